@@ -3,7 +3,7 @@
 import sys
 from pathlib import Path
 
-from broker.broker import handler_modules
+from broker.lifecycle.apis import handler_modules
 from broker.metrics.network import api_label
 from broker.requests.kafka_apis import Api
 from protocol.messages import module_of

@@ -1,9 +1,6 @@
-"""The composition root: builds the broker from the ground floor up, and takes it down from the top.
+"""The process of a broker: its event loop, signals, garbage collector, and what it prints at first.
 
-start   directories locked ─> metadata store ─> controller ─> admin port ─> listeners
-        ─> logs recover in threads, each partition serves as soon as its log is open ─> ready
-stop    recoveries end, listeners close ─> parked requests answered ─> handlers end ─> groups
-        ─> logs flushed and marked clean ─> store ─> locks
+What it is made of, and in which order that starts and stops, is `broker.broker`'s.
 """
 
 import asyncio
@@ -32,8 +29,8 @@ COLLECT_AFTER = (20_000, 2, 25)
 """Thresholds of the garbage collector: new objects, and collections of the younger generation.
 
 What is freed by its count alone never gets there. A few hundred requests that wait for their answer
-are ten thousand objects, which Python's own 700 made it look through again and again: a fifth of
-what a gathered commit costs. Looking through 60,000 takes the loop three milliseconds.
+are ten thousand objects, which Python's own 700 made it traverse again and again: a fifth of what a
+gathered commit costs. Traversing 60,000 takes the loop three milliseconds.
 """
 
 SWITCH_INTERVAL_S = 0.001
@@ -84,7 +81,7 @@ async def serve(loaded: "LoadedConfig") -> int:
         raise
     sys.stdout.write(banner(broker))
     sys.stdout.flush()
-    # What lives now lives for good: the collector need not look at it again.
+    # What lives now lives for good: the collector need not traverse it again.
     gc.collect()
     gc.freeze()
     gc.set_threshold(*COLLECT_AFTER)
@@ -102,7 +99,7 @@ async def serve(loaded: "LoadedConfig") -> int:
 
 
 def banner(broker: Broker) -> str:
-    """What a newcomer needs to know, once."""
+    """The lines printed at a start: addresses, and commands to try."""
     listeners = ", ".join(f"{name}://{host}:{port}" for name, host, port in broker.addresses)
     _, host, port = broker.addresses[0]
     address = f"{host or '127.0.0.1'}:{port}"

@@ -1,4 +1,4 @@
-"""What handlers may use: filled once by the composition root (`broker.app`)."""
+"""What handlers may use: filled once by the composition root (`broker.broker`)."""
 
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING

@@ -116,6 +116,10 @@ TESTED_ELSEWHERE = {
     # The composition root is run whole, as a process.
     "broker/app.py": "tests/system/broker/test_process.py",
     "broker/broker.py": "tests/system/broker/test_restart.py",
+    "broker/lifecycle/apis.py": "tests/unit/broker/test_api_reference.py",
+    "broker/lifecycle/coordinators.py": "tests/unit/broker/lifecycle/test_served_partitions.py",
+    "broker/lifecycle/metrics_page.py": "tests/system/broker/test_metrics.py",
+    "broker/node/node_startup.py": "tests/system/disks/test_metadata_store_place.py",
     # What a metadata manager promises is tested through it, with both snapshot stores.
     "tiered/metadata/partition_reader.py": "tests/contract/test_metadata_manager.py",
     "tiered/metadata/snapshotter.py": "tests/contract/test_metadata_manager.py",

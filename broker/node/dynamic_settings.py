@@ -1,14 +1,14 @@
-"""Settings of the broker that change while it runs.
+"""Settings of the broker that change while it runs (Kafka's dynamic broker configs).
 
-What somebody sets with AlterConfigs on this broker, or on all brokers, is in the cluster's image
-(`configs`); after every change of it the settings that then count are compared with those before,
-and whoever has subscribed is called with both.
+What AlterConfigs sets on this broker, or on all brokers, is in the cluster's image (`configs`);
+after every change of it the effective settings are compared with those before, and subscribers to
+a key that differs are called with both.
 
     AlterConfigs ──> controller ──> new image ──> DynamicSettings.apply ──> subscribers
 
-Defaults for topics need nobody here: `LogLifecycle` gives them to the logs. For every other dynamic
-key somebody has subscribed, or looks at `current` whenever it needs the value (`read_later`): one
-that is taken, shown and not used would be a lie.
+Defaults for topics have no subscriber here: `LogLifecycle` gives them to the logs. Every other
+dynamic key has one, or is read from `current` whenever its value is needed (`read_later`): one that
+is accepted, shown and not used would be a lie.
 """
 
 import logging
@@ -16,7 +16,6 @@ from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING
 
 from config.broker import BROKER_KEYS
-from config.topic import TOPIC_KEYS
 
 if TYPE_CHECKING:
     from broker.controller.controller import Controller
@@ -26,7 +25,7 @@ if TYPE_CHECKING:
 LOGGER = logging.getLogger(__name__)
 
 Subscriber = Callable[["BrokerConfig", "BrokerConfig"], None]
-"""Called on the loop with the settings before and after a change; must not raise."""
+"""Called on the loop with the settings before and after a change; an exception is logged."""
 
 
 class DynamicSettings:
@@ -40,7 +39,7 @@ class DynamicSettings:
 
     @property
     def current(self) -> "BrokerConfig":
-        """What counts now."""
+        """The effective settings."""
         return self._current
 
     def subscribe(self, keys: Iterable[str], subscriber: Subscriber) -> None:
@@ -57,15 +56,8 @@ class DynamicSettings:
             self._call(subscriber, self._controller.settings, self._current)
 
     def read_later(self, keys: Iterable[str]) -> None:
-        """Somebody looks at `current` each time it needs one of `keys`."""
+        """Settings of which `current` is read each time, so that a change needs no call."""
         self._subscribers.append((frozenset(keys), lambda _before, _after: None))
-
-    @property
-    def unheeded(self) -> frozenset[str]:
-        """Dynamic keys that nobody would notice a change of."""
-        heeded = {synonym.key for row in TOPIC_KEYS.values() for synonym in row.synonyms}
-        heeded.update(*(wanted for wanted, _ in self._subscribers))
-        return frozenset(name for name, row in BROKER_KEYS.items() if row.dynamic) - heeded
 
     async def apply(self, old: "ClusterImage", new: "ClusterImage") -> None:
         """A listener of the controller."""

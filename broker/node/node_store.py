@@ -19,9 +19,9 @@ or between two directories, finds the store and goes on.
 
 import logging
 from collections import Counter
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Sequence
 from posixpath import join
-from typing import Any, Final, NamedTuple
+from typing import Final, NamedTuple
 from uuid import UUID
 
 from broker.controller.adoption import (
@@ -41,12 +41,9 @@ from broker.controller.images.metadata_records import (
 from broker.controller.store.metadata_store import MetadataStore, Put, StoreError, key_absent
 from broker.controller.store.sqlite_store import SqliteStore, read_keys
 from broker.controller.topic_planner import fresh_id
-from broker.runtime.timer import Timer
 from config.broker import BrokerConfig
 from storage.checkpoints.log_directory import LogDirectory
-from storage.environment.clock import Clock
-from storage.environment.filesystem import Filesystem
-from storage.environment.randomness import Randomness
+from storage.environment.environment import Environment
 from storage.types.uuid_text import format_uuid
 
 LOGGER = logging.getLogger(__name__)
@@ -59,8 +56,6 @@ NEW_SUFFIX: Final = ".new"
 
 _SQLITE_SUFFIXES: Final = ("", "-wal", "-shm", "-journal")
 _ADOPT: Final = "`varve dirs adopt`"
-
-RunOnDisk = Callable[..., Awaitable[Any]]
 
 
 class KnownDirectory(NamedTuple):
@@ -89,12 +84,7 @@ class NodeStore:
         settings: BrokerConfig,
         directories: Sequence[LogDirectory],
         metadata_directory: LogDirectory | None,
-        *,
-        filesystem: Filesystem,
-        clock: Clock,
-        randomness: Randomness,
-        timer: Timer,
-        run_on_disk: RunOnDisk,
+        environment: Environment,
     ) -> None:
         """Touch nothing yet.
 
@@ -102,22 +92,18 @@ class NodeStore:
             settings: The broker's.
             directories: Of `log.dirs`, in order, opened.
             metadata_directory: `metadata.log.dir`, opened, if it is none of them.
-            filesystem: Where they are.
-            clock: For the producer ids of a store that is made in the place of a lost one.
-            randomness: For ids.
-            timer: Of the store.
-            run_on_disk: Calls a function in a thread.
+            environment: Their filesystem; a timer of the store; clock and randomness for ids.
         """
         self._settings = settings
         self._directories = list(directories)
         if metadata_directory is not None:
             self._directories.insert(0, metadata_directory)
         self._metadata_directory = metadata_directory
-        self._filesystem = filesystem
-        self._clock = clock
-        self._randomness = randomness
-        self._timer = timer
-        self._run = run_on_disk
+        self._filesystem = environment.filesystem
+        self._clock = environment.clock
+        self._randomness = environment.randomness
+        self._timer = environment.timer
+        self._run = environment.run_blocking
         self.path = ""
         self.store_id: UUID | None = None
 

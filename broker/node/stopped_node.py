@@ -5,17 +5,21 @@ The directories are locked as a broker would lock them: none can run meanwhile.
 
 import asyncio
 import os
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
+from typing import Any, TypeVar
 
 from broker.node.node_store import NodeStore
 from broker.runtime.timer import TimerWheel
 from config.broker import BrokerConfig
 from storage.checkpoints.log_directory import LogDirectory
 from storage.environment.clock import SystemClock
+from storage.environment.environment import Environment
 from storage.environment.filesystem import Filesystem, LocalFilesystem
 from storage.environment.randomness import SystemRandomness
 from storage.manager.log_manager import LogManager
+
+T = TypeVar("T")
 
 
 def metadata_directory_of(settings: BrokerConfig, filesystem: Filesystem) -> LogDirectory | None:
@@ -26,6 +30,10 @@ def metadata_directory_of(settings: BrokerConfig, filesystem: Filesystem) -> Log
     if path in map(os.path.abspath, settings.log_dirs):
         return None
     return LogDirectory(path, filesystem)
+
+
+async def _in_thread(function: Callable[..., T], *args: Any) -> T:
+    return await asyncio.to_thread(function, *args)
 
 
 @asynccontextmanager
@@ -48,11 +56,13 @@ async def stopped_node(settings: BrokerConfig) -> AsyncIterator[NodeStore]:
             settings,
             log_manager.directories,
             metadata_directory,
-            filesystem=filesystem,
-            clock=clock,
-            randomness=randomness,
-            timer=timer,
-            run_on_disk=asyncio.to_thread,
+            Environment(
+                clock=clock,
+                timer=timer,
+                filesystem=filesystem,
+                randomness=randomness,
+                run_blocking=_in_thread,
+            ),
         )
     finally:
         for directory in (*log_manager.directories, metadata_directory):

@@ -1,4 +1,6 @@
-"""What the broker does by itself, now and then, each on its own timer.
+"""Periodic maintenance of logs: flush, checkpoints, retention, compaction, producer id expiration.
+
+Each has its own timer.
 
 Logs belong to the loop's thread: what changes a log is done there, for a millisecond or two at a
 time; what only takes time (fsync, writing checkpoints, removing files, compaction, finding out how
@@ -17,9 +19,8 @@ if TYPE_CHECKING:
     from broker.replicas.partition import Partition
     from broker.replicas.replica_manager import ReplicaManager
     from broker.runtime.disk import Disk
-    from broker.runtime.timer import Timer
     from config.broker import BrokerConfig
-    from storage.environment.clock import Clock
+    from storage.environment.environment import Environment
     from storage.manager.log_manager import LogManager
 
 LOGGER = logging.getLogger(__name__)
@@ -34,10 +35,10 @@ bounds what a restart must read again."""
 REMOVE_DELETED_MS = 5_000.0
 
 ROOM_CHECK_MS = 2_000.0
-"""How soon a full directory gives its reserve up, and takes records again when there is room."""
+"""How soon a full directory releases its reserve, and accepts records again when it has room."""
 
-TURN_MS = 2.0
-"""Work on logs before the loop has its turn."""
+SLICE_MS = 2.0
+"""Work on logs before the event loop goes on with requests."""
 
 
 class Background:
@@ -46,44 +47,39 @@ class Background:
     def __init__(
         self,
         *,
-        settings: "BrokerConfig",
+        settings: "Callable[[], BrokerConfig]",
+        environment: "Environment",
         log_manager: "LogManager",
         replicas: "ReplicaManager",
         disk: "Disk",
-        timer: "Timer",
-        clock: "Clock",
         create_unmade: Callable[[], Awaitable[None]],
-        current: "Callable[[], BrokerConfig] | None" = None,
         after_cleaning: Callable[[], None] = lambda: None,
     ) -> None:
-        """Do nothing yet.
+        """Do nothing until `start`.
 
         Args:
-            settings: Those it starts with.
-            log_manager: Whose logs.
-            replicas: Who serves them.
-            disk: Threads.
-            timer: For every duty.
-            clock: For the wall clock.
-            create_unmade: Makes the logs that could not be made for want of room.
-            current: The settings that count now; default: those it starts with.
+            settings: Gives the settings as they are now.
+            environment: Clock and timer.
+            log_manager: Has the logs.
+            replicas: Serves them.
+            disk: Threads of each log directory.
+            create_unmade: Creates the logs that could not be created for want of room.
             after_cleaning: Called in a thread when no log is dirty any more.
         """
         self._after_cleaning = after_cleaning
         self._create_unmade = create_unmade
-        self._current = current or (lambda: settings)
         self._settings = settings
         self._log_manager = log_manager
         self._replicas = replicas
         self._disk = disk
-        self._timer = timer
-        self._clock = clock
+        self._timer = environment.timer
+        self._clock = environment.clock
         self._stopped = False
         self._tasks: set[asyncio.Task[None]] = set()
 
     def start(self) -> None:
-        """Begin; the first turn of each duty comes one period from now."""
-        settings = self._settings
+        """Begin; each duty is first done one period from now."""
+        settings = self._settings()
         manager = self._log_manager
         self._every(FLUSH_CHECK_MS, self._flush_due)
         self._every(
@@ -108,7 +104,7 @@ class Background:
         )
         self._every(ROOM_CHECK_MS, self._room)
         self._every(REMOVE_DELETED_MS, lambda: self._disk.run(manager.remove_deleted))
-        self._every(lambda: float(self._current().log_cleaner_backoff_ms), self._clean)
+        self._every(lambda: float(self._settings().log_cleaner_backoff_ms), self._clean)
 
     def _every(
         self,
@@ -151,7 +147,7 @@ class Background:
             await asyncio.wait(list(self._tasks))
 
     async def _each(self, act: Callable[["Partition", Reads], object]) -> None:
-        """Do something with every partition, letting the loop turn in between.
+        """Act on every partition, with event loop iterations in between.
 
         What `act` would have to wait for the disk for is read by a thread, then it is done again;
         one directory's logs do not wait for those of another.
@@ -167,12 +163,12 @@ class Background:
     async def _each_of(
         self, partitions: list["Partition"], act: Callable[["Partition", Reads], object]
     ) -> None:
-        turn_end_ms = self._clock.monotonic_ms() + TURN_MS
+        end_ms = self._clock.monotonic_ms() + SLICE_MS
         for partition in partitions:
             await self._do(partition, act)
-            if self._clock.monotonic_ms() >= turn_end_ms:
+            if self._clock.monotonic_ms() >= end_ms:
                 await asyncio.sleep(0)
-                turn_end_ms = self._clock.monotonic_ms() + TURN_MS
+                end_ms = self._clock.monotonic_ms() + SLICE_MS
 
     async def _do(
         self, partition: "Partition", act: Callable[["Partition", Reads], object]
@@ -208,7 +204,7 @@ class Background:
         await self._each(flush)
 
     def make_room(self) -> None:
-        """A directory has just become full: give its reserve up now."""
+        """A directory has just become full: release its reserve now."""
         if not self._stopped:
             task = asyncio.get_running_loop().create_task(self._room())
             self._tasks.add(task)
@@ -250,5 +246,7 @@ class Background:
                 if await self._disk.run(self._log_manager.clean_dirtiest) is None:
                     return
 
-        await asyncio.gather(*(clean() for _ in range(max(self._current().log_cleaner_threads, 1))))
+        await asyncio.gather(
+            *(clean() for _ in range(max(self._settings().log_cleaner_threads, 1)))
+        )
         await self._disk.run(self._after_cleaning)

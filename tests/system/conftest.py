@@ -128,7 +128,7 @@ async def start_node(tmp_path: Path) -> AsyncIterator[StartNode]:
 
     yield start
     for node in nodes:
-        if not node.broker._stopping:
+        if not node.broker.health.is_stopping:
             await node.stop()
 
 

@@ -75,7 +75,7 @@ async def test_the_admin_port_goes_last(start_node: StartNode) -> None:
     node = await start_node()
     address = node.broker.admin_address
     assert address is not None
-    node.broker._stopping = True
+    node.broker.health.is_stopping = True
     assert await http_get(address, "/readyz") == (503, "stopping\n")
     assert (await http_get(address, "/healthz"))[0] == 200
-    node.broker._stopping = False
+    node.broker.health.is_stopping = False

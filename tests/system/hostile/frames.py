@@ -10,7 +10,7 @@ from uuid import UUID
 
 from typing_extensions import override
 
-from broker.broker import handler_modules
+from broker.lifecycle.apis import handler_modules
 from protocol.api_keys import ApiKey
 from protocol.codegen.schema import Field, Struct, load
 from protocol.headers import encode_request_header

@@ -3,7 +3,6 @@
 The rest is in `tests/system/disks/test_metadata_store_place.py`, with whole brokers.
 """
 
-import asyncio
 from pathlib import Path
 from uuid import UUID
 
@@ -20,9 +19,11 @@ from storage.checkpoints.meta_properties import (
     MetaProperties,
     write_meta_properties,
 )
+from storage.environment.environment import Environment
 from storage.environment.filesystem import LocalFilesystem
 from storage.environment.randomness import SeededRandomness
 from tests.fakes.clock import ManualClock
+from tests.fakes.environment import run_inline
 from tests.fakes.timer import ManualTimer
 
 HERE, THERE = UUID(int=1000), UUID(int=1001)
@@ -48,11 +49,13 @@ def node(*directories: LogDirectory, node_id: int = 1) -> NodeStore:
         BrokerConfig().replace(node_id=node_id),
         directories,
         None,
-        filesystem=LocalFilesystem(),
-        clock=clock,
-        randomness=SeededRandomness(1),
-        timer=ManualTimer(clock),
-        run_on_disk=asyncio.to_thread,
+        Environment(
+            clock=clock,
+            timer=ManualTimer(clock),
+            filesystem=LocalFilesystem(),
+            randomness=SeededRandomness(1),
+            run_blocking=run_inline,
+        ),
     )
 
 

@@ -8,13 +8,14 @@ from typing import Any
 
 import pytest
 
-from broker.replicas.background import CHECKPOINT_MS, ROOM_CHECK_MS, TURN_MS, Background
+from broker.replicas.background import CHECKPOINT_MS, ROOM_CHECK_MS, SLICE_MS, Background
 from config.broker import BrokerConfig
 from config.topic import TopicConfig
 from storage.cleaner.manager import CleanerManager
 from storage.errors import DiskError
 from storage.index.reads import Reads
 from storage.types.topic_partition import TopicPartition
+from tests.fakes.environment import FakeEnvironment
 from tests.fakes.storage.failing_disk import FailingDisk
 from tests.fakes.storage.slow_disk import SlowDisk
 from tests.unit.broker.world import World, batch
@@ -57,13 +58,13 @@ class Duties:
         self.manager = Manager()
         disk: Any = InPlace()
         manager: Any = self.manager
+        current = BrokerConfig().replace(**settings)
         self.background = Background(
-            settings=BrokerConfig().replace(**settings),
+            settings=lambda: current,
+            environment=FakeEnvironment(timer=world.timer),
             log_manager=manager,
             replicas=world.replicas,
             disk=disk,
-            timer=world.timer,
-            clock=world.clock,
             create_unmade=self.create_unmade,
         )
         self.background.start()
@@ -245,7 +246,7 @@ async def test_the_loop_turns_between_logs(world: World) -> None:
     def count(_partition: object, _reads: Reads) -> None:
         nonlocal seen
         seen += 1
-        world.clock.advance(TURN_MS / 4)
+        world.clock.advance(SLICE_MS / 4)
 
     task = asyncio.create_task(duties.background._each(count))
     await asyncio.sleep(0)

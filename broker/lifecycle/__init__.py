@@ -1,0 +1,1 @@
+"""What a broker does as a whole: open its node, load logs, elect coordinators, meet failures."""

@@ -1,0 +1,42 @@
+"""The served APIs: every module of `broker.handlers` with an `API_KEY`, and three hot handlers."""
+
+import importlib
+import pkgutil
+from types import ModuleType
+from typing import TYPE_CHECKING
+
+from broker import handlers
+from broker.handlers.fetch import FetchHandler
+from broker.handlers.produce import ProduceHandler
+from broker.handlers.share_fetch import ShareFetchHandler
+from broker.requests.kafka_apis import Api, KafkaApis
+from protocol.api_keys import ApiKey
+
+if TYPE_CHECKING:
+    from broker.replicas.fetch_sessions import FetchSessionCache
+    from broker.services import Services
+
+
+def handler_modules() -> list[ModuleType]:
+    """Every module of `broker.handlers` that serves an API."""
+    names = [info.name for info in pkgutil.iter_modules(handlers.__path__)]
+    modules = [importlib.import_module(f"broker.handlers.{name}") for name in names]
+    return [module for module in modules if hasattr(module, "API_KEY")]
+
+
+def build_apis(services: "Services", sessions: "FetchSessionCache") -> KafkaApis:
+    """The router of all APIs; `services.advertised_apis` is set."""
+    replicas, clock = services.replica_manager, services.clock
+    fetch_max_bytes = services.settings.fetch_max_bytes
+    apis = KafkaApis(services, map(Api, handler_modules()), clock)
+    apis.by_key[ApiKey.PRODUCE].hot = ProduceHandler(
+        replicas, clock, apis.open_reply, services.transactions
+    )
+    apis.by_key[ApiKey.FETCH].hot = FetchHandler(
+        replicas, sessions, apis.open_reply, max_bytes=fetch_max_bytes
+    )
+    apis.by_key[ApiKey.SHARE_FETCH].hot = ShareFetchHandler(
+        services.share, replicas, apis.open_reply, max_bytes=fetch_max_bytes
+    )
+    services.advertised_apis = apis.advertised()
+    return apis

@@ -1,0 +1,153 @@
+"""The coordinators of a broker, by the internal topic that has their state.
+
+    __consumer_offsets     GroupCoordinator
+    __transaction_state    TransactionCoordinator
+    __share_group_state    ShareCoordinator <── SharePartitions persist through it
+
+They start in this order and stop in the opposite one. A partition of such a topic that is served
+makes the broker coordinator of what it has; one that is resigned, or whose log is not served, ends
+that or makes it unavailable.
+"""
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+from broker.controller.images.topic_names import SHARE_GROUP_STATE
+from broker.groups.coordinator import OFFSETS_TOPIC, GroupCoordinator
+from broker.share.delivery.share_partitions import SharePartitions
+from broker.share.state.share_coordinator import ShareCoordinator
+from broker.transactions.coordinator.transaction_coordinator import (
+    TRANSACTION_TOPIC,
+    TransactionCoordinator,
+)
+from broker.transactions.partitions.markers import LocalMarkerWriter
+from storage.environment.alerts import Alerts
+from storage.environment.environment import Environment
+from storage.types.topic_partition import TopicPartition
+
+if TYPE_CHECKING:
+    from broker.controller.controller import Controller
+    from broker.controller.images.cluster_image import ClusterImage
+    from broker.network.iteration_end import IterationEnd
+    from broker.replicas.replica_manager import ReplicaManager
+    from config.broker import BrokerConfig
+
+Coordinator = GroupCoordinator | TransactionCoordinator | ShareCoordinator
+
+
+class Coordinators:
+    """See the module. `start` once, `stop` once, also when `start` has failed.
+
+    Attributes:
+        groups: Of consumer and share groups, and their offsets.
+        transactions: Of transactional ids.
+        share_state: Of what share groups have persisted.
+        share: Of records in flight to share groups.
+    """
+
+    def __init__(
+        self,
+        settings: "BrokerConfig",
+        environment: Environment,
+        replicas: "ReplicaManager",
+        controller: "Controller",
+        *,
+        iteration_end: "IterationEnd",
+        call_soon: Callable[[Callable[[], None]], object],
+        alerts: Alerts,
+    ) -> None:
+        """Build all of them.
+
+        Args:
+            settings: Of the broker.
+            environment: Of the broker.
+            replicas: Appends to, and reads, the internal topics.
+            controller: Topics and configs; creates the internal topics.
+            iteration_end: Until when commits are gathered.
+            call_soon: The event loop's.
+            alerts: Get one for each partition that cannot be coordinated.
+        """
+        self._replicas = replicas
+        self.groups = GroupCoordinator(
+            settings,
+            environment,
+            replicas,
+            controller,
+            at_turn_end=iteration_end.call,
+            alerts=alerts,
+        )
+        self.transactions = TransactionCoordinator(
+            settings,
+            environment,
+            replicas,
+            controller,
+            LocalMarkerWriter(replicas, self.groups, soon=call_soon),
+            alerts,
+        )
+        self.share_state = ShareCoordinator(settings, environment, replicas, controller, alerts)
+        self.share = SharePartitions(
+            settings,
+            environment,
+            replicas,
+            controller,
+            self.share_state,
+            lambda group_id: controller.share_group_config(group_id).delivery,
+        )
+        self.groups.share_persister = self.share_state
+        self.groups.on_share_state_altered = self.share.forget_if_unread
+        self._by_topic: dict[str, Coordinator] = {
+            OFFSETS_TOPIC: self.groups,
+            TRANSACTION_TOPIC: self.transactions,
+            SHARE_GROUP_STATE: self.share_state,
+        }
+        self._started: list[Coordinator] = []
+
+    async def start(self) -> None:
+        """Coordinate what is served from now on."""
+        for coordinator in self._by_topic.values():
+            await coordinator.start()
+            self._started.append(coordinator)
+
+    async def stop(self) -> None:
+        """Resign everything."""
+        await self.share.stop()
+        while self._started:
+            await self._started.pop().stop()
+
+    @property
+    def is_loading(self) -> bool:
+        """Whether state of a partition that is served is still being read."""
+        return any(coordinator.is_loading for coordinator in self._by_topic.values())
+
+    def on_elected(self, topic_partition: TopicPartition, leader_epoch: int) -> None:
+        """A partition is served: coordinate what it has, if it is one of an internal topic."""
+        coordinator = self._by_topic.get(topic_partition.topic)
+        if coordinator is not None:
+            coordinator.on_elected(topic_partition.partition, leader_epoch)
+
+    def on_resigned(self, topic_partition: TopicPartition) -> None:
+        """A partition is served no longer."""
+        coordinator = self._by_topic.get(topic_partition.topic)
+        if coordinator is not None:
+            coordinator.on_resigned(topic_partition.partition)
+
+    def set_unavailable(self, topic_partition: TopicPartition, reason: str) -> None:
+        """What a partition has cannot be coordinated: an alert, and a metric."""
+        coordinator = self._by_topic.get(topic_partition.topic)
+        if coordinator is not None:
+            coordinator.unavailable.set(topic_partition.partition, reason)
+
+    def report_unserved(self, old: "ClusterImage | None", new: "ClusterImage") -> None:
+        """Set unavailable what lies in logs that are not served, once logs have been loaded.
+
+        Args:
+            old: The image before: only topics that have changed are checked; None: all.
+            new: The image now.
+        """
+        for name, coordinator in self._by_topic.items():
+            topic = new.topics.get(name)
+            if topic is None or (old is not None and old.topics.get(name) is topic):
+                continue
+            for partition in topic.partitions:
+                if self._replicas.get_partition(name, partition.index) is None:
+                    coordinator.unavailable.set(partition.index, "its log is not served here")

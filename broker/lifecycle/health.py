@@ -1,0 +1,63 @@
+"""The admin port's `/healthz` (the process answers) and `/readyz` (logs and coordinators serve)."""
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+from broker.network.admin_http import Page, Query
+
+if TYPE_CHECKING:
+    from storage.checkpoints.log_loading import LoadProgress
+    from storage.environment.alerts import Alerts
+
+ALERTS_SHOWN_MAX = 100
+"""Alerts that `/readyz` lists."""
+
+
+class HealthPages:
+    """See the module.
+
+    Attributes:
+        is_stopping: `/readyz` answers 503, whatever else is true.
+    """
+
+    def __init__(
+        self,
+        progress: "LoadProgress",
+        alerts: "Alerts",
+        is_ready: Callable[[], bool],
+    ) -> None:
+        """Answer what is true when a page is asked for.
+
+        Args:
+            progress: Of loading the logs.
+            alerts: Listed by `/readyz`.
+            is_ready: Whether every log is open and no coordinator is loading.
+        """
+        self._progress = progress
+        self._alerts = alerts
+        self._is_ready = is_ready
+        self.is_stopping = False
+
+    async def healthz(self, _query: Query) -> Page:
+        """200 as long as the loop answers."""
+        return Page(200, b"ok\n")
+
+    async def readyz(self, _query: Query) -> Page:
+        """200 when everything is served, else 503 with how far recovery is; then the alerts."""
+        if self.is_stopping:
+            return Page(503, b"stopping\n")
+        if self._is_ready():
+            status, state = 200, "ready"
+        else:
+            done = self._progress
+            status = 503
+            state = (
+                f"recovering {done.partitions_done} of {done.partitions_total} partitions, "
+                f"{done.bytes_done} of {done.bytes_total} bytes"
+            )
+        alerts = self._alerts.all()
+        shown = alerts[:ALERTS_SHOWN_MAX]
+        lines = [state, *(f"{one.kind}: {one.subject}: {one.text}" for one in shown)]
+        if len(alerts) > len(shown):
+            lines.append(f"and {len(alerts) - len(shown)} more: see varve_alerts of /metrics")
+        return Page(status, "".join(f"{line}\n" for line in lines).encode())

@@ -1,0 +1,102 @@
+"""The page `/metrics`, built from all parts of a broker.
+
+Imported by the first scrape: a start should not wait for what may never be asked for.
+"""
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from broker.coordinator.partitioner import remembered_hash
+from broker.metrics.alerts import AlertMetrics
+from broker.metrics.cleaning import CleaningMetrics
+from broker.metrics.descriptors import DescriptorMetrics
+from broker.metrics.groups import GroupMetrics
+from broker.metrics.kept import KeptMetrics
+from broker.metrics.network import NetworkMetrics
+from broker.metrics.page import MetricsPage, Source
+from broker.metrics.partitions import PartitionMetrics
+from broker.metrics.share import ShareMetrics
+from broker.metrics.transactions import TransactionMetrics
+from broker.metrics.writers import WriterMetrics
+
+if TYPE_CHECKING:
+    from broker.cleaning.process_cleaner import ProcessCleaner
+    from broker.controller.store.sqlite_store import SqliteStore
+    from broker.network.server import NetworkServer
+    from broker.replicas.fetch_sessions import FetchSessionCache
+    from broker.requests.kafka_apis import KafkaApis
+    from broker.runtime.directory_writer import DirectoryWriters
+    from broker.runtime.loop_lag import LoopLag
+    from broker.runtime.timer import TimerWheel
+    from broker.services import Services
+    from storage.environment.alerts import Alerts
+    from storage.environment.descriptors import DescriptorShares
+    from storage.environment.filesystem import Filesystem
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MeasuredParts:
+    """Parts of a broker that have figures, beside its `Services`."""
+
+    apis: "KafkaApis"
+    network: "NetworkServer"
+    lag: "LoopLag"
+    timer: "TimerWheel"
+    sessions: "FetchSessionCache"
+    store: "SqliteStore"
+    writers: "DirectoryWriters"
+    cleaners: "ProcessCleaner | None"
+    alerts: "Alerts"
+    descriptors: "DescriptorShares"
+    filesystem: "Filesystem"
+
+
+def build_metrics_page(services: "Services", parts: MeasuredParts) -> MetricsPage:
+    """The page with the metrics of every part."""
+    controller, replicas = services.controller, services.replica_manager
+    network, manager = parts.network, services.log_manager
+    sources: list[Source] = [
+        NetworkMetrics(
+            apis=parts.apis,
+            channel=network.channel,
+            processors=lambda: network.processors,
+            limits=network.limits,
+            buffers=network.buffers,
+            lag=parts.lag,
+        ),
+        PartitionMetrics(replicas, controller, parts.sessions, manager),
+        GroupMetrics(services.groups, replicas),
+        TransactionMetrics(services.transactions, replicas, services.clock),
+        ShareMetrics(services.share, services.share_coordinator, services.groups.stats),
+        WriterMetrics(parts.writers),
+        CleaningMetrics(parts.cleaners),
+        AlertMetrics(parts.alerts),
+        DescriptorMetrics(parts.descriptors, parts.filesystem),
+        _kept(services, parts),
+    ]
+    if services.remote is not None:
+        from broker.metrics.remote import RemoteMetrics
+
+        sources.append(RemoteMetrics(services.remote, replicas, services.lookups))
+    return MetricsPage(sources, services.disk)
+
+
+def _kept(services: "Services", parts: MeasuredParts) -> KeptMetrics:
+    """What a broker keeps in memory, and how much of it."""
+    controller, replicas = services.controller, services.replica_manager
+    store, manager = parts.store, services.log_manager
+    return KeptMetrics(
+        {
+            "metadata history events": lambda: store.history_events,
+            "metadata history bytes": lambda: store.history_bytes,
+            "topic descriptions": lambda: len(controller.topic_metadata),
+            "notes of deleted topics": lambda: len(controller.image.deleted_topics),
+            "topic statistics": lambda: len(replicas.stats),
+            "topic names by id": lambda: len(replicas.names_by_id),
+            "addresses with parked polls": lambda: len(replicas.parked_by_address.counts),
+            "hashes of group names": lambda: remembered_hash.cache_info().currsize,
+            "timers": lambda: parts.timer.armed,
+            "deleted directories": lambda: manager.deleted_count,
+            "abandoned compactions": lambda: manager.cleaning.abandoned_count,
+        }
+    )

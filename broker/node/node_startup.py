@@ -1,0 +1,131 @@
+"""Opening a node: its directories are locked, its metadata store found, its controller built.
+
+    log directories locked ─> metadata.log.dir locked ─> metadata store opened ─> controller
+        ─> directories claimed for the cluster
+
+Whatever refuses a start does it here, with a sentence for the operator, before a log is opened.
+"""
+
+from posixpath import dirname
+from typing import TYPE_CHECKING, NamedTuple
+
+from broker.controller.controller import (
+    ClusterIdError,
+    Controller,
+    RemoteStorageDisabledError,
+)
+from broker.controller.images.metadata_records import MetadataFormatError
+from broker.controller.store.metadata_store import StoreError
+from broker.controller.store.sqlite_store import SqliteStore
+from broker.node.node_directories import NodeDirectories
+from broker.node.node_store import NodeStore, NodeStoreError
+from broker.runtime.startup_errors import StartupError
+from storage.checkpoints.log_directory import LogDirectory
+from storage.environment.alerts import Alerts
+from storage.environment.environment import Environment
+from storage.errors import StorageError
+
+if TYPE_CHECKING:
+    from config.broker import BrokerConfig
+    from storage.manager.log_manager import LogManager
+
+
+class OpenNode(NamedTuple):
+    """A node that is open."""
+
+    store: SqliteStore
+    controller: Controller
+    directories: NodeDirectories
+
+
+class NodeStartup:
+    """See the module. `open` once; `close` also when it has failed."""
+
+    def __init__(
+        self,
+        settings: "BrokerConfig",
+        environment: Environment,
+        log_manager: "LogManager",
+        metadata_directory: LogDirectory | None,
+        alerts: Alerts,
+    ) -> None:
+        """Touch nothing yet.
+
+        Args:
+            settings: Of the broker.
+            environment: Of the broker.
+            log_manager: Has the log directories.
+            metadata_directory: `metadata.log.dir`, if it is none of them.
+            alerts: Get one for a log directory that is missing.
+        """
+        self._settings = settings
+        self._environment = environment
+        self._log_manager = log_manager
+        self._metadata_directory = metadata_directory
+        self._alerts = alerts
+        self._node_store = NodeStore(
+            settings, log_manager.directories, metadata_directory, environment
+        )
+        self._store: SqliteStore | None = None
+
+    @property
+    def store_path(self) -> str:
+        """The metadata store's file; empty before `open`."""
+        return self._node_store.path
+
+    async def open(self) -> OpenNode:
+        """Lock, find, claim.
+
+        Raises:
+            StartupError: With a sentence for the operator.
+        """
+        try:
+            node = await self._open()
+        except (
+            StorageError,
+            StoreError,
+            MetadataFormatError,
+            NodeStoreError,
+            ClusterIdError,
+            RemoteStorageDisabledError,
+        ) as error:
+            raise StartupError(str(error)) from error
+        home = dirname(self.store_path)
+        for directory in self._log_manager.directories:
+            if directory.path == home and not directory.is_online:
+                raise StartupError(f"the metadata store is in {home}: {directory.offline_reason}")
+        return node
+
+    async def _open(self) -> OpenNode:
+        run = self._environment.run_blocking
+        manager, other = self._log_manager, self._metadata_directory
+        await run(manager.open_directories)
+        if other is not None:
+            await run(other.open)
+        store = self._store = await self._node_store.open()
+        controller = await Controller.open(
+            store,
+            self._settings,
+            randomness=self._environment.randomness,
+            cluster_id=manager.stored_cluster_id,
+        )
+        if other is not None:
+            await run(self._claim, other, controller.image.cluster_id)
+        directories = NodeDirectories(controller, manager, self._alerts, run)
+        await directories.claim(self._node_store.store_id)
+        return OpenNode(store, controller, directories)
+
+    def _claim(self, directory: LogDirectory, cluster_id: str) -> None:
+        directory.claim(
+            cluster_id,
+            self._settings.node_id,
+            self._environment.randomness,
+            store_id=self._node_store.store_id,
+        )
+
+    async def close(self) -> None:
+        """Close the store, when logs and controller are closed, and unlock `metadata.log.dir`."""
+        if self._store is not None:
+            await self._store.aclose()
+        if self._metadata_directory is not None:
+            self._metadata_directory.close(mark_clean=False)

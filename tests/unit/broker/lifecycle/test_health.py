@@ -1,0 +1,41 @@
+"""What probes are answered, and what an operator reads there."""
+
+from broker.lifecycle.health import ALERTS_SHOWN_MAX, HealthPages
+from broker.network.admin_http import Query
+from storage.checkpoints.log_loading import LoadProgress
+from storage.environment.alerts import AlertKind, Alerts
+
+QUERY: Query = {}
+
+
+async def test_until_logs_are_open_readiness_says_how_far_recovery_is() -> None:
+    progress = LoadProgress(
+        partitions_total=10, partitions_done=3, bytes_total=2000, bytes_done=500
+    )
+    is_ready = False
+    pages = HealthPages(progress, Alerts(), lambda: is_ready)
+    page = await pages.readyz(QUERY)
+    assert page.status == 503
+    assert page.body == b"recovering 3 of 10 partitions, 500 of 2000 bytes\n"
+    is_ready = True
+    assert (await pages.readyz(QUERY)).body == b"ready\n"
+
+
+async def test_a_broker_that_stops_is_alive_and_not_ready() -> None:
+    pages = HealthPages(LoadProgress(), Alerts(), lambda: True)
+    pages.is_stopping = True
+    assert (await pages.readyz(QUERY)).status == 503
+    assert (await pages.healthz(QUERY)).status == 200
+
+
+async def test_alerts_are_listed_up_to_a_bound() -> None:
+    """Each with what it is about; the rest is a number."""
+    alerts = Alerts()
+    for number in range(ALERTS_SHOWN_MAX + 2):
+        alerts.set(AlertKind.LISTENER_NOT_BOUND, f"L{number}", "its address is taken")
+    lines = (
+        await HealthPages(LoadProgress(), alerts, lambda: True).readyz(QUERY)
+    ).body.splitlines()
+    assert lines[1] == b"listener-not-bound: L0: its address is taken"
+    assert len(lines) == ALERTS_SHOWN_MAX + 2
+    assert lines[-1] == b"and 2 more: see varve_alerts of /metrics"

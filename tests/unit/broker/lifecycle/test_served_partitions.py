@@ -1,0 +1,128 @@
+"""Who hears of a partition that begins or ceases to be served."""
+
+from types import SimpleNamespace
+from typing import Any
+
+from broker.controller.images.topic_names import SHARE_GROUP_STATE
+from broker.groups.coordinator import OFFSETS_TOPIC
+from broker.lifecycle.coordinators import Coordinators
+from broker.lifecycle.served_partitions import ServedPartitions
+from broker.transactions.coordinator.transaction_coordinator import TRANSACTION_TOPIC
+from storage.types.topic_partition import TopicPartition
+
+
+class Coordinator:
+    """Notes what a coordinator is called with."""
+
+    def __init__(self, events: list[tuple[object, ...]], name: str, loading: bool) -> None:
+        self.is_loading = loading
+        self.unavailable = SimpleNamespace(
+            set=lambda index, reason: events.append((name, "unavailable", index, reason))
+        )
+        self.on_elected = lambda index, epoch: events.append((name, "elected", index, epoch))
+        self.on_resigned = lambda index: events.append((name, "resigned", index))
+
+
+class World:
+    """Coordinators and remote storage that note what they hear."""
+
+    def __init__(self) -> None:
+        self.events: list[tuple[object, ...]] = []
+        self.partitions: dict[TopicPartition, Any] = {}
+        self.coordinators = Coordinators.__new__(Coordinators)
+        self.by_topic: Any = {
+            OFFSETS_TOPIC: Coordinator(self.events, "groups", False),
+            TRANSACTION_TOPIC: Coordinator(self.events, "transactions", False),
+            SHARE_GROUP_STATE: Coordinator(self.events, "share", False),
+        }
+        replicas: Any = SimpleNamespace(
+            get_partition=lambda topic, index: self.partitions.get(TopicPartition(topic, index)),
+            remove_partitions=lambda gone: [self.partitions.pop(one, None) for one in gone],
+        )
+        self.coordinators._by_topic = self.by_topic
+        self.coordinators._replicas = replicas
+        remote: Any = SimpleNamespace(
+            on_serving=lambda p: self.events.append(("remote", "serving", p.name)),
+            on_resigned=lambda ps: self.events.extend(("remote", "resigned", p.name) for p in ps),
+            on_deleted=lambda ps: self.events.extend(("remote", "deleted", p.name) for p in ps),
+            on_reconfigured=lambda p: self.events.append(("remote", "reconfigured", p.name)),
+        )
+        self.served = ServedPartitions(replicas, self.coordinators, remote)
+
+    def serve(self, topic: str, index: int, epoch: int = 0) -> Any:
+        one = TopicPartition(topic, index)
+        self.partitions[one] = SimpleNamespace(leader_epoch=epoch, name=str(one))
+        self.served.on_serving(one)
+        return self.partitions[one]
+
+
+def test_a_topic_of_users_is_remote_storages_alone() -> None:
+    world = World()
+    partition = world.serve("orders", 3)
+    world.served.on_reconfigured(partition)
+    world.served.on_deleted([partition])
+    assert world.events == [
+        ("remote", "serving", "orders-3"),
+        ("remote", "reconfigured", "orders-3"),
+        ("remote", "deleted", "orders-3"),
+    ]
+
+
+def test_an_internal_topic_elects_its_coordinator_in_the_leaders_epoch() -> None:
+    world = World()
+    for epoch, topic in enumerate((OFFSETS_TOPIC, TRANSACTION_TOPIC, SHARE_GROUP_STATE), 5):
+        world.serve(topic, 7, epoch)
+    assert [event for event in world.events if event[0] != "remote"] == [
+        ("groups", "elected", 7, 5),
+        ("transactions", "elected", 7, 6),
+        ("share", "elected", 7, 7),
+    ]
+
+
+def test_a_partition_that_is_gone_already_elects_nothing() -> None:
+    """Its directory failed between the opening of its log and this call."""
+    world = World()
+    world.served.on_serving(TopicPartition(OFFSETS_TOPIC, 0))
+    assert world.events == []
+
+
+def test_resigning_ends_copies_before_requests_and_coordination_last() -> None:
+    world = World()
+    world.serve(OFFSETS_TOPIC, 1)
+    world.events.clear()
+    world.served.resign([TopicPartition(OFFSETS_TOPIC, 1), TopicPartition("gone", 0)])
+    assert world.events == [
+        ("remote", "resigned", f"{OFFSETS_TOPIC}-1"),
+        ("groups", "resigned", 1),
+    ]
+    assert world.partitions == {}
+
+
+def image_of(**partitions: int) -> Any:
+    topics = {
+        name: SimpleNamespace(partitions=[SimpleNamespace(index=i) for i in range(count)])
+        for name, count in partitions.items()
+    }
+    return SimpleNamespace(topics=topics)
+
+
+def test_internal_partitions_whose_logs_are_not_served_are_unavailable() -> None:
+    """Those of topics that have changed; at the end of loading, those of all."""
+    world = World()
+    world.serve(OFFSETS_TOPIC, 0)
+    world.events.clear()
+    image = image_of(**{OFFSETS_TOPIC: 2, TRANSACTION_TOPIC: 1, "orders": 3})
+    world.coordinators.report_unserved(image, image)
+    assert world.events == []
+    world.coordinators.report_unserved(None, image)
+    assert [event[:3] for event in world.events] == [
+        ("groups", "unavailable", 1),
+        ("transactions", "unavailable", 0),
+    ]
+
+
+def test_one_loading_coordinator_is_enough_to_be_loading() -> None:
+    world = World()
+    assert not world.coordinators.is_loading
+    world.by_topic[SHARE_GROUP_STATE].is_loading = True
+    assert world.coordinators.is_loading
