@@ -1,4 +1,4 @@
-"""What can go wrong with a log, and is expected to.
+"""Errors of the storage layer: the expected failures of a log.
 
     StorageError
     ├── OffsetOutOfRangeError        below the log start or above the end
@@ -135,7 +135,7 @@ class TransactionCoordinatorFencedError(ProducerError):
 class DiskError(StorageError):
     """The operating system refused a disk call. Client sees KAFKA_STORAGE_ERROR.
 
-    What it says of the disk is told by three questions, of which exactly one is answered yes:
+    Exactly one of three properties is true and says what is wrong:
 
         is_full               no room left: what is there is sound, and can be read and deleted
         is_descriptor_limit   no descriptor left: nothing is said of the disk
@@ -179,7 +179,7 @@ class SyncFailedError(DiskError):
     """What was written may be lost: the kernel may have dropped the pages, whatever the reason.
 
     Final also when the disk is full. Where blocks are given late (delayed allocation) the write has
-    been accepted, and only now it turns out that there is no room for it.
+    been accepted, and the lack of room shows only now.
     """
 
     @property

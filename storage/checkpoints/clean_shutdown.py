@@ -5,7 +5,7 @@ File `.kafka_cleanshutdown`, JSON:
     {"version":0,"brokerEpoch":-1}
 
 The file's being there is what counts; the epoch is for the controller. It is taken away as soon as
-it has been read at a start, so that a crash during the start does not look clean (KAFKA-10471).
+it has been read at a start, so that a crash during the start does not count as clean (KAFKA-10471).
 
 Source: Kafka, CleanShutdownFileHandler.java.
 """

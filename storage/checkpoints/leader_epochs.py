@@ -1,6 +1,7 @@
-"""Leader epochs of one partition: with which offset each began (KIP-101).
+"""Leader epoch cache of one partition: epochs and their start offsets (KIP-101).
 
-Tells a replica, or a consumer after an unclean election, where its log and the leader's part.
+From it a replica, or a consumer after an unclean election, learns where its log diverges from the
+leader's.
 Kept in `leader-epoch-checkpoint` (format: `storage.checkpoints.checkpoint_files`), read when first
 needed:
 
@@ -37,7 +38,7 @@ class LeaderEpochCache:
     Every change is on disk when the method returns, except `begin`, `begin_at`,
     `truncate_from_start`, and those made before the first look-up (truncations while the log is
     opened), which wait for it.
-    `sync` is for whoever lets go of the batches that could tell the epochs again.
+    `sync` is for callers that drop the batches from which the epochs could be rebuilt.
 
     Attributes:
         path: The checkpoint.
@@ -202,7 +203,7 @@ class LeaderEpochCache:
         return True
 
     def sync(self) -> None:
-        """Have the checkpoint on disk, whoever wrote it; in any thread, may wait for the disk.
+        """Sync the checkpoint, in whichever thread it was written; may wait for the disk.
 
         Raises:
             DiskError: It is not.

@@ -52,7 +52,7 @@ RESERVED_DIRECTORY_IDS: Final = 100
 """Ids below mean no directory (KIP-858)."""
 
 LOST: Final = UUID(int=2)
-"""Stands for a log directory whose id nobody knows, but that held partitions (KIP-858)."""
+"""Stands for a log directory that held partitions and whose id is unknown (KIP-858)."""
 
 LOCK_FILE: Final = ".lock"
 CHECKPOINTS: Final = (
@@ -89,8 +89,8 @@ class LogDirectory:
         offsets: Checkpoint name to offsets, as last read or written.
         loading: Partitions found here whose logs are not open yet.
         listed: All its partitions are known, as logs or in `loading`. Before that nothing is
-            written here, neither checkpoints nor the marker: it would be said of partitions that
-            nobody has looked at, in a directory that may be another broker's.
+            written here, neither checkpoints nor the marker: they would cover partitions that were
+            not examined, in a directory that may be another broker's.
         opened: It could be locked, and its owner read.
         partition_count: Of logs and of those still loading.
     """
@@ -115,7 +115,7 @@ class LogDirectory:
 
     @property
     def id(self) -> UUID | None:
-        """Its id (KIP-858); None: nobody has claimed it, or its owner could not be read."""
+        """Its id (KIP-858); None: it is not claimed yet, or its owner could not be read."""
         return None if self.meta is None else self.meta.directory_id
 
     @property
@@ -139,7 +139,7 @@ class LogDirectory:
         if not self._filesystem.exists(self.path):
             self._filesystem.mkdir(self.path)
             # Else a power cut takes the name of what holds synced records. A parent that may not
-            # be opened was made by somebody else, who has seen to it.
+            # be opened was made by another program, which has seen to it.
             with suppress(DiskError):
                 self._filesystem.sync_directory(dirname(self.path) or ".")
         self._filesystem.mkdir(self.path)
@@ -151,7 +151,7 @@ class LogDirectory:
         """The disk it is on.
 
         Raises:
-            DiskError: It cannot be told.
+            DiskError: It cannot be determined.
         """
         return self._filesystem.volume(self.path)
 
@@ -318,13 +318,13 @@ class LogDirectory:
             self.offline_reason = reason
 
     def close(self, *, mark_clean: bool) -> None:
-        """Write the clean-shutdown marker, if asked to, and give up the lock.
+        """Write the clean-shutdown marker, if requested, and release the lock.
 
         No marker is written while logs are loading that an unclean shutdown left behind, nor by a
         start that failed before it knew them.
 
         Raises:
-            DiskError: The marker could not be written. The lock is given up.
+            DiskError: The marker could not be written. The lock is released.
         """
         is_clean = self.had_clean_shutdown or (self.listed and not self.loading)
         try:

@@ -1,4 +1,4 @@
-"""Opening the logs of a log directory at start: one job for each, and how far they are.
+"""Log loading at start: one job for each log of a directory, and their progress.
 
 The broker runs the jobs in its threads; a partition serves as soon as its own job is done. Internal
 topics come first, since groups and transactions wait for them, then partitions with little to
@@ -37,7 +37,7 @@ class LoadingStoppedError(PicklableError):
 class LoadProgress:
     """How far loading is. Bytes are those of segments that must be read again.
 
-    Written by the threads that run jobs, read by anybody.
+    Written by the threads that run jobs; may be read in any thread.
 
     Attributes:
         partitions_total: Found so far.

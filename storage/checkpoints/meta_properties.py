@@ -1,4 +1,4 @@
-"""meta.properties: whose log directory this is.
+"""meta.properties: cluster, node and directory id of a log directory.
 
 File `meta.properties` in every log directory, Java properties, version 1:
 
@@ -10,7 +10,7 @@ File `meta.properties` in every log directory, Java properties, version 1:
     version=1
 
 A directory that names a store is ours, and means nothing without that store. Releases before this
-key are told from Kafka by the file's form: Java puts a second comment into it, the date.
+key differ from Kafka in the file's form: Java writes a second comment into it, the date.
 
 Version 0, of brokers with ZooKeeper, says `broker.id` and may lack `cluster.id`. Unknown keys are
 kept.

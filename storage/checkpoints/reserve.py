@@ -1,14 +1,14 @@
-"""The reserve of a log directory: room that is held back for the hour when the disk is full.
+"""The reserve of a log directory: disk space that is held back until the disk is full.
 
-A file of a few MiB whose blocks are taken, and nothing in it. When the disk is full it is given up,
-and what keeps a full node going, and gives room back, finds its few KiB: checkpoints, the metadata
-store, `__remote_log_metadata`. Appends are refused until it could be taken again with as much room
-beside it.
+An empty file of a few MiB whose blocks are allocated. When the disk is full it is released, which
+leaves a few KiB for what keeps a full node running and frees space: checkpoints, the metadata
+store, `__remote_log_metadata`. Appends are refused until it could be allocated again with as much
+space beside it.
 
-    HELD ──disk full──> give up ──> GIVEN UP ──try_take: room for twice its size──> HELD
+    HELD ──disk full──> release ──> RELEASED ──try_take: room for twice its size──> HELD
                                         └──────── no room ────────┘
 
-It goes with the process that stops cleanly, and is taken up again after a crash.
+A clean stop removes it; after a crash the file that is left is used again.
 """
 
 import contextlib
@@ -34,8 +34,8 @@ class Reserve:
     """The reserve of one directory. Every call but `needed_bytes` may wait for the disk.
 
     Attributes:
-        size: Its bytes; 0: none is wanted, though room is looked for all the same.
-        is_held: It was taken and not given up.
+        size: Its bytes; 0: none is wanted, though free space is checked all the same.
+        is_held: It was taken and not released.
     """
 
     def __init__(self, directory: str, filesystem: Filesystem, size: int) -> None:
@@ -67,7 +67,7 @@ class Reserve:
         try:
             if self._filesystem.volume(self._directory).free_bytes < self.needed_bytes:
                 return False
-            # Twice the size is really taken: a quota is not told by the volume.
+            # Twice the size is really allocated: the volume does not report a quota.
             self._take(self.needed_bytes)
         except DiskError:
             self.give_up()

@@ -1,6 +1,6 @@
 """What compaction leaves of a batch: all of it, some records, an empty one, or nothing.
 
-A batch is looked into as little as possible:
+A batch is decoded as little as possible:
 
     all or none of its records are the last of their keys      by offsets alone, see `dirty_part`
     none of its keys was written again                         by its keys
@@ -32,7 +32,7 @@ class BatchFilter:
     Args:
         job: The run.
         dirty: Of its log, all read.
-        transactions: Told of each batch.
+        transactions: Gets each batch.
         stats: Where the records are counted.
     """
 

@@ -109,7 +109,7 @@ class CleanedSegment:
         self._filesystem.sync_directory(self._directory)
 
     def discard(self) -> None:
-        """Give up: delete the files."""
+        """Abort the segment: delete its files."""
         self._buffers.clear()
         self._file.close()
         for kind in SEGMENT_SUFFIXES:

@@ -1,4 +1,4 @@
-"""What compaction is told of a log, and how what it has written takes its place.
+"""Interface of log compaction: the job of a run, and how cleaned segments replace the old ones.
 
 CleansLogs.clean(log)     the broker's thread, one a run
 CleaningJob           paths, offsets, settings: all there is to know
@@ -28,7 +28,7 @@ stands for."""
 
 
 def never() -> None:
-    """Looks whether a run is to stop, where nobody stops any."""
+    """Check whether a run is to stop, where runs are never stopped."""
 
 
 class CleaningAbortedError(StorageError):
@@ -40,7 +40,7 @@ class CleaningFailedError(StorageError):
 
 
 class CleanableSegment(SegmentFacts, Protocol):
-    """What the cleaner asks of a segment."""
+    """A segment, as the cleaner reads it."""
 
     @property
     def first_timestamp(self) -> int:
@@ -256,7 +256,7 @@ def _replace(
     segment = log.prepare_replacement(base_offset)
 
     def put() -> None:
-        # Asked once more where the log is changed: it may have been deleted a moment ago.
+        # Checked again where the log is changed: it may have been deleted a moment ago.
         check_done()
         log.put_replacement(segment, replaced)
 

@@ -1,11 +1,11 @@
-"""What a compaction run learns of the dirty part of a log before it rewrites anything.
+"""The dirty part of a log, as a compaction run reads it before it rewrites anything.
 
     |-- clean --|---------- dirty ----------|-- uncleanable --|
               start                   map.latest_offset
 
 Into the offset map: the last record of every key. And for the second reading of the same batches,
-so that most of them need not be looked into again: a bit for each offset, set where the record is
-its key's last, and which batches hold anything that a key does not tell.
+so that most of them need not be decoded again: a bit for each offset, set where the record is
+its key's last, and which batches hold anything that does not follow from a key.
 """
 
 from collections.abc import Sequence
@@ -27,7 +27,7 @@ a broker down.
 """
 
 _MARKS: Final = 1 << 16
-"""Batches are marked by their base offset modulo this: one marked for another is looked into."""
+"""Batches are marked by their base offset modulo this: one marked for another is decoded."""
 
 _HAS_TOMBSTONE: Final = 1
 _HAS_KEYLESS: Final = 2
@@ -120,9 +120,9 @@ class DirtyPart:
     def latest_within(self, header: BatchHeader) -> Sequence[int] | None:
         """Offset deltas of a batch's records that are their keys' last, ascending.
 
-        None where only the records tell: the batch is older or newer than what was read, a record
-        that may stay is a tombstone, some have no key, offsets are too far apart for a bit each; or
-        it is transactional, since then it may have been passed over.
+        None where the records must be decoded: the batch is older or newer than what was read, a
+        record that may stay is a tombstone, some have no key, offsets are too sparse for a bit
+        each; or it is transactional, since then it may have been skipped.
         """
         bits = self._bits
         base = header.base_offset

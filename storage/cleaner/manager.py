@@ -1,4 +1,4 @@
-"""Which log is compacted next, and from where to where.
+"""Log cleaner manager: chooses the log that is compacted next, and the range of offsets.
 
 Of the compacted logs, the one with the greatest part that is dirty, if that part is above
 `min.cleanable.dirty.ratio` or `max.compaction.lag.ms` demands it:
@@ -157,7 +157,7 @@ class CleanerManager:
 
     Attributes:
         max_dirty_ratio: Of the dirtiest log at the last choice, 0 .. 1.
-        uncleanable: Partitions given up because of damage, and why.
+        uncleanable: Partitions excluded because of damage, and why.
     """
 
     def __init__(self) -> None:
@@ -242,7 +242,7 @@ class CleanerManager:
             self._postponed.pop(topic_partition, None)
 
     def mark_uncleanable(self, topic_partition: TopicPartition, reason: str) -> None:
-        """Give up on a damaged partition."""
+        """Never compact a damaged partition again."""
         with self._lock:
             self.uncleanable[topic_partition] = reason
 

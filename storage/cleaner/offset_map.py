@@ -20,7 +20,7 @@ Slots are of fixed size, with open addressing; native integers:
 
 Keys themselves are not kept there: two keys with the same 128 bits would be taken for the same, as
 in Kafka, which takes MD5. Here it is the interpreter's SipHash under a key that is new in each
-process: nobody can make two such keys, and for the recent ones half of it is known already. An
+process: no client can make two such keys, and for the recent ones half of it is known already. An
 interpreter with another hash gets MD5. A block of n bytes holds n / 24 keys. It lies in anonymous
 memory of its own, which the system zeroes page by page as slots are touched (zeroing 128 MiB at
 once would hold up the event loop for 60 ms) and takes back as a whole.
@@ -120,7 +120,7 @@ class OffsetMap:
     def close(self) -> None:
         """Give the memory back; not to be used again."""
         self._recent.clear()
-        self._is_spilled = True  # so that whoever asks is told
+        self._is_spilled = True  # so that a later call raises
         self._words.release()
         self._bytes.close()
 
@@ -172,7 +172,7 @@ class OffsetMap:
         return list(map(self._get_slot, keys))
 
     def is_disjoint(self, keys: Sequence[bytes]) -> bool:
-        """Whether none of the keys was put, where that is quickly told; False may mean anything."""
+        """Whether none of the keys was put, where that is cheap; False may mean anything."""
         return not self._is_spilled and not self._count and self._recent.keys().isdisjoint(keys)
 
     def offsets(self) -> Iterator[list[int]]:

@@ -1,10 +1,10 @@
-"""Which transactional batches compaction may drop.
+"""Transactions of the segments that compaction reads: which of their batches it may drop.
 
 Fed with every batch of the segments in order, and with the aborted transactions that touch them:
 
     data of an aborted transaction    always; consumers would skip it anyway
     abort marker                      once no data of its transaction was met: then no reader needs
-                                      to be told, and its entry leaves the transaction index
+                                      it, and its entry leaves the transaction index
     commit marker                     once no data of its transaction was met
     data of a committed transaction   never for that reason
 

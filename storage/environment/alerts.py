@@ -1,6 +1,6 @@
-"""Alerts: what is wrong with this node, and stays wrong until somebody acts.
+"""Alerts: lasting faults of this node that need an operator.
 
-A part that stops because something it depends on is missing or refuses sets an alert: of a kind,
+A component that stops because a dependency is missing or fails sets an alert: of a kind,
 about a subject, with a sentence for the operator. It clears the alert when it goes on.
 
     set    ─> ERROR in the log, once; a line of `/readyz`; one more in `varve_alerts{kind=...}`
@@ -26,7 +26,7 @@ class AlertKind(StrEnum):
 
     COORDINATOR_UNAVAILABLE = "coordinator-unavailable"
     """A partition of `__consumer_offsets`, `__transaction_state` or `__share_group_state` cannot be
-    read, so that nobody coordinates what it holds. Subject: the partition."""
+    read, so that its groups or transactions have no coordinator. Subject: the partition."""
 
     DIRECTORY_FULL = "directory-full"
     """A log directory has no room left and takes no records. Subject: its path."""
@@ -41,7 +41,7 @@ class AlertKind(StrEnum):
     """An empty log directory is not used while another is missing. Subject: its path."""
 
     LEADER_EPOCH_STALE = "leader-epoch-stale"
-    """No leader epoch could be begun after an unclean start: consumers are not told of records that
+    """No leader epoch could be begun after an unclean start: consumers do not notice that records
     are lost. Subject: the partitions' topic."""
 
     LISTENER_NOT_BOUND = "listener-not-bound"
@@ -61,11 +61,11 @@ class AlertKind(StrEnum):
     whose history waits, or the topic."""
 
     TIER_LEFT_BEHIND = "tier-left-behind"
-    """A partition without remote storage has segments there, and nobody has said that they may go.
-    Subject: the partition."""
+    """A partition without remote storage has segments there, and no setting says that they may be
+    deleted. Subject: the partition."""
 
     TIER_NOT_OURS = "tier-not-ours"
-    """Nothing is removed from remote storage: somebody else may need it. Subject: the bucket."""
+    """Nothing is deleted from remote storage: another cluster may use it. Subject: the bucket."""
 
 
 class Alert(NamedTuple):
@@ -90,7 +90,7 @@ class Alerts:
         """Alerts that found no room."""
 
     def set(self, kind: AlertKind, subject: str, text: str) -> None:
-        """Say that something is wrong; nothing happens if that has been said in these words."""
+        """Set an alert; nothing happens if it is set with the same message."""
         key = (kind, subject)
         with self._lock:
             if self._texts.get(key) == text:
@@ -102,7 +102,7 @@ class Alerts:
         LOGGER.error("alert kind=%s subject=%s %s", kind.value, subject, text)
 
     def clear(self, kind: AlertKind, subject: str) -> None:
-        """Say that it is mended; nothing happens if it was not wrong."""
+        """Clear an alert; nothing happens if it was not set."""
         with self._lock:
             was_set = self._texts.pop((kind, subject), None) is not None
         if was_set:

@@ -1,4 +1,4 @@
-"""Time, as a thing that is passed in.
+"""Clock: the source of time, passed in as a dependency.
 
 Only this module asks the operating system for the time: everything else takes a `Clock`, so that
 tests and simulations can move it by hand.
@@ -27,7 +27,7 @@ class Clock(Protocol):
 def cpu_wait_ms() -> float:
     """How long the calling thread has waited for a processor since it began, as Linux counts it.
 
-    0 where the system does not tell. Costs some 15 us.
+    0 where the system does not report it. Costs some 15 us.
     """
     try:
         with open("/proc/thread-self/schedstat", "rb") as file:

@@ -1,6 +1,6 @@
-"""Descriptors: how many files and sockets this process may have open, and who gets how many.
+"""File descriptors: how many files and sockets this process may have open, by purpose.
 
-    limit ──┬── reserved      what nobody counts: listeners, locks, the metadata store, the tier
+    limit ──┬── reserved      what is not counted: listeners, locks, the metadata store, the tier
             │                 process, the admin port, files that a thread opens for a moment
             ├── files         log and cache files; those in the pool, and those that were pushed out
             │   └── pooled    of it while a slice of them was on its way to a socket
@@ -28,7 +28,7 @@ UNLIMITED: Final = 1 << 20
 """What counts for the limit where the system sets none."""
 
 LOW: Final = 10_000
-"""Below, the operator is told. Kafka's documentation asks for 100,000."""
+"""Below, the operator is warned. Kafka's documentation asks for 100,000."""
 
 
 class DescriptorShares(NamedTuple):

@@ -1,8 +1,8 @@
-"""How much may still be written before the kernel makes writers wait for the disks.
+"""Dirty page room: bytes that may be written before the kernel throttles writers.
 
-Linux lets everybody write into the page cache until dirty pages and pages under writeback reach the
+Linux accepts writes into the page cache until dirty pages and pages under writeback reach the
 middle between two thresholds, of the machine and, with cgroup v2, of the container; beyond it
-whoever writes is put to sleep, some 10 to 200 ms a time (balance_dirty_pages: `freerun`).
+a writing process is put to sleep, some 10 to 200 ms a time (balance_dirty_pages: `freerun`).
 
     /proc/vmstat                  nr_dirty, nr_writeback, nr_dirty_threshold,
                                   nr_dirty_background_threshold, in pages
@@ -38,7 +38,7 @@ def read_text(path: str) -> str:
 
 
 def device_of(directory: str) -> int:
-    """Number of the device a folder lies on, 0 if it cannot be told."""
+    """Number of the device a folder lies on, 0 if it cannot be determined."""
     try:
         return os.stat(directory).st_dev
     except OSError:
@@ -46,7 +46,7 @@ def device_of(directory: str) -> int:
 
 
 def dirty_room(device: int, read: ReadText = read_text) -> int | None:
-    """Bytes that may be written before anybody is made to wait; None: the system does not tell.
+    """Bytes that may be written before a writer is throttled; None: the system does not report it.
 
     Takes some 0.1 ms: for threads.
 

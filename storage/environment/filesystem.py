@@ -1,6 +1,6 @@
-"""The few calls the broker makes to a disk, as a thing that is passed in.
+"""Filesystem: the few disk calls of the broker, passed in as a dependency.
 
-Only this module speaks to the operating system about files. Everything above it takes a
+Only this module makes the operating system's file calls. Everything above it takes a
 `Filesystem`, so that a test can lose what was not synced, stop after the n-th write, or answer "no
 space left".
 
@@ -84,7 +84,7 @@ class File(Protocol):
     def read_cached(self, size: int, position: int) -> bytes | bytearray | None:
         """As `read_at` if that need not wait for the disk, else None.
 
-        Waits after all where the system cannot tell (`describe_missing`, some file systems).
+        Waits after all where the system lacks such a read (`describe_missing`, some file systems).
         """
         ...
 
@@ -111,13 +111,13 @@ class File(Protocol):
     def write_back(self, position: int, size: int) -> bool:
         """Have the disk take what was written there, without a promise; wait until it has.
 
-        So that dirty pages do not pile up until the kernel makes whoever writes wait.
+        So that dirty pages do not pile up until the kernel throttles writers.
 
         Returns:
             Whether the system can do that (Linux: `sync_file_range`); else nothing was done.
 
         Raises:
-            SyncFailedError: As of `sync`, which will not tell of it a second time.
+            SyncFailedError: As of `sync`, which will not report it a second time.
         """
         ...
 
@@ -126,12 +126,12 @@ class File(Protocol):
         ...
 
     def close(self) -> None:
-        """Close the descriptor now. Only for a file that nobody else can hold."""
+        """Close the descriptor now. Only for a file without any other holder."""
         ...
 
 
 class Lock(Protocol):
-    """An exclusive claim on a path, held until released or until the process ends."""
+    """An exclusive lock on a path, held until released or until the process ends."""
 
     def release(self) -> None:
         """Give it up; a second call does nothing."""
@@ -276,7 +276,7 @@ def describe_missing() -> tuple[str, ...]:
 class LocalFile:
     """A descriptor of the operating system."""
 
-    __slots__ = ("_can_tell", "_fd", "_held", "path")
+    __slots__ = ("_fd", "_has_nowait", "_held", "path")
 
     def __init__(self, path: str, fd: int, held: set[int] | None = None) -> None:
         """`held`: the descriptors of all open files; this one's is in it until it is closed."""
@@ -284,7 +284,7 @@ class LocalFile:
         self._fd = fd
         self._held = set() if held is None else held
         self._held.add(fd)
-        self._can_tell = _NOWAIT is not None
+        self._has_nowait = _NOWAIT is not None
 
     def __del__(self) -> None:
         self.close()
@@ -340,8 +340,8 @@ class LocalFile:
             _fail(error, self.path, "read")
 
     def read_cached(self, size: int, position: int) -> bytes | bytearray | None:
-        """What is in the page cache; waits where the file system cannot tell."""
-        if not self._can_tell:
+        """What is in the page cache; waits where the file system lacks `RWF_NOWAIT`."""
+        if not self._has_nowait:
             return self.read_at(size, position)
         assert _NOWAIT is not None
         data = bytearray(size)
@@ -357,7 +357,7 @@ class LocalFile:
         except OSError as error:
             if error.errno != errno.EOPNOTSUPP:
                 _fail(error, self.path, "read")
-            self._can_tell = False
+            self._has_nowait = False
             return self.read_at(size, position)
         return data if done == size else data[:done]
 
@@ -412,7 +412,7 @@ class LocalFile:
         code = ctypes.get_errno()
         if code in (errno.ENOSYS, errno.EINVAL, errno.ESPIPE, errno.EBADF):
             return False
-        # The kernel tells of a failed write once for each open file: `sync` would find nothing.
+        # The kernel reports a failed write once for each open file: `sync` would find nothing.
         _fail_sync(OSError(code, os.strerror(code)), self.path, "write back")
 
     def allocate(self, size: int) -> None:
@@ -434,9 +434,9 @@ class LocalFile:
         """Close the descriptor; a second call does nothing."""
         fd, self._fd = self._fd, -1
         if fd >= 0:
-            # Before the number is free for somebody else's file.
+            # Before the number is free for another file.
             self._held.discard(fd)
-            # Nothing is lost by an error here: whoever needed the bytes on disk has called `sync`.
+            # Nothing is lost by an error here: callers that need the bytes on disk call `sync`.
             with contextlib.suppress(OSError):
                 os.close(fd)
 

@@ -1,4 +1,4 @@
-"""Calls that may wait for the disk, as a thing that is passed in: what the broker's threads offer.
+"""Blocking calls off the event loop: the interface of the broker's thread pool.
 
 The remote log lies below the broker and may not import it; `broker.runtime.disk.Disk.run` fits
 this.

@@ -1,4 +1,4 @@
-"""Randomness, as a thing that is passed in: a seed then repeats a run."""
+"""Source of randomness, passed in as a dependency: a seed then repeats a run."""
 
 import random
 import secrets
@@ -18,7 +18,7 @@ class Randomness(Protocol):
         ...
 
     def token_bytes(self, count: int) -> bytes:
-        """So many bytes that nobody can guess: for keys and initialization vectors."""
+        """So many unpredictable bytes: for keys and initialization vectors."""
         ...
 
 

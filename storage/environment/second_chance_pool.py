@@ -1,4 +1,4 @@
-"""A bounded set of things that can be dropped and made again: open files, loaded indexes.
+"""A bounded pool of resources that can be dropped and made again: open files, loaded indexes.
 
 Least recently used, approximately: a thing that was used since the hand last passed gets a second
 chance. Marking a use is then one attribute write (`holder.used = True`), which a Produce or Fetch
@@ -14,7 +14,7 @@ from typing import Protocol
 
 
 class Holder(Protocol):
-    """What the pool keeps: it can be told to let go of what it holds."""
+    """What the pool keeps: an object that can release its resource."""
 
     used: bool
 
@@ -31,7 +31,7 @@ class SecondChancePool:
         capacity: Bound on the sum of weights; one holder above it is still let in.
         weight: Sum of weights now.
         admitted: Holders let in since start: misses.
-        evicted: Holders told to let go since start.
+        evicted: Holders evicted since start.
     """
 
     __slots__ = ("_holders", "_lock", "admitted", "capacity", "evicted", "name", "weight")

@@ -1,10 +1,10 @@
-"""Holds background work to a rate, and gives way to the event loop.
+"""Throttle: holds background work to a rate, and yields the interpreter to the event loop.
 
-The cleaner shares the interpreter with the loop: while it computes, the loop waits for its turn.
+The cleaner shares the interpreter with the loop: while it computes, the loop waits.
 A short sleep after every slice of work lets the loop in at once, and with
 `log.cleaner.io.max.bytes.per.second` the sleeps are as long as the rate demands. Long ones are
-slept in pieces, between which the work may be called off: a batch of 1 MB at 1 kB/s is a sleep of
-a quarter of an hour, and nobody who deletes a topic waits for that.
+slept in pieces, between which the work may be aborted: a batch of 1 MB at 1 kB/s is a sleep of
+a quarter of an hour, and the deletion of a topic cannot wait for that.
 """
 
 from collections.abc import Callable
@@ -19,7 +19,7 @@ SLICE_BYTES: Final = 64 * 1024
 """Work between two pauses: some milliseconds of it at most."""
 
 PIECE_MS: Final = 100.0
-"""Longest sleep without a look at whether the work is still wanted, and at the rate."""
+"""Longest sleep before the rate, and whether the work was aborted, are checked again."""
 
 _WINDOW_MS: Final = 1_000.0
 

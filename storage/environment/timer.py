@@ -1,4 +1,4 @@
-"""Waiting on time, as a thing that is passed in: what the broker's timer wheel offers.
+"""Timer: delayed callbacks, the interface of the broker's timer wheel.
 
 The remote log lies below the broker and may not import it; `broker.runtime.timer.TimerWheel` fits
 this.

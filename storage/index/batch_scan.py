@@ -1,4 +1,4 @@
-"""Walk the batch headers of a `.log` file, without looking at what the batches hold.
+"""Scan of the batch headers of a `.log` file; records are not read.
 
 A header costs 61 bytes of reading when batches are large, and small batches share one read. Sums
 are not checked here: what lies below the recovery point was checked when it came in.
@@ -14,7 +14,7 @@ WINDOW_MAX: Final = 256 * 1024
 
 
 class Readable(Protocol):
-    """What is walked: a file, or what looks like one (a remote segment, through its chunks)."""
+    """What is scanned: a file, or a remote segment that is read like one, through its chunks."""
 
     def read_at(self, size: int, position: int) -> bytes | bytearray:
         """Up to `size` bytes; fewer than a header only at the end."""

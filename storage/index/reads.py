@@ -1,4 +1,4 @@
-"""How a look-up reads the files of a log: waiting for the disk, or only what is in memory.
+"""Read modes of a look-up in a log's files: blocking, or only what is in the page cache.
 
 In a thread a look-up waits (`WAITING`). On the event loop it must not, whatever the disk is like:
 there it takes what the page cache holds, and where that does not do it raises `WouldBlockError`,
@@ -8,9 +8,9 @@ which carries the call that a thread is to make:
     thread                                                      work() waits for the disk
     loop    reads = CachedReads(); reads.keep(key, result); log.read(offset, reads=reads) ...
 
-The look-up is begun anew each time, and goes one missing piece further: what was brought is kept
-here until its end, so that it comes to an end also where memory is so short that pages go as fast
-as they come. Nothing a thread runs changes the log; the loop does, with what the thread has read.
+The look-up starts over each time, and gets one missing piece further: what was read is kept here
+until its end, so that it finishes also where memory is so short that pages are evicted as fast as
+they are read. Nothing a thread runs changes the log; the loop does, with what the thread has read.
 """
 
 from collections.abc import Callable, Hashable
@@ -27,7 +27,7 @@ T = TypeVar("T")
 
 
 class WouldBlockError(StorageError):
-    """A look-up on the loop needs what is not in memory; not an error a client is told.
+    """A look-up on the loop needs what is not in memory; never returned to a client.
 
     Attributes:
         key: Names what is missing; equal keys are one call.
@@ -41,7 +41,7 @@ class WouldBlockError(StorageError):
 
 
 class Reads:
-    """Reads that wait for the disk: for threads, and where nobody else could be served anyway."""
+    """Reads that wait for the disk: for threads, and where no other request could be served."""
 
     __slots__ = ()
 
@@ -76,7 +76,7 @@ class CachedReads(Reads):
         self._kept[key] = (result, None if error is None else error.with_traceback(None))
 
     def clear(self) -> None:
-        """The look-up is over: let go of what was kept."""
+        """The look-up is over: release what was kept."""
         self._kept.clear()
 
     @override
@@ -85,7 +85,7 @@ class CachedReads(Reads):
 
         Raises:
             WouldBlockError: Nothing was.
-            StorageError: The thread was told so.
+            StorageError: The thread got this error.
         """
         found = self._kept.get(key)
         if found is None:
@@ -137,4 +137,4 @@ class _CachedFile:
 
 WAITING: Final = Reads()
 NOWAIT: Final = CachedReads()
-"""Of the first look: nothing has been brought yet. Nothing is kept in it."""
+"""Of the first attempt: nothing has been read yet. Nothing is kept in it."""

@@ -1,8 +1,8 @@
-"""What the offset index and the time index have in common: an ascending file of small entries.
+"""Sparse index, the base of the offset and the time index: an ascending file of small entries.
 
 Entries live in two parts, so that an idle segment holds none of them in memory:
 
-    [ saved: in the file, read in when looked at, dropped by the pool ][ tail: not yet saved ]
+    [ saved: in the file, read in when needed, dropped by the pool ][ tail: not yet saved ]
 
 The tail is written out at a roll, at a clean close and whenever it is full; the segment that is
 written to is scanned after a crash anyway, so its index need not be on disk. Both parts are the
@@ -15,7 +15,7 @@ in zeros, which are no entries.
 
 `save` is all three. The entries stay in the tail until the end, so look-ups go on meanwhile.
 
-There is no checksum: whoever uses an entry looks whether the batch it names is there, and has the
+There is no checksum: a look-up checks whether the batch that an entry names is there, and has the
 index rebuilt from the log when it is not (`CorruptFileError`).
 """
 
@@ -125,7 +125,7 @@ class SparseIndex:
         self.used = False
         self._filesystem = filesystem
         self._max_entries = max_bytes // self.ENTRY_SIZE
-        # Entries in the file; -1: not looked yet.
+        # Entries in the file; -1: not read yet.
         self._saved = 0 if is_new else -1
         self._loaded: bytes | None = None
         self.columns: object | None = None
@@ -197,7 +197,7 @@ class SparseIndex:
     def begin_save(self) -> IndexWrite | None:
         """What has to be written for all entries to be in the file; None: they are.
 
-        Reads the file if nobody has looked at it yet (`is_known`).
+        Reads the file if that was not done yet (`is_known`).
         """
         tail = self._tail
         if not tail and not self._rewrite:
@@ -218,7 +218,7 @@ class SparseIndex:
     def finish_save(self, write: IndexWrite) -> None:
         """What `begin_save` gave has been written."""
         if self._saving is not write:
-            # Cut or built anew meanwhile: the next save writes the file from its beginning.
+            # Truncated or rebuilt meanwhile: the next save writes the file from its beginning.
             return
         self._saving = None
         self._rewrite = False
@@ -280,7 +280,7 @@ class SparseIndex:
         self._filesystem.loaded_indexes.discard(self)
 
     def reload(self) -> None:
-        """The file was written anew by somebody else: what is known here counts no more.
+        """Forget what is known of the file, which another object has rewritten.
 
         Entries that were added meanwhile are lost, which makes the index a little sparser.
         """

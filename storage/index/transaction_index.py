@@ -94,7 +94,7 @@ class TransactionIndex:
         self.path = path
         self.unwritten: tuple[AbortedTxn, ...] = ()
         self._filesystem = filesystem
-        # Whole entries in the file; None until looked at.
+        # Whole entries in the file; None until it is read.
         self._count: int | None = 0 if exists is False else None
         self._last_offset = -1
         # Whole blocks that were searched: the least first offset; the last entry's last stable
@@ -265,7 +265,7 @@ class TransactionIndex:
         self._last_offset = -1
 
     def sanity_check(self, start_offset: int) -> None:
-        """Look for damage.
+        """Check the file for damage.
 
         Args:
             start_offset: The segment's base offset.

@@ -1,4 +1,4 @@
-"""Appending to a log: check, give offsets, write once, keep the books.
+"""Append: validate, assign offsets, write once, update producer state and indexes.
 
     validator ──> producer check ──> epoch ──> patch ──> roll? ──> one write ──> producer, indexes
                                                   └──> queued ──> producer ·····> write ──> indexes
@@ -61,21 +61,21 @@ class LogAppends(LogWriteBehind):
         terms: TransactionTerms | None = None,
         memory: BorrowedMemory | None = None,
     ) -> AppendInfo:
-        """Check produced batches, give them offsets and write them to the active segment.
+        """Validate produced batches, assign offsets and write them to the active segment.
 
         Not yet committed: consumers see the records once the high watermark has passed them; nor
         written yet, where `write_queue` is not None afterwards: ask `begin_write` then. Only
         base offset and leader epoch are rewritten; both lie before the bytes that the CRC covers.
-        With LogAppendTime the time is set, and the sum made, anew.
+        With LogAppendTime the time is set, and the CRC computed again.
 
         Args:
             records: One or more whole batches, writable; patched in place and not kept. After an
                 error its content is undefined.
             leader_epoch: Epoch of this leader (KIP-101), 0 or above.
             now_ms: Milliseconds since 1970 UTC.
-            origin: Who made them, which decides what is checked. A coordinator's single batch was
-                made in this process: its sum is not looked at.
-            verify: Look at the CRC; False only for batches made in this process.
+            origin: Their source, which decides what is checked. A coordinator's single batch was
+                made in this process: its CRC is not checked.
+            verify: Check the CRC; False only for batches made in this process.
             prepared: The batches come out of `preparation`: only the time is still to be set.
             terms: What is known of the batch's transaction.
             memory: Where the records lie, if they may be left there until a thread has written
@@ -83,13 +83,13 @@ class LogAppends(LogWriteBehind):
 
         Returns:
             Offsets given, both inclusive. For a batch that is in the log already, those it got the
-            first time: a retry looks like the original (KIP-98).
+            first time: a retry gets the original's answer (KIP-98).
 
         Raises:
             BatchError: Refused (see `storage.log.validator`); nothing was written.
             ProducerError: The producer's state does not allow it; nothing was written.
             DirectoryBusyError: Too much waits for the disk; nothing was written.
-            DiskError: The disk refused. Nothing was written, or nobody will be told of it.
+            DiskError: The disk refused. Nothing was written, or what was is never acknowledged.
         """
         if self.refusal is not None:
             self._check_refusal()
@@ -130,7 +130,7 @@ class LogAppends(LogWriteBehind):
         It takes a client's batches and the wall clock, and returns what is to be appended, or
         raises BatchError as the append would.
         """
-        return self._validator.prepare_apart
+        return self._validator.prepare_batches
 
     def _append_headed(
         self,
@@ -191,7 +191,7 @@ class LogAppends(LogWriteBehind):
         else:
             behind = False
         if not behind and (
-            # First of all: one that nobody has written to since the start has nothing in memory.
+            # First of all: one that was not written to since the start has nothing in memory.
             segment.needs_roll
             or first_timestamp is None
             or segment.size + size > self._segment_bytes
@@ -406,7 +406,7 @@ class LogAppends(LogWriteBehind):
         except DiskError as error:
             if error.is_disk_failure:
                 raise
-            # Readers are told from memory. Nothing is written behind it before it is on disk.
+            # Readers get it from memory. Nothing is written behind it before it is on disk.
             segment.transaction_index.keep(aborted)
             self.refuse_appends(error)
 

@@ -1,11 +1,11 @@
-"""Appending transaction markers: all that a moment brings for one log, in one write.
+"""Append of transaction markers: those of many producers in one write.
 
     markers, each let pass by `ProducerStateManager.check_marker`
        └──> batches of one layout, one after the other ──> one write ──> producers, aborted index
 
 Transactions of many producers end in the same few logs, and every marker is a batch of 78 bytes
-that this process makes itself: nothing in it needs to be read back, and nobody sees the difference
-between one write and many.
+that this process makes itself: nothing in it needs to be read back, and a consumer sees no
+difference between one write and many.
 
 Source: Kafka, UnifiedLog.java (append), ProducerAppendInfo.java (appendEndTxnMarker).
 """
@@ -41,13 +41,13 @@ class LogMarkers(LogAppends):
             The first one's offset; the others follow on it.
 
         Raises:
-            DiskError: The disk refused. Nothing was written, or nobody will be told of it.
+            DiskError: The disk refused. Nothing was written, or what was is never acknowledged.
         """
         if self.refusal is not None:
             self._check_refusal()
         first_offset = self.next_offset
         if self._validator.log_append_time or len(markers) * MARKER_SIZE > self._segment_bytes:
-            self._append_apart(markers, leader_epoch, now_ms)
+            self._append_each(markers, leader_epoch, now_ms)
             return first_offset
         records = bytearray()
         for offset, marker in enumerate(markers, first_offset):
@@ -78,10 +78,10 @@ class LogMarkers(LogAppends):
             self._index_aborted(where, aborted)
         return first_offset
 
-    def _append_apart(
+    def _append_each(
         self, markers: Sequence[TransactionMarker], leader_epoch: int, now_ms: int
     ) -> None:
-        """Where the topic's settings want a look at every batch."""
+        """Append one by one, where the topic's settings need every batch validated."""
         for marker in markers:
             batch = build_end_transaction_marker(
                 producer_id=marker.producer_id,

@@ -1,6 +1,6 @@
-"""Cutting a log: at the end (truncation), at the start (retention), in between (compaction).
+"""Truncation, retention and replacement of compacted segments.
 
-Wherever one of these is stopped by a crash, the next start finds a log without a gap.
+After a crash in the middle of any of these the next start finds a log without a gap.
 """
 
 from collections.abc import Sequence
@@ -40,7 +40,7 @@ class _Facts:
 
 
 class LogCuts(LogAppends):
-    """The part of a log that is taken away from."""
+    """Truncation and segment deletion."""
 
     __slots__ = ()
 

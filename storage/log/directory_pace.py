@@ -1,4 +1,4 @@
-"""How quickly a log directory takes writes, and so who writes: the log's owner, or a thread.
+"""Write speed of a log directory, which decides whether the log's owner or a thread writes.
 
     UNPROVEN ──8 writes in time──> QUICK ──it held the owner up──> SLOW
                                      ^                              │
@@ -7,7 +7,7 @@
 
     QUICK              small batches are written where they are appended: a copy into the page
                        cache takes microseconds, a hop to a thread ten times as long
-    UNPROVEN, SLOW     every batch is left to the directory's thread: the owner, who serves all
+    UNPROVEN, SLOW     every batch is left to the directory's thread: the owner, which serves all
                        the other directories as well, never waits for this one
 
 A batch above `large_batch_bytes` is left to the thread in any case: copying it takes so long that
@@ -18,10 +18,10 @@ thread waited for a processor left out; the owner is held up when late writes co
 second.
 
 That is late on a disk of 2 MB/s: the write that uses the last of the dirty pages up takes seconds.
-So every second somebody watches how the disk takes 4 MiB (`watch`), and a directory where more is
+So every second a thread measures how the disk takes 4 MiB (`watch`), and a directory where more is
 on its way to the disk than it takes in 8 s is slow before it shows; unless that is less than 16 MiB
-or a quarter of what the kernel would still let anybody write (`storage.environment.dirty_pages`), 1
-GiB at the most: a busy disk takes those 4 MiB late, too.
+or a quarter of what may be written before the kernel throttles (`storage.environment.dirty_pages`),
+1 GiB at the most: a busy disk takes those 4 MiB late, too.
 """
 
 from collections.abc import Callable
@@ -43,7 +43,7 @@ CALM_MAX_MS: Final = 60_000.0
 WATCHED_BYTES: Final = 4 * 1024 * 1024
 WATCHED_EVERY_MAX: Final = 64 * 1024 * 1024
 """After so many bytes the disk is watched again, unless it is being watched: after what it takes in
-a second. Who has pages written back does the kernel's work, some 0.2 ms a MiB, in our time."""
+a second. Starting the write-back of pages costs the calling thread some 0.2 ms a MiB."""
 
 BACKLOG_MIN_BYTES: Final = 16 * 1024 * 1024
 BACKLOG_MS: Final = 8_000.0
@@ -57,7 +57,7 @@ LARGE_BATCH_BYTES: Final = 256 * 1024
 """Above this the copy into the page cache costs several times the hop to the thread."""
 
 QUEUED_BYTES_MAX: Final = 64 * 1024 * 1024
-"""Bytes that may wait for a directory's thread; clients above that are told to try again."""
+"""Bytes that may wait for a directory's thread; above, clients get a retriable error."""
 
 CONGESTED_BYTES: Final = 16 * 1024 * 1024
 """From here on, connections that write to the directory are read no further."""
@@ -68,16 +68,16 @@ class DirectoryPace:
 
     Attributes:
         has_writer: There is a thread that batches can be left to.
-        inline_bytes_max: Batches up to this size are written by who appends; -1: none.
+        inline_bytes_max: Batches up to this size are written by the appending thread; -1: none.
         now_ms, now_s: Monotonic time.
         queued_bytes: Waiting for the thread, over all logs of the directory.
         queued_bytes_peak: The most there ever were.
-        refused: Batches that were told to come again.
-        late_writes: Writes that were late, by whomever.
+        refused: Batches refused with a retriable error.
+        late_writes: Writes that were late, of any thread.
         relapses: How often the directory became slow.
-        written: Bytes written so far, by whomever.
+        written: Bytes written so far, by any thread.
         watch_at: When `written` reaches it, `watch` is to be called.
-        watch: Looks how the disk takes what was written to a segment; told with `watched`.
+        watch: Measures how fast the disk takes what was written to a segment; calls `watched`.
     """
 
     __slots__ = (
@@ -117,7 +117,7 @@ class DirectoryPace:
         queued_bytes_max: int = QUEUED_BYTES_MAX,
         cpu_wait_ms: Callable[[], float] | None = None,
     ) -> None:
-        """Unproven; without a writer everything is written by who appends.
+        """Unproven; without a writer everything is written by the appending thread.
 
         `cpu_wait_ms`: how long the owner's thread has waited for a processor so far.
         """
@@ -148,7 +148,7 @@ class DirectoryPace:
 
     @property
     def is_quick(self) -> bool:
-        """Small batches are written by who appends them."""
+        """Small batches are written by the appending thread."""
         return self.inline_bytes_max >= 0
 
     @property
@@ -199,7 +199,7 @@ class DirectoryPace:
 
     @property
     def backlog(self) -> int:
-        """Bytes of which nobody knows whether the disk has taken them."""
+        """Bytes that the disk may not have taken yet."""
         return self.written - self._taken
 
     def watching(self) -> None:
@@ -216,7 +216,7 @@ class DirectoryPace:
     def watched(self, written: int, size: int, took_ms: float, room: int | None = None) -> None:
         """The disk has taken `size` bytes in `took_ms`, `written` at the least in all.
 
-        `room`: what may be written before the kernel makes writers wait; None: nobody knows.
+        `room`: what may be written before the kernel makes writers wait; None: unknown.
         """
         self._taken = max(self._taken, written)
         # One that is busy for a moment is no slow one.
@@ -272,4 +272,4 @@ def _do_not_watch(_segment: "Segment") -> None:
 
 # `float()` is 0.0, without a call of ours.
 INLINE: Final = DirectoryPace(float, float, has_writer=False)
-"""Of logs that nobody has given a thread: recovery, tools."""
+"""Of logs without a writer thread: recovery, tools."""

@@ -1,4 +1,4 @@
-"""Durability of a log: what is synced, when it is due, and how far it goes.
+"""Log flush: what is synced, when it is due, and the recovery point that follows.
 
 See `storage.segment.flush` for the ticket that does the work beside the loop.
 """
@@ -12,11 +12,11 @@ from storage.producers.snapshot import snapshot_name
 from storage.segment.flush import FlushTicket, SideFile
 
 FLUSH_MESSAGES_UNLIMITED: Final = (1 << 63) - 1
-"""`flush.messages`, if nobody has set it."""
+"""`flush.messages`, if it is not set."""
 
 
 class LogFlushes(LogState):
-    """The part of a log that makes it durable."""
+    """Flushes of a log, and its recovery point."""
 
     __slots__ = ()
 

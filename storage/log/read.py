@@ -1,4 +1,4 @@
-"""Reading a log: where the batches of an offset are, which record has a time, what was aborted.
+"""Log reads: by offset, by timestamp, and aborted transactions.
 
 Nothing here touches the bytes of a batch, except to look up a time within one.
 """
@@ -11,7 +11,7 @@ from storage.types.file_slice import FileSlice
 
 
 class LogReads(LogState):
-    """The part of a log that is read from."""
+    """Reads of a log."""
 
     __slots__ = ()
 
@@ -57,7 +57,7 @@ class LogReads(LogState):
             if end_offset >= segments.end_of(at, self.log_end_offset):
                 end_position = segment.size
                 if at == last:
-                    # Whoever reads to the end comes back for what is appended next.
+                    # A reader at the end comes back for what is appended next.
                     segment.remember(self.log_end_offset, end_position)
             else:
                 end_position = segment.position_of(end_offset, reads)
@@ -91,8 +91,8 @@ class LogReads(LogState):
             WouldBlockError: As `read`.
         """
         if not isinstance(end, int):
-            # What is open holds back all that was aborted since: without this bound a reader who
-            # has come up to it is told of them again and again.
+            # What is open holds back all that was aborted since: without this bound a reader at
+            # the last stable offset gets them again and again.
             end = min(self._end_of_slice(start, end, reads), self.last_stable_offset)
         found: list[tuple[int, int]] = []
         for segment in self._segments.from_offset(start):
@@ -118,7 +118,7 @@ class LogReads(LogState):
         """The first record whose time is at least `timestamp_ms`, if below `end_offset`, else None.
 
         Reads from the disk; may be called in a thread. It works on the segments there are when it
-        begins: the owner of the log may roll and delete some meanwhile, and then it begins anew.
+        begins: the owner of the log may roll and delete some meanwhile, and then it starts over.
         """
         end = self.log_end_offset if end_offset is None else min(end_offset, self.log_end_offset)
         size_max = 2 * self.config.max_message_bytes
@@ -149,24 +149,24 @@ class LogReads(LogState):
     def max_timestamp_offset(self) -> TimestampOffset | None:
         """The first record with the greatest timestamp of the log (KIP-734); None without any."""
         newest: Segment | None = None
-        looked_at: Segment | None = None
+        segment: Segment | None = None
         try:
-            for looked_at in tuple(self._segments):
-                if newest is None or looked_at.max_timestamp > newest.max_timestamp:
-                    newest = looked_at
+            for segment in tuple(self._segments):
+                if newest is None or segment.max_timestamp > newest.max_timestamp:
+                    newest = segment
             if newest is None:
                 return None
-            looked_at = newest
+            segment = newest
             return newest.find_max_timestamp(max_size=2 * self.config.max_message_bytes)
         except StorageError:
-            if looked_at is None or not self._has_left(looked_at):
+            if segment is None or not self._has_left(segment):
                 raise
             return self.max_timestamp_offset()
 
     def _has_left(self, segment: Segment) -> bool:
         """Whether retention or compaction took a segment away: its files have other names by now.
 
-        What went wrong with it then says nothing of the disk: who looked begins anew.
+        An error of it then says nothing of the disk: the look-up starts over.
         """
         return self._segments.floor(segment.base_offset) is not segment
 

@@ -1,4 +1,4 @@
-"""Opening a log: from the files in a partition's directory to a log that can be written to.
+"""Log recovery: from the files in a partition's directory to a log that can be appended to.
 
     1  leftovers         .deleted, .cleaned, indexes without log removed; .swap put in place
     2  segments          one for each .log file
@@ -27,7 +27,7 @@ kernel writes pages back in any order. That is assumed of a gap between segments
 
 Only what is cut off is synced, so that it cannot come back behind new records. The recovery point
 does not move up (but to the end of the log after a clean stop): a second crash finds no more trust
-in the files than the first did. A broker that is told to stop while it recovers syncs what it has
+in the files than the first did. A broker that is stopped while it recovers syncs what it has
 scanned of the log: the next start goes on from there.
 
 Source: Kafka, LogLoader.java, UnifiedLog.java (rebuildProducerState).
@@ -79,7 +79,7 @@ Progress = Callable[[int, int], None]
 """Called with (bytes scanned, bytes to scan) of this log. What it raises ends the opening."""
 
 REPLAY_TICK_BATCHES: Final = 4096
-"""Batches between two looks at whether the broker stops."""
+"""Batches between two checks whether the broker stops."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -323,7 +323,7 @@ class LogLoader:
                 del live[name]
 
     def _drop_all(self, segments: list[Segment]) -> None:
-        """Delete segments and their producer snapshots at once: nobody reads them yet.
+        """Delete segments and their producer snapshots at once: they have no readers yet.
 
         The last goes first, and all before this returns: wherever it stops, what is left has no
         gap, and nothing comes back behind new records after the next crash.
@@ -442,7 +442,7 @@ class LogLoader:
             if segment is self._segments.active:
                 break
         self._check_last_batch(recovery)
-        recovery.keep_learnt_epochs()
+        recovery.write_found_epochs()
         self.producer_state.map_end_offset = recovery.next_offset
         self.producer_state.take_snapshot(recovery.next_offset)
         return recovery.next_offset
@@ -458,7 +458,7 @@ class LogLoader:
         """
         if not scanned:
             raise LoadingStoppedError
-        recovery.keep_learnt_epochs()
+        recovery.write_found_epochs()
         for segment in scanned:
             segment.open_file().sync()
             for index in (segment.offset_index, segment.time_index):
@@ -483,7 +483,7 @@ class LogLoader:
     def _check_follows(
         self, recovery: SegmentRecovery, segment: Segment, rest: list[Segment]
     ) -> None:
-        """Look at the place where a whole segment and the next one meet."""
+        """Check that the next segment starts where a whole segment ends."""
         end, following = recovery.next_offset, rest[0].base_offset
         if end > following:
             if recovery.jumped_at is not None and recovery.jumped_from <= following:
@@ -532,7 +532,7 @@ class LogLoader:
         return False
 
     def _check_last_batch(self, recovery: SegmentRecovery) -> None:
-        """The log's last batch has a gap before it, the only one: one wrong bit looks like that."""
+        """Handle a single gap, before the log's last batch: one flipped bit causes it."""
         at, expected = recovery.jumped_at, recovery.jumped_from
         if at is None or expected < self._gaps_until or recovery.has_gaps:
             return

@@ -1,4 +1,4 @@
-"""Scanning a segment after an unclean stop: keep what is whole, cut what is not.
+"""Segment recovery after an unclean stop: truncation before the first batch that is not whole.
 
     read 8 MiB ─> for each batch: length, magic, CRC-32C, offsets ─> indexes, epochs, producers
                         └─ first bad one: the segment ends before it
@@ -14,7 +14,7 @@ A sum covers a batch from byte 21 on. The bytes before it are judged by what sur
                    one that began with an unclean start is in it for certain after a flush only
 
 A segment whose first batch is sound, but cannot lie under the segment's name, was given that name
-by somebody: it is left as it is.
+by an operator or another program: it is left as it is.
 
 Runs in any thread; reading and summing release the interpreter lock.
 
@@ -116,7 +116,7 @@ class SegmentRecovery:
         self._leader_epochs = leader_epochs
         self._epochs_known = leader_epochs.latest_epoch is not None
         self._last_known_epoch = last_known_epoch
-        # Epochs that the checkpoint lacks, as the batches tell them: (epoch, start offset).
+        # Epochs that the checkpoint lacks, from the batches: (epoch, start offset).
         self._learnt: list[tuple[int, int]] = []
         self._on_bytes = on_bytes
         self._buffer = bytearray()
@@ -131,8 +131,8 @@ class SegmentRecovery:
         Args:
             segment: The next one.
             before_cut: Called when it must be cut, with the offset after its last good batch, to
-                take away what comes after it first: or a crash in between would leave a log that
-                looks whole.
+                remove what comes after it first: or a crash in between would leave a log that
+                seems whole.
 
         Raises:
             DiskError: The disk refused.
@@ -266,8 +266,8 @@ class SegmentRecovery:
         ):
             self._learnt.append((epoch, start_offset))
 
-    def keep_learnt_epochs(self) -> None:
-        """Write down the epochs that the batches have told and the checkpoint did not know.
+    def write_found_epochs(self) -> None:
+        """Add the epochs that the scan found in batches to the checkpoint.
 
         Raises:
             DiskError: The disk refused.
@@ -283,7 +283,7 @@ class SegmentRecovery:
 def begins_after_gap(segment: Segment) -> bool:
     """Whether a sound batch of the segment, its first or another, has a gap before it.
 
-    Of a segment that nobody has checked: only sound batches count, up to the first that is not.
+    Of an unchecked segment: only sound batches count, up to the first that is not.
     """
     expected = segment.base_offset
     file = segment.open_file()

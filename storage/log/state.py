@@ -48,7 +48,7 @@ class LogState:
         config: Settings of the topic; change with `update_config`.
         log_start_offset: See the module.
         durable_log_start_offset: What a start after a crash would find: as of the last checkpoint.
-            Of a log with a remote part nothing is given up before, neither removed from the disk
+            Of a log with a remote part nothing is dropped before, neither removed from the disk
             nor passed over by the copier: it would be a hole when the log starts lower again.
         log_end_offset: See the module.
         high_watermark: See the module; moved by `update_high_watermark`.

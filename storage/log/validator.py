@@ -1,4 +1,4 @@
-"""What a produced batch must be before it is written.
+"""Validation of produced batches, before they are appended.
 
 By default a batch is judged by its header and its sum, whatever the number of records: one
 comparison chain, then CRC-32C. The records are walked only where a rule is about records:
@@ -115,7 +115,7 @@ class BatchValidator:
             records: One or more whole batches.
             now_ms: Wall clock, for the timestamp bounds.
             origin: Sequence, control and offset rules are for clients only.
-            verify: Look at the CRC. False only for batches built in this process.
+            verify: Check the CRC. False only for batches built in this process.
 
         Returns:
             The header of each batch.
@@ -259,16 +259,16 @@ class BatchValidator:
 
     @property
     def works_by_record(self) -> bool:
-        """Batches are walked or packed anew: worth a thread when they are large."""
+        """Batches are decoded or compressed again: worth a thread when they are large."""
         return self._walk or self._codec != KEEP_CODEC
 
-    def prepare_apart(self, records: memoryview, now_ms: int) -> memoryview:
+    def prepare_batches(self, records: memoryview, now_ms: int) -> memoryview:
         """Check, walk and pack a client's batches, before the append and in any thread.
 
         Pure: neither the log nor this object changes.
 
         Returns:
-            What is to be appended with `prepared=True`: the same memory, unless it was packed anew.
+            What is to be appended with `prepared=True`: the same memory, unless recompressed.
 
         Raises:
             BatchError: As the append would say.

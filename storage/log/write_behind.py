@@ -1,4 +1,4 @@
-"""Writes that are left to a thread: offsets are given at once, the log ends where it is written.
+"""Write-behind: offsets are assigned at once, a thread writes, and the log end offset follows.
 
 See `storage.log.write_queue` for the two ends of such a log, `storage.log.write_ticket` for what
 the thread does, `storage.log.directory_pace` for when it does it.
@@ -37,12 +37,12 @@ the processor until the call is over."""
 
 
 class LogWriteBehind(LogFlushes):
-    """The part of a log that has a thread write for it."""
+    """Writes of a log that a thread carries out."""
 
     __slots__ = ()
 
     def leave_writes_to(self, pace: DirectoryPace) -> None:
-        """Queue what the directory's `pace` says; whoever appends asks `begin_write` afterwards."""
+        """Queue what the directory's `pace` says; after appends the caller calls `begin_write`."""
         assert self.write_queue is None, self
         self._pace = pace
 
@@ -83,7 +83,7 @@ class LogWriteBehind(LogFlushes):
     ) -> bool:
         """As `LogAppends._maybe_roll`, of the log as it will be.
 
-        What is not read yet counts as no reason: `_settle_first` looks again. What is queued for
+        What is not read yet counts as no reason: `_settle_first` checks again. What is queued for
         an index is not counted either: it may get a little longer than the settings say.
         """
         tail = queue.tail
@@ -128,7 +128,7 @@ class LogWriteBehind(LogFlushes):
     def queue_roll(self) -> None:
         """Have a thread close the active segment, behind what is queued; nothing if it is empty.
 
-        The caller then asks `begin_write`. Where nobody writes for the log this is `roll`.
+        The caller then calls `begin_write`. For a log without a writer thread this is `roll`.
         """
         queue = self.write_queue
         if queue is None:
@@ -254,7 +254,7 @@ class LogWriteBehind(LogFlushes):
         if pace.written >= pace.watch_at:
             pace.watch(segment)
         if ticket.index_failure is not None:
-            # Readers are told from memory. Nothing is written behind it before it is on disk.
+            # Readers get it from memory. Nothing is written behind it before it is on disk.
             segment.transaction_index.keep(ticket.unindexed)
             self.refuse_appends(ticket.index_failure)
 
@@ -430,7 +430,7 @@ class LogWriteBehind(LogFlushes):
 
 
 class OwnedMemory:
-    """Memory that nobody else uses: it is kept by keeping a view of it."""
+    """Memory without another user: it is kept by keeping a view of it."""
 
     __slots__ = ()
 

@@ -1,8 +1,8 @@
-"""What a log has given offsets to and a thread is yet to write.
+"""Write queue of a log: batches that have offsets and that a thread is yet to write.
 
     append ──> offsets, producers ──> [ batches in order ] ──ticket──> thread: write ──> log end
 
-The log end offset says what is in the file; all who read the log, flush it, cut it or copy it go
+The log end offset says what is in the file; reads, flushes, truncations and copies of the log go
 by that and need not know of the queue. Appends alone build on where it will end: `next_offset`,
 and what the last segment will be by then.
 
@@ -32,10 +32,10 @@ class BorrowedMemory(Protocol):
 
 
 class QueuedWrite:
-    """Batches that are written together, never apart.
+    """Batches that are written in one call.
 
     Attributes:
-        records: Their bytes, which nobody changes any more.
+        records: Their bytes, which do not change any more.
         size: Of the bytes.
         first_offset: Of the first batch.
         end_offset: Exclusive.
@@ -43,7 +43,7 @@ class QueuedWrite:
         release: Gives the memory back; None: it is ours.
         epochs: What the leader epochs' checkpoint must hold before; None: what it does.
         segment: It begins this one, whose files are yet to be made; None: it goes on.
-        capture: The producers below `first_offset`, if it begins a segment, or may turn out to,
+        capture: The producers below `first_offset`, if it begins a segment, or may yet do so,
             and they are to be written.
         aborted: For the transaction index, once it is written.
     """
@@ -80,7 +80,7 @@ class QueuedWrite:
         self.aborted: list[AbortedTxn] | None = None
 
     def let_go(self) -> None:
-        """The memory is not looked at any more."""
+        """Release the memory: it is not read any more."""
         self.records = b""
         release, self.release = self.release, None
         if release is not None:
@@ -95,7 +95,7 @@ class WriteQueue:
         next_offset: What the next batch gets.
         tail: The segment that will be the active one.
         tail_size: Bytes it will have.
-        tail_first_timestamp: As `Segment.first_timestamp`; None: nobody has read it yet.
+        tail_first_timestamp: As `Segment.first_timestamp`; None: it is not read yet.
         under_way: A ticket is out.
     """
 

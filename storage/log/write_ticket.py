@@ -1,4 +1,4 @@
-"""The disk's part of queued writes: what a log wants done next, for a thread to do.
+"""Write tickets: the disk calls of a log's queued writes, for a thread.
 
     ticket = log.begin_write()        the owner: what is next, and where it goes
     ticket.run()                      a thread: disk calls and nothing else
@@ -53,7 +53,7 @@ class WriteTicket:
 
 
 class WarmTicket(WriteTicket):
-    """Reads what an append must know of a segment that nobody has written to since the start."""
+    """Reads what an append must know of a segment that was not written to since the start."""
 
     __slots__ = ("copy", "segment")
 
@@ -229,5 +229,5 @@ class RetireTicket(WriteTicket):
         except DiskError as error:
             if error.is_disk_failure:
                 raise
-            # Nobody's write has failed by that.
+            # No write has failed by that.
             self.refusal = error.to_keep()

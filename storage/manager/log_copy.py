@@ -1,4 +1,4 @@
-"""Copying a log's directory into another log directory while the log serves (KIP-113).
+"""Copy of a log in another log directory, made while the log serves (KIP-113).
 
     <log.dir>/<topic>-<partition>.<id>-future/     the copy, until it takes the log's place
 
@@ -27,7 +27,7 @@ _TEMPORARY: Final = ".tmp"
 
 
 Throttled = Callable[[int, Callable[[], None]], None]
-"""Is told of bytes copied; waits if they were too many, calling the second now and then."""
+"""Called with the bytes copied; waits if they were too many, calling the second now and then."""
 
 
 def unthrottled(_size: int, _check_wanted: Callable[[], None]) -> None:
@@ -53,13 +53,13 @@ class LogCopy:
         target: The copy's.
         end_offset: The copy holds all below it.
         size_bytes: Of segments, in the copy.
-        cancelled: Set by anybody, to have what runs raise CopyCancelledError soon.
+        cancelled: May be set in any thread: what runs soon raises CopyCancelledError.
     """
 
     def __init__(
         self, filesystem: Filesystem, source: str, target: str, throttle: Throttled = unthrottled
     ) -> None:
-        """Nothing is copied yet; `throttle` is told of each piece, and may wait."""
+        """Nothing is copied yet; `throttle` is called with each piece, and may wait."""
         self.source = source
         self.target = target
         self.end_offset = 0
@@ -78,7 +78,7 @@ class LogCopy:
 
         Args:
             segments: All of the log, as its owner sees them.
-            end_offset: The log's end when they were looked at.
+            end_offset: The log's end when they were listed.
 
         Raises:
             CopyCancelledError: See `cancelled`.
@@ -92,7 +92,7 @@ class LogCopy:
         return copied
 
     def hurry(self) -> None:
-        """What is left is copied whatever anybody wants, and not throttled."""
+        """Ignore cancellation and the throttle for what is left to copy."""
         self.cancelled = False
         self._throttle = unthrottled
 

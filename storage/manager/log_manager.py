@@ -85,8 +85,8 @@ class LogManager(LogRoom, LogMoves, LogPasses):
     ) -> list[Log]:
         """`get_or_create` for many at once: directories are synced once, at the end.
 
-        A new log is told its first `leader_epoch`: else its first append would wait for the disk
-        to note it.
+        A new log gets its first `leader_epoch` here: else its first append would wait for the disk
+        to record it.
         """
         created: list[Log] = []
         touched: dict[str, LogDirectory] = {}
@@ -330,7 +330,7 @@ class LogManager(LogRoom, LogMoves, LogPasses):
     def remove_deleted(self) -> int:
         """Remove files and directories that left long ago; returns how many directories."""
         self._each(lambda log: log.remove_deleted_files())
-        self._look_at_set_aside()
+        self._check_set_aside()
         now_ms = self._clock.now_ms()
         with self._lock:
             due = [
@@ -363,7 +363,7 @@ class LogManager(LogRoom, LogMoves, LogPasses):
     # -- end --
 
     def shutdown(self, *, clean: bool = True, run: Run | None = None) -> None:
-        """Close all logs and give up the directories.
+        """Close all logs and release the directories.
 
         Args:
             clean: Flush everything, write the checkpoints and the clean-shutdown markers. False:

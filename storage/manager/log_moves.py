@@ -1,4 +1,4 @@
-"""Moving a log from one log directory to another: the log manager's part (KIP-113).
+"""Log moves between log directories: the log manager's part (KIP-113).
 
     begin ─> copy, while the log serves ─> take_out ─> finish ─> swap ─> it serves again
                  └─> drop                     └────────────┴─> put_back
@@ -7,7 +7,7 @@ What a crash leaves, by what was done last:
 
     copy, finish         the log; the copy is removed at the next start
     (the metadata store says the new directory now)
-    still before swap    the log, served where it is, and the store is told so; no copy
+    still before swap    the log, served where it is, which the store then records; no copy
     swap: copy renamed   both; the new one is served, the old one set aside
     swap: log renamed    the new one; the old one is removed
 
@@ -58,11 +58,11 @@ class LogMoves(LogStartup, LogCheckpoints):
             DiskError: A disk refused.
         """
 
-        def look() -> tuple[list[SegmentSize], int]:
+        def list_segments() -> tuple[list[SegmentSize], int]:
             facts = log.segment_facts()
             return [SegmentSize(one.base_offset, one.size) for one in facts], log.log_end_offset
 
-        segments, end_offset = self._on_owner(look)
+        segments, end_offset = self._on_owner(list_segments)
         return copy.copy(segments, end_offset)
 
     def before_take_out(self, log: Log) -> None:
@@ -97,7 +97,7 @@ class LogMoves(LogStartup, LogCheckpoints):
             offsets[CLEANER_CHECKPOINT] = cleaned
         target.remember(log.topic_partition, offsets)
         if cleaned is not None:
-            # It also tells that offsets may be missing.
+            # It also says that offsets may be missing.
             known = dict(target.offsets[CLEANER_CHECKPOINT])
             target.write_checkpoint(CLEANER_CHECKPOINT, known)
         self.checkpoint()

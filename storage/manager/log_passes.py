@@ -1,4 +1,4 @@
-"""What is done to all logs now and then: flushed, shortened, compacted, rid of idle producers.
+"""Periodic maintenance of all logs: flush, retention, compaction, producer id expiration.
 
 Source: Kafka, LogManager.scala, LogCleaner.java.
 """
@@ -22,12 +22,12 @@ _log = logging.getLogger(__name__)
 
 
 class LogPasses(LogTable):
-    """The part of the log manager that looks after logs which serve."""
+    """Maintenance of logs that serve."""
 
     def clean_dirtiest(self) -> CleanerStats | None:
         """Compact the dirtiest log that is due; None: there was none, or it could not be done.
 
-        A log that turns out damaged is left alone from then on (`cleaning.uncleanable`).
+        A damaged log is not compacted again (`cleaning.uncleanable`).
         """
         if not self._settings.log_cleaner_enable:
             return None
@@ -42,7 +42,7 @@ class LogPasses(LogTable):
         topic_partition = log.topic_partition
         try:
             if self._logs.get(topic_partition) is not log:
-                # Deleted after it was looked at.
+                # Deleted after it was chosen.
                 return None
             stats = self._cleaner.clean(
                 log,

@@ -1,6 +1,6 @@
-"""Room in the log directories: what is done about those that are full, and how they come back.
+"""Full log directories: how they refuse records, and how they recover.
 
-    TAKES RECORDS ──ENOSPC, EDQUOT anywhere──> FULL: records are refused, the reserve is given up
+    TAKES RECORDS ──ENOSPC, EDQUOT anywhere──> FULL: records are refused, the reserve is released
           ^                                     │
           └─────── reserve taken again, <───────┘
                    logs made good, logs that could not be opened opened
@@ -20,21 +20,21 @@ _log = logging.getLogger(__name__)
 
 
 class LogRoom(LogStartup):
-    """The part of the log manager that copes with full disks."""
+    """Handling of full log directories."""
 
     def room_pass(self) -> None:
-        """Look after full directories, and after logs that refuse records. Blocks for the disk.
+        """Recover full directories, and logs that refuse records. Blocks for the disk.
 
         Nothing happens while another thread does it.
         """
         if not self._room_lock.acquire(blocking=False):
             return
         try:
-            self._look_for_room()
+            self._recover_full()
         finally:
             self._room_lock.release()
 
-    def _look_for_room(self) -> None:
+    def _recover_full(self) -> None:
         for directory in self._online():
             if directory.is_full:
                 if directory.reserve.is_held:

@@ -142,7 +142,7 @@ class LogStartup(LogTable):
             self._load(job, config_for, new_epoch_of, on_loaded)
 
         found: dict[LogDirectory, list[PartitionDirectory]] = {}
-        # All are listed before the first is looked at: a partition may lie where it should not.
+        # All are listed before the first is examined: a partition may lie where it should not.
         holders: dict[TopicPartition, set[UUID | None]] = {}
         strays: set[str] = set()
         for directory in self._online():
@@ -160,7 +160,7 @@ class LogStartup(LogTable):
             except DiskError as error:
                 self._fail(directory, error)
                 if not error.is_disk_failure:
-                    # What lies here is not known: its partitions must not be made anew elsewhere.
+                    # What lies here is unknown: its partitions must not be created elsewhere.
                     raise
         jobs: list[LoadJob] = []
         for directory, names in found.items():
@@ -336,7 +336,7 @@ class LogStartup(LogTable):
                     new_epoch_of(topic_partition),
                 )
                 self._keep_flush_limit(log)
-                self._tell_set_aside(topic_partition, log.set_aside)
+                self._report_set_aside(topic_partition, log.set_aside)
                 if self._adopt(directory, log) and on_loaded is not None:
                     on_loaded(log)
         except DiskError as error:
@@ -373,7 +373,7 @@ class LogStartup(LogTable):
             AlertKind.PARTITION_OFFLINE,
             str(topic_partition),
             f"its log in {directory.path} cannot be opened ({error!r}); nothing of it was removed. "
-            "The broker's log tells more; the next start tries again",
+            "The broker's log says more; the next start tries again",
         )
 
     def _load_again(self, job: LoadJob) -> None:
@@ -395,7 +395,7 @@ class LogStartup(LogTable):
                 self._postponed.remove(job)
                 job()
 
-    def _tell_set_aside(self, topic_partition: TopicPartition, folders: tuple[str, ...]) -> None:
+    def _report_set_aside(self, topic_partition: TopicPartition, folders: tuple[str, ...]) -> None:
         """Say where segments of a partition lie that are not part of its log; all is well if none.
 
         Raises:
@@ -412,7 +412,7 @@ class LogStartup(LogTable):
             describe_set_aside(self._filesystem, topic_partition, folders),
         )
 
-    def _look_at_set_aside(self) -> None:
+    def _check_set_aside(self) -> None:
         """Notice what the operator has removed, or what has left with its partition."""
         for topic_partition, folders in list(self._kept_aside.items()):
             log = self._logs.get(topic_partition)
@@ -420,7 +420,7 @@ class LogStartup(LogTable):
             left = () if log is None else tuple(filter(self._filesystem.exists, log.set_aside))
             if left != folders:
                 with self._failing(directory):
-                    self._tell_set_aside(topic_partition, left)
+                    self._report_set_aside(topic_partition, left)
 
     def _adopt(self, directory: LogDirectory, log: Log) -> bool:
         """Let a log serve; False if its directory has gone offline meanwhile."""

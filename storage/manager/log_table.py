@@ -40,8 +40,8 @@ _log = logging.getLogger(__name__)
 GIVING_ROOM: Final = frozenset({"__remote_log_metadata"})
 """Topics that are written while the disk is full: segments that were copied can be deleted here."""
 
-TOLD_AGAIN_MS: Final = 10_000.0
-"""Between two lines about the same lasting trouble."""
+LOG_INTERVAL_MS: Final = 10_000.0
+"""Between two log lines about the same lasting fault."""
 
 CLEANER_DEDUPE_BUFFER_BYTES: Final = 128 << 20
 """Default of `log.cleaner.dedupe.buffer.size`."""
@@ -102,7 +102,7 @@ class LogTable:
         directories: All of `log.dirs`, also those offline.
         progress: Of loading.
         alerts: What is wrong with directories and logs.
-        cleaning: Who is compacted and who may not be.
+        cleaning: Which logs are compacted and which may not be.
         stray: Directories set aside because their topic no longer exists.
         assigned: Gives the id of the log directory a partition belongs to; None: it is not known.
             From any thread.
@@ -137,7 +137,7 @@ class LogTable:
             settings: See there; default: all defaults.
             cleaner_throttle: See `Cleaner`.
             on_owner: See there; used by all that changes a log which serves.
-            alerts: Where it is said what is wrong; default: of nobody else.
+            alerts: Where faults are reported; default: one of its own.
         """
         self._filesystem = filesystem
         self._clock = clock
@@ -158,11 +158,11 @@ class LogTable:
         self.on_directory_full: Callable[[], None] = _ignore_full
         self._cleaner_throttle = cleaner_throttle
         self.in_thread = self._new_cleaner()
-        self._apart: CleansLogs | None = None
+        self._cleaner_process: CleansLogs | None = None
         self._on_owner = on_owner
         self._lock = threading.RLock()
         self._room_lock = threading.Lock()
-        # So that what a log is told to be on disk is what was written last.
+        # So that what a log takes to be on disk is what was written last.
         self._log_start_lock = threading.Lock()
         # Runs of several threads end at the same time.
         self._cleaned_lock = threading.Lock()
@@ -172,7 +172,7 @@ class LogTable:
         self._postponed: list[LoadJob] = []
         # Partitions that were seen in a directory which is offline now.
         self._offline: dict[TopicPartition, str] = {}
-        self._descriptors_told_ms = float("-inf")
+        self._descriptors_logged_ms = float("-inf")
         # Partitions whose new logs are being made, each by one thread.
         self._creating: set[TopicPartition] = set()
         self._created = threading.Condition(self._lock)
@@ -185,11 +185,11 @@ class LogTable:
 
     @property
     def _cleaner(self) -> CleansLogs:
-        return self.in_thread if self._apart is None else self._apart
+        return self.in_thread if self._cleaner_process is None else self._cleaner_process
 
     def clean_with(self, cleaner: CleansLogs) -> None:
-        """Have another do the work of compaction; `in_thread` stays for it to fall back to."""
-        self._apart = cleaner
+        """Have another cleaner do the work; it falls back to `in_thread`."""
+        self._cleaner_process = cleaner
 
     def _new_cleaner(self) -> Cleaner:
         settings = self._settings
@@ -201,7 +201,7 @@ class LogTable:
             throttle=self._cleaner_throttle,
         )
 
-    # -- who is where --
+    # -- which log is where --
 
     def get(self, topic_partition: TopicPartition) -> Log | None:
         """The partition's log, if it is here and serves."""
@@ -299,10 +299,10 @@ class LogTable:
         self.on_directory_failure(directory.path, partitions)
 
     def _out_of_descriptors(self, error: DiskError) -> None:
-        """Nothing is wrong with the disk: who asked is refused, and asks again."""
+        """Log the shortage: the disk is sound, the caller's request fails and may be retried."""
         now_ms = self._clock.monotonic_ms()
-        if now_ms - self._descriptors_told_ms >= TOLD_AGAIN_MS:
-            self._descriptors_told_ms = now_ms
+        if now_ms - self._descriptors_logged_ms >= LOG_INTERVAL_MS:
+            self._descriptors_logged_ms = now_ms
             _log.warning("out of file descriptors, raise ulimit -n error=%s", error)
 
     def _out_of_room(self, directory: LogDirectory, error: DiskError) -> None:

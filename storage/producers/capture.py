@@ -1,4 +1,4 @@
-"""The producers of a log as they are at one offset, for a thread to write down.
+"""Producer state as of one offset, captured for a thread that writes its snapshot.
 
 A snapshot of 100,000 producers takes tens of milliseconds to encode, and is due at every roll: too
 long for the thread that appends. So that thread only lists the entries, and goes on:
@@ -9,7 +9,7 @@ long for the thread that appends. So that thread only lists the entries, and goe
     owner    state.finish_capture(capture)       or drop_capture, where it failed
 
 Why no lock is needed: `keep` comes before the first change of an entry. A thread that has read an
-entry looks afterwards whether it was kept; if it was not, nothing had changed until then.
+entry checks afterwards whether it was kept; if it was not, nothing had changed until then.
 """
 
 import contextlib

@@ -1,4 +1,4 @@
-"""What a log remembers of one idempotent producer (KIP-98).
+"""Producer state entry: the batches and the transaction of one idempotent producer (KIP-98).
 
 The last five batches are kept because a producer may have five requests in flight: any of them
 may be sent again, and the answer to a retry must be the answer to the original.
@@ -42,7 +42,7 @@ class BatchMetadata(NamedTuple):
 
 
 class DuplicateInfo(NamedTuple):
-    """The batch is in the log already: what its producer was told the first time.
+    """A duplicate of a batch in the log, with the offsets that its producer got the first time.
 
     Both offsets are inclusive; `timestamp` is the batch's max timestamp in ms.
     """

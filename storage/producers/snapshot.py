@@ -63,8 +63,8 @@ SnapshotRow = tuple[int, int, int, int, int, int, int, int]
 def row_of(entry: ProducerEntry) -> SnapshotRow:
     """What the file holds of one producer.
 
-    Its batches may change meanwhile in another thread: whoever calls this there finds out
-    afterwards (`storage.producers.capture`).
+    Its batches may change meanwhile in another thread: the caller finds out afterwards
+    (`storage.producers.capture`).
     """
     last = entry.batches[-1:]
     sequence, offset, delta = last[0][:3] if last else (NO_SEQUENCE, NO_OFFSET, 0)

@@ -1,4 +1,4 @@
-"""Idempotence and transactions of one partition: which producers wrote what (KIP-98).
+"""Producer state of one partition: idempotence and transactions (KIP-98).
 
 A produced batch is first `check`ed and, once written, `append`ed; a transaction marker is
 `append_control`led and the transaction it ends handed to `complete_transaction`. The same state
@@ -130,7 +130,7 @@ class ProducerStateManager:
         self._verifications: Verifications | None = None
         self.requires_verification = requires_verification
         self._last_snapshot_offset = 0
-        # Snapshots that threads are writing: told before an entry changes. None instead of empty.
+        # Snapshots that threads are writing: `keep` comes before an entry changes. None if empty.
         self._captures: list[ProducerCapture] | None = None
         self.map_end_offset = 0
         self.first_unstable_offset: int | None = None

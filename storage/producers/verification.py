@@ -5,7 +5,7 @@ The answer may come late: after the transaction has been aborted, or after the p
 another one. So every verification has a guard, which ends with the first batch of the transaction
 and with any marker:
 
-    begin ──> guard ──> asked the coordinator ──> append(guard) ──> open transaction
+    begin ──> guard ──> ask the coordinator ──> append(guard) ──> open transaction
                  └── a marker comes first: guard is gone, append(guard) is refused
 
 While one is under way no batch may pass a batch with a lower sequence that is being verified too:
@@ -19,10 +19,10 @@ Source: Kafka, VerificationStateEntry.java, VerificationGuard.java, ProducerStat
 from typing import Final, NamedTuple
 
 VERIFICATIONS_MAX: Final = 10_000
-"""Verifications of one partition at a time; beyond, the oldest has to begin anew.
+"""Verifications of one partition at a time; beyond, the oldest has to start over.
 
-One that is never answered well stays for `producer.id.expiration.ms`, and who asks is not known
-before the answer.
+One that never succeeds stays for `producer.id.expiration.ms`, and whether the producer exists is
+not known before the answer.
 """
 
 

@@ -1,4 +1,4 @@
-"""Making a log durable without holding up the loop: what to sync is gathered first, then synced.
+"""Flush ticket: what a flush has to sync, gathered on the loop and synced in a thread.
 
     ticket = log.begin_flush()     on the loop: which segments, up to which offset
     ticket.run()                   in a thread: opens and syncs, and nothing else
@@ -92,7 +92,7 @@ class FlushTicket:
                 else:
                     side_file.sync()
             except DiskError:
-                # Retention may have renamed the segment since; then nobody needs it durable.
+                # Retention may have renamed the segment since; then it need not be durable.
                 if self._filesystem.exists(path):
                     raise
         for directory in self.directories:
@@ -104,7 +104,7 @@ class FlushTicket:
             try:
                 file = self._filesystem.open(segment.path)
             except DiskError as error:
-                # Retention gives it another name, and removes it later: nobody needs it durable.
+                # Retention renames it, and removes it later: it need not be durable.
                 if error.errno != errno.ENOENT:
                     raise
                 if not self._filesystem.exists(segment.path):

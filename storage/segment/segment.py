@@ -166,8 +166,8 @@ class Segment:
         self.transaction_index = TransactionIndex(
             self._path(TRANSACTION_INDEX_SUFFIX), filesystem, exists=has_transaction_index
         )
-        # Of one that was there nobody has looked at the indexes yet. With room for a single time a
-        # new one is full from the beginning: it takes one batch.
+        # The indexes of one that was there are not read yet. With room for a single time a new one
+        # is full from the beginning: it takes one batch.
         self.needs_roll = not is_new or self.time_index.is_full
         self._bytes_since_index_entry = 0
         self._hints: dict[int, int] | None = None
@@ -446,7 +446,7 @@ class Segment:
         """Another object for the same files that has read what `is_warm` asks for.
 
         For a thread: this object is left as it is, so its owner may use it meanwhile. To be given
-        to `take_warmth`. Should the indexes be damaged they are built anew.
+        to `take_warmth`. Should the indexes be damaged they are rebuilt.
 
         Raises:
             DiskError: The disk refused.
@@ -517,8 +517,8 @@ class Segment:
 
     def remember(self, offset: int, position: int) -> None:
         """Note that the batch of `offset` begins at `position`: a reader will ask for it next."""
-        # The loop and threads come here at once. So nothing is taken out of a dict that others may
-        # be looking at: a full one becomes the older one, and each step is one for the interpreter.
+        # The loop and threads run this at once. So nothing is removed from a dict that another
+        # thread may read: a full one becomes the older one, and each step is a single bytecode.
         hints = self._hints
         if hints is None:
             hints = self._hints = {}
@@ -557,7 +557,7 @@ class Segment:
             entry_offset, position = self.offset_index.lookup(offset, reads)
             if position:
                 self._expect_batch(position, entry_offset, reads)
-                # Whatever the entry says: the batch must not begin after what is looked for.
+                # Whatever the entry says: the batch must not begin after the offset.
                 if self._header_at(position, reads).base_offset > offset:
                     raise CorruptFileError(f"{self.offset_index.path} names a later batch")
             return position
@@ -587,7 +587,7 @@ class Segment:
         return look_up()
 
     def _rebuild_beside(self, reason: Exception, reads: Reads) -> None:
-        """Have the index files made anew by a thread, which works on a segment of its own.
+        """Have a thread rebuild the index files; it works on a segment of its own.
 
         What is appended meanwhile has its entries in memory, beyond those that the files get.
         """
@@ -615,7 +615,7 @@ class Segment:
         reads.forget(key)
 
     def rebuild_indexes(self, reason: Exception | None = None) -> None:
-        """Make the offset and the time index anew from the batch headers."""
+        """Rebuild the offset and the time index from the batch headers."""
         if reason is not None:
             _log.warning("rebuilding the indexes of segment %s: %s", self.path, reason)
         builder = IndexBuilder(self)
@@ -631,7 +631,7 @@ class Segment:
         self.time_index.save()
 
     def rebuild_beside(self) -> "Segment":
-        """Make both indexes anew in files beside those in use, and sync them; for a thread.
+        """Rebuild both indexes in files beside those in use, and sync them; for a thread.
 
         This segment, closed for appends, is not touched, and may be read meanwhile.
 

@@ -6,7 +6,7 @@
             00000000000000000100.log
             00000000000000000100.index
 
-Nothing reads them but people: they count for no size, no retention and no index, and they leave
+They are for operators only: they count for no size, no retention and no index, and are deleted
 with the partition. Each recovery that finds a damage makes a folder of its own, so that nothing is
 overwritten. Kafka deletes such segments.
 """

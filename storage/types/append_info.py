@@ -1,10 +1,10 @@
-"""What an append came to."""
+"""Result of an append."""
 
 from typing import NamedTuple
 
 
 class AppendInfo(NamedTuple):
-    """Answer to an append.
+    """Result of an append.
 
     Attributes:
         first_offset: Given to the first record; for a duplicate, what it got the first time.

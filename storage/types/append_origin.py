@@ -1,4 +1,4 @@
-"""Where an append comes from, which decides how much of it is checked."""
+"""Origin of an append, which decides how much of it is validated."""
 
 from enum import IntEnum
 
@@ -11,4 +11,4 @@ class AppendOrigin(IntEnum):
     COORDINATOR = 1
     """From a coordinator of this cluster: producer epochs are checked, sequences are not."""
     CLIENT = 2
-    """From a stranger: everything is checked."""
+    """From a client (untrusted): everything is validated."""

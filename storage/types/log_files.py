@@ -10,7 +10,7 @@ A further suffix says what is going on:
 
     .deleted   no longer part of the log; removed after `file.delete.delay.ms`
     .cleaned   being written by the cleaner; worth nothing after a crash
-    .skipped   given up by an operator (`varve tier skip`); an empty segment stands in its place
+    .skipped   skipped by an operator (`varve tier skip`); an empty segment stands in its place
     .swap      written whole by the cleaner, taking the place of what it was made from
 
 A number so great that a segment's offsets would go beyond the last there is names no segment.
@@ -48,7 +48,7 @@ RELATIVE_OFFSET_MAX: Final = (1 << 31) - 1
 
 
 class LogFileName(NamedTuple):
-    """A file name taken apart. `stage` is "" for a live file, else e.g. `.deleted`."""
+    """A parsed file name. `stage` is "" for a live file, else e.g. `.deleted`."""
 
     base_offset: int
     kind: str
@@ -61,7 +61,7 @@ def log_file_name(base_offset: int, kind: str, stage: str = "") -> str:
 
 
 def parse_log_file_name(name: str) -> LogFileName | None:
-    """Take a name apart; None for a file that belongs to no segment."""
+    """Parse a name; None for a file that belongs to no segment."""
     digits, dot, rest = name.partition(".")
     if not dot or len(digits) != _DIGITS or not (digits.isascii() and digits.isdigit()):
         return None

@@ -1,4 +1,4 @@
-"""Back to the thread that owns a log.
+"""Calls in the thread that owns a log.
 
 A log that serves is changed by one thread only, the event loop's. Work that runs elsewhere because
 it is slow (compaction, retention, flushing) hands each small change over.

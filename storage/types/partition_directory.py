@@ -35,7 +35,7 @@ class DirectoryState(Enum):
 
 
 class PartitionDirectory(NamedTuple):
-    """A directory's name taken apart."""
+    """The parsed name of a partition directory."""
 
     name: str
     topic_partition: TopicPartition
@@ -43,7 +43,7 @@ class PartitionDirectory(NamedTuple):
 
 
 def parse_directory(name: str) -> PartitionDirectory | None:
-    """Take a directory's name apart; None if it is not that of a partition."""
+    """Parse a directory's name; None if it is not that of a partition."""
     state = DirectoryState.CURRENT
     partition_name = name
     marked = _MARKED.fullmatch(name)

@@ -204,7 +204,7 @@ def test_the_topics_codec_is_enforced(codec: str) -> None:
     values = [record.value for record in iterate_records(records, max_size=999)]
     assert values == [b"a" * 50, b"b" * 50]
     assert _prepare(records, config) is records
-    assert bytes(BatchValidator(config).prepare_apart(batch, NOW_MS)) == bytes(records)
+    assert bytes(BatchValidator(config).prepare_batches(batch, NOW_MS)) == bytes(records)
 
 
 def test_rewriting_apart_looks_at_the_sum() -> None:
@@ -213,7 +213,7 @@ def test_rewriting_apart_looks_at_the_sum() -> None:
     batch = make_batch(b"a")
     batch[-1] ^= 1
     with pytest.raises(CorruptBatchError):
-        BatchValidator(config).prepare_apart(batch, NOW_MS)
+        BatchValidator(config).prepare_batches(batch, NOW_MS)
 
 
 def test_a_bomb_costs_twice_the_limit_at_most() -> None:
