@@ -51,7 +51,7 @@ from tiered.segment_metadata import (
     SegmentState,
     TopicIdPartition,
 )
-from tiered.storage_manager.manager import RemoteStorageManager
+from tiered.storage_manager.remote_storage_manager import RemoteStorageManager
 from tiered.tier import SegmentFiles, TopicFacts
 
 T = TypeVar("T")

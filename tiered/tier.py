@@ -1,7 +1,8 @@
 """What the broker asks of remote storage: the interface between the loop and the tier's work.
 
-`tiered.storage_manager.manager` does it where it is called; `tiered.worker` does it in a process of
-its own, and then only these arguments and results cross: paths, keys and numbers, never payload.
+`tiered.storage_manager.remote_storage_manager` does it where it is called; `tiered.worker` does it
+in a process of its own, and then only these arguments and results cross: paths, keys and numbers,
+never payload.
 
 Cancelling an awaited call stops the work (a download's connection is closed within a second).
 """

@@ -20,8 +20,8 @@ if TYPE_CHECKING:
     from broker.replicas.replica_manager import ReplicaManager
     from tiered.fetch.reader import Reader
     from tiered.tasks.history_keeper import HistoryKeeper
-    from tiered.tasks.manager import RemoteLogManager
     from tiered.tasks.partition_gauges import PartitionGauges
+    from tiered.tasks.remote_log_manager import RemoteLogManager
 
 TOPIC = ("topic",)
 

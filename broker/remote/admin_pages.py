@@ -41,9 +41,9 @@ if TYPE_CHECKING:
     from config.tier import TierConfig
     from storage.log.log import Log
     from tiered.maintenance.verifier import SegmentFaults
-    from tiered.metadata.interface import RemoteLogMetadataManager
+    from tiered.metadata.remote_log_metadata_manager import RemoteLogMetadataManager
     from tiered.restore.metadata_rebuild import MetadataRebuild
-    from tiered.tasks.manager import RemoteLogManager
+    from tiered.tasks.remote_log_manager import RemoteLogManager
     from tiered.tier import Tier
 
 LOGGER = logging.getLogger(__name__)

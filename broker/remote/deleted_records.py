@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from broker.replicas.partition import Partition
     from storage.environment.timer import Timer
     from tiered.segment_metadata import TopicIdPartition
-    from tiered.tasks.manager import RemoteLogManager
+    from tiered.tasks.remote_log_manager import RemoteLogManager
 
 LOGGER = logging.getLogger(__name__)
 

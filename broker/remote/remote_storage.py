@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     from tiered.fetch.reader import Reader
     from tiered.metadata.topic_based_manager import TopicMetadataManager
     from tiered.restore.metadata_rebuild import MetadataRebuild
-    from tiered.tasks.manager import RemoteLogManager
+    from tiered.tasks.remote_log_manager import RemoteLogManager
 
 LOGGER = logging.getLogger(__name__)
 
@@ -138,7 +138,7 @@ class RemoteStorage:
         )
         from tiered.metadata.topic_based_manager import TopicMetadataManager
         from tiered.restore.metadata_rebuild import MetadataRebuild
-        from tiered.tasks.manager import RemoteLogManager
+        from tiered.tasks.remote_log_manager import RemoteLogManager
         from tiered.worker.factory import open_tier
 
         settings, environment = self.settings, self._environment

@@ -20,7 +20,7 @@ from storage.checkpoints.log_loading import LoadJob, LoadProgress
 from storage.checkpoints.reserve import RESERVE_BYTES
 from storage.cleaner.cleaner import Cleaner
 from storage.cleaner.cleaning import CleansLogs
-from storage.cleaner.manager import CleanerManager
+from storage.cleaner.log_cleaner_manager import LogCleanerManager
 from storage.environment.alerts import AlertKind, Alerts
 from storage.environment.clock import Clock
 from storage.environment.filesystem import Filesystem
@@ -149,7 +149,7 @@ class LogTable:
             for path in log_dirs
         ]
         self.progress = LoadProgress()
-        self.cleaning = CleanerManager()
+        self.cleaning = LogCleanerManager()
         self.stray: list[str] = []
         self.left_alone: list[str] = []
         self.found_elsewhere: dict[TopicPartition, UUID] = {}

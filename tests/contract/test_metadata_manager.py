@@ -19,9 +19,9 @@ from tiered.errors import (
     RemoteStorageNotReadyError,
     StoreUnavailableError,
 )
-from tiered.metadata.interface import RemoteLogMetadataManager
 from tiered.metadata.partitioner import metadata_partition
 from tiered.metadata.records import encode_event
+from tiered.metadata.remote_log_metadata_manager import RemoteLogMetadataManager
 from tiered.metadata.settings import MetadataSettings
 from tiered.metadata.snapshot_store import BucketSnapshotStore, LocalSnapshotStore, SnapshotStore
 from tiered.metadata.topic_based_manager import TopicMetadataManager

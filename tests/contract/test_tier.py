@@ -14,7 +14,7 @@ from tests.contract.tier_suite import TierSuite, World
 from tests.fakes.tiered.memory_object_store import MemoryObjectStore, StoredObject
 from tests.unit.tiered.format.key_files import write_pair
 from tiered.format.key_ring import KeyRing
-from tiered.storage_manager.manager import RemoteStorageManager
+from tiered.storage_manager.remote_storage_manager import RemoteStorageManager
 
 
 @pytest.fixture(scope="session")

@@ -21,7 +21,7 @@ from tests.fakes.tiered.in_loop_processes import FakeProcesses
 from tests.fakes.tiered.memory_object_store import MemoryObjectStore
 from tests.unit.tiered.format.key_files import write_pair
 from tiered.format.key_ring import KeyRing
-from tiered.storage_manager.manager import RemoteStorageManager
+from tiered.storage_manager.remote_storage_manager import RemoteStorageManager
 from tiered.worker.bounded import BoundedTier
 from tiered.worker.client import TierClient
 from tiered.worker.loop_timer import LoopTimer

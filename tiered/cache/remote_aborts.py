@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Final
 from storage.errors import CorruptFileError
 from storage.index.transaction_index import ENTRY_SIZE, VERSION, AbortedTxn
 from tiered.metadata.epoch_bounds import valid_end
-from tiered.metadata.interface import RemoteLogMetadataManager
+from tiered.metadata.remote_log_metadata_manager import RemoteLogMetadataManager
 from tiered.remote_read import ReadRequest
 from tiered.segment_metadata import RemoteLogSegmentMetadata
 

@@ -21,7 +21,7 @@ from typing import Final
 from storage.log.log import Log
 from tiered.errors import RemoteOffsetNotFoundError, RemoteStorageError
 from tiered.metadata.epoch_bounds import valid_end
-from tiered.metadata.interface import RemoteLogMetadataManager
+from tiered.metadata.remote_log_metadata_manager import RemoteLogMetadataManager
 from tiered.segment_metadata import RemoteLogSegmentMetadata, SegmentState, TopicIdPartition
 
 GAPS_MAX: Final = 1000

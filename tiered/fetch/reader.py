@@ -62,7 +62,7 @@ from tiered.fetch.segment_view import SegmentView
 from tiered.fetch.time_lookup import TimeLookup
 from tiered.format.chunk_file import ChunkKey
 from tiered.metadata.epoch_bounds import find_segment, valid_end
-from tiered.metadata.interface import RemoteLogMetadataManager
+from tiered.metadata.remote_log_metadata_manager import RemoteLogMetadataManager
 from tiered.remote_read import ReadRequest, RemoteRecords
 from tiered.segment_metadata import RemoteLogSegmentMetadata, TopicIdPartition
 from tiered.tier import Tier

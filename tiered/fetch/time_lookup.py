@@ -40,7 +40,7 @@ from tiered.fetch.segment_view import ChunkMissingError, SegmentView
 from tiered.format.chunk_file import ChunkKey
 from tiered.format.chunk_reference import ChunkBytes
 from tiered.metadata.epoch_bounds import valid_end
-from tiered.metadata.interface import RemoteLogMetadataManager
+from tiered.metadata.remote_log_metadata_manager import RemoteLogMetadataManager
 from tiered.segment_metadata import RemoteLogSegmentMetadata, SegmentState, TopicIdPartition
 
 T = TypeVar("T")

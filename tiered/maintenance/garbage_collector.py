@@ -44,7 +44,7 @@ from tiered.format.object_keys import ObjectKeys
 from tiered.maintenance.bucket_ownership import CLAIM_KEY, Claim
 from tiered.maintenance.lost_metadata import HOW_TO_GO_ON
 from tiered.maintenance.object_groups import ObjectGroup, ObjectGrouping
-from tiered.metadata.interface import PartitionSegments, RemoteLogMetadataManager
+from tiered.metadata.remote_log_metadata_manager import PartitionSegments, RemoteLogMetadataManager
 from tiered.object_store.base import ObjectInfo, PendingUpload
 from tiered.segment_metadata import (
     RemoteLogSegmentId,

@@ -21,8 +21,8 @@ history would count as that of another log.
 from collections.abc import Iterable
 
 from storage.log.log import Log
-from tiered.metadata.interface import RemoteLogMetadataManager
 from tiered.metadata.lineage import find_log_start_offset
+from tiered.metadata.remote_log_metadata_manager import RemoteLogMetadataManager
 from tiered.segment_metadata import RemoteLogSegmentMetadata, SegmentState, TopicIdPartition
 
 HOW_TO_GO_ON = "`varve tier rebuild-metadata` makes it again from the bucket's manifests"

@@ -21,7 +21,7 @@ from tiered.errors import (
     RemoteStorageNotReadyError,
     TieredError,
 )
-from tiered.metadata.interface import RemoteLogMetadataManager
+from tiered.metadata.remote_log_metadata_manager import RemoteLogMetadataManager
 from tiered.segment_metadata import (
     RemoteLogSegmentMetadata,
     SegmentState,

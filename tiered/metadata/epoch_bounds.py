@@ -11,7 +11,7 @@ the segment's last offset is enough in the usual case.
 """
 
 from storage.checkpoints.leader_epochs import LeaderEpochCache
-from tiered.metadata.interface import RemoteLogMetadataManager
+from tiered.metadata.remote_log_metadata_manager import RemoteLogMetadataManager
 from tiered.segment_metadata import RemoteLogSegmentMetadata, TopicIdPartition
 
 

@@ -19,7 +19,7 @@ from collections.abc import Iterable, Sequence
 
 from storage.log.log import Log
 from tiered.metadata.epoch_bounds import valid_end
-from tiered.metadata.interface import RemoteLogMetadataManager
+from tiered.metadata.remote_log_metadata_manager import RemoteLogMetadataManager
 from tiered.segment_metadata import (
     RemoteLogSegmentMetadata,
     SegmentState,

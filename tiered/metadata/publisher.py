@@ -8,7 +8,7 @@ Source: Kafka, RemoteLogManager.java (updateRemoteLogSegmentMetadata).
 
 from storage.environment.environment import Environment
 from tiered.deadline import METADATA_DEADLINE_MS, Deadline
-from tiered.metadata.interface import RemoteLogMetadataManager
+from tiered.metadata.remote_log_metadata_manager import RemoteLogMetadataManager
 from tiered.segment_metadata import (
     PartitionDeleteState,
     RemoteLogSegmentMetadata,

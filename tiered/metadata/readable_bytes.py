@@ -11,8 +11,8 @@ Segments outside the lineage are expected to be few, and are remembered.
 from uuid import UUID
 
 from storage.log.log import Log
-from tiered.metadata.interface import PartitionSegments
 from tiered.metadata.lineage import Lineage
+from tiered.metadata.remote_log_metadata_manager import PartitionSegments
 from tiered.segment_metadata import RemoteLogSegmentMetadata, SegmentState
 
 

@@ -37,10 +37,10 @@ from tiered.format.object_keys import ObjectKeys
 from tiered.maintenance.object_groups import ObjectGroup, ObjectGrouping
 from tiered.metadata.history import HistoryState, HistorySummary
 from tiered.metadata.history_reader import read_histories
-from tiered.metadata.interface import RemoteLogMetadataManager
 from tiered.metadata.publisher import MetadataPublisher
+from tiered.metadata.remote_log_metadata_manager import RemoteLogMetadataManager
 from tiered.segment_metadata import TopicIdPartition
-from tiered.tasks.manager import RemoteLogManager
+from tiered.tasks.remote_log_manager import RemoteLogManager
 from tiered.tier import Tier
 
 SEGMENTS_PER_BATCH: Final = 100

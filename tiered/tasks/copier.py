@@ -27,7 +27,7 @@ from storage.errors import StorageError
 from storage.segment.segment import Segment
 from tiered.deadline import CallDeadlines
 from tiered.errors import CorruptSegmentError, TieredError
-from tiered.metadata.interface import RemoteLogMetadataManager
+from tiered.metadata.remote_log_metadata_manager import RemoteLogMetadataManager
 from tiered.tasks.copy_quota import CopyQuota
 from tiered.tasks.led_partition import BlockedSegment, LedPartition, uncopied_segments
 from tiered.tasks.segment_copy import Candidate, SegmentCopy

@@ -27,8 +27,8 @@ from tiered.errors import (
     TierProcessError,
 )
 from tiered.maintenance.bucket_ownership import Claim
-from tiered.metadata.interface import RemoteLogMetadataManager
 from tiered.metadata.lineage import Lineage
+from tiered.metadata.remote_log_metadata_manager import RemoteLogMetadataManager
 from tiered.segment_metadata import RemoteLogSegmentMetadata, SegmentState
 from tiered.tasks.expiry_plan import ExpiryPlan, RetentionLimits, plan_expiry
 from tiered.tasks.led_partition import LedPartition, only_local_bytes

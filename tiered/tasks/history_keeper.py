@@ -33,7 +33,7 @@ from tiered.errors import (
     TieredError,
     TierProcessError,
 )
-from tiered.metadata.interface import RemoteLogMetadataManager
+from tiered.metadata.remote_log_metadata_manager import RemoteLogMetadataManager
 from tiered.segment_metadata import RemoteLogSegmentMetadata, SegmentState, TopicIdPartition
 from tiered.tasks.history_view import Signature, signature_of, was_ever_copied
 from tiered.tasks.history_writer import HistoryWriter, WrittenHistory

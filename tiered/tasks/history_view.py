@@ -18,8 +18,8 @@ help who reads the bucket alone.
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
-from tiered.metadata.interface import RemoteLogMetadataManager
 from tiered.metadata.lineage import Lineage
+from tiered.metadata.remote_log_metadata_manager import RemoteLogMetadataManager
 from tiered.segment_metadata import RemoteLogSegmentMetadata, SegmentState, TopicIdPartition
 from tiered.tasks.led_partition import LedPartition
 

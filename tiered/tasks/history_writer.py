@@ -43,7 +43,7 @@ from tiered.metadata.history import (
     seal,
     set_written_ms,
 )
-from tiered.metadata.interface import RemoteLogMetadataManager
+from tiered.metadata.remote_log_metadata_manager import RemoteLogMetadataManager
 from tiered.segment_metadata import RemoteLogSegmentMetadata, TopicIdPartition
 from tiered.tasks.history_view import (
     CapturedHistory,

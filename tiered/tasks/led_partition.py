@@ -5,9 +5,9 @@ from dataclasses import dataclass, field
 from itertools import islice
 
 from storage.segment.segment import Segment
-from tiered.metadata.interface import RemoteLogMetadataManager
 from tiered.metadata.lineage import find_highest_remote_offset, find_log_start_offset
 from tiered.metadata.readable_bytes import ReadableBytes
+from tiered.metadata.remote_log_metadata_manager import RemoteLogMetadataManager
 from tiered.tasks.segment_deletion import SegmentDeletion
 from tiered.tasks.tiered_partition import TieredPartition
 

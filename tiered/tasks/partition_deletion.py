@@ -28,8 +28,8 @@ from tiered.deadline import CallDeadlines
 from tiered.errors import RemoteStorageNotReadyError, TieredError
 from tiered.format.object_keys import ObjectKeys
 from tiered.maintenance.bucket_ownership import Claim
-from tiered.metadata.interface import RemoteLogMetadataManager
 from tiered.metadata.publisher import MetadataPublisher
+from tiered.metadata.remote_log_metadata_manager import RemoteLogMetadataManager
 from tiered.segment_metadata import PartitionDeleteState, SegmentState, TopicIdPartition
 from tiered.tasks.history_writer import HistoryWriter
 from tiered.tasks.led_partition import LedPartition

@@ -2,7 +2,7 @@
 
 from typing import NamedTuple
 
-from tiered.metadata.interface import RemoteLogMetadataManager
+from tiered.metadata.remote_log_metadata_manager import RemoteLogMetadataManager
 from tiered.segment_metadata import TopicIdPartition
 from tiered.tasks.led_partition import LedPartition, copy_lag
 

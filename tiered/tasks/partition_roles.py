@@ -6,7 +6,7 @@
     PURGING     other        ──> pool "expiration"  ──> RemoteDeletion.purge
     DELETING    other        ──> pool "expiration"  ──> RemoteDeletion.run
 
-Which role a partition has is the manager's to say (`tiered.tasks.manager`).
+Which role a partition has is the manager's to say (`tiered.tasks.remote_log_manager`).
 """
 
 from collections import OrderedDict
@@ -15,8 +15,8 @@ from typing import Final
 
 from config.tier import TierConfig
 from storage.environment.alerts import AlertKind, Alerts
-from tiered.metadata.interface import RemoteLogMetadataManager
 from tiered.metadata.lineage import find_highest_remote_offset
+from tiered.metadata.remote_log_metadata_manager import RemoteLogMetadataManager
 from tiered.segment_metadata import TopicIdPartition
 from tiered.tasks.copier import Copier
 from tiered.tasks.expirer import Expirer

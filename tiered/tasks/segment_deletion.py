@@ -21,8 +21,8 @@ from uuid import UUID
 
 from tiered.deadline import CallDeadlines
 from tiered.errors import TieredError
-from tiered.metadata.interface import RemoteLogMetadataManager
 from tiered.metadata.publisher import MetadataPublisher
+from tiered.metadata.remote_log_metadata_manager import RemoteLogMetadataManager
 from tiered.segment_metadata import RemoteLogSegmentMetadata, SegmentState, TopicIdPartition
 from tiered.tasks.task_counters import TaskCounters
 from tiered.tier import Tier

@@ -14,8 +14,8 @@ import logging
 
 from tiered.deadline import CallDeadlines
 from tiered.metadata.epoch_bounds import valid_end
-from tiered.metadata.interface import RemoteLogMetadataManager
 from tiered.metadata.publisher import MetadataPublisher
+from tiered.metadata.remote_log_metadata_manager import RemoteLogMetadataManager
 from tiered.segment_metadata import RemoteLogSegmentMetadata, SegmentState
 from tiered.tasks.led_partition import LedPartition
 from tiered.tasks.segment_deletion import SegmentDeletion

@@ -10,7 +10,7 @@ from storage.environment.filesystem import LocalFilesystem
 from storage.environment.randomness import SystemRandomness
 from tiered.format.key_ring import KeyRing
 from tiered.object_store.factory import open_store
-from tiered.storage_manager.manager import RemoteStorageManager
+from tiered.storage_manager.remote_storage_manager import RemoteStorageManager
 
 VERIFICATIONS = 1
 """Segments that are read again at a time, beside the copies."""

@@ -2,7 +2,7 @@
 
 The process writes one JSON array a line to its standard error, which is a pipe to the broker:
 
-    ["INFO", "tiered.storage_manager.manager", "segment copied topic=t", "Traceback ..." or null]
+    ["INFO", "tiered.storage_manager.verify", "segment copied topic=t", "Traceback ..." or null]
 
 The broker logs it again under the same name, with `process=tier`, in its own format and from its
 own level on. What is not such a line (an interpreter that crashes, a library that prints) is logged

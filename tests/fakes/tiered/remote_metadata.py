@@ -65,7 +65,7 @@ class _Partition:
 
 
 class FakeRemoteMetadata:
-    """`tiered.metadata.interface.RemoteLogMetadataManager`; see the module.
+    """`tiered.metadata.remote_log_metadata_manager.RemoteLogMetadataManager`; see the module.
 
     `reach` is awaited before ("add") and after ("add written") each record.
     """

@@ -26,7 +26,7 @@ from tiered.format.key_ring import KeyRing
 from tiered.object_store.base import ObjectStore
 from tiered.object_store.factory import open_store
 from tiered.object_store.s3.store import S3ObjectStore
-from tiered.storage_manager.manager import RemoteStorageManager
+from tiered.storage_manager.remote_storage_manager import RemoteStorageManager
 from tiered.tier import SideFile
 
 MIB = 1024 * 1024

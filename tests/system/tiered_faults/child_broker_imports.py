@@ -8,7 +8,7 @@ for _name in (
     "uvloop",
     "broker.app",
     "broker.remote.metadata_log",
-    "tiered.tasks.manager",
+    "tiered.tasks.remote_log_manager",
     "tiered.fetch.reader",
     "tiered.metadata.snapshot_store",
     "tiered.metadata.topic_based_manager",

@@ -11,7 +11,7 @@ import pytest
 from broker.replicas.background import CHECKPOINT_MS, ROOM_CHECK_MS, SLICE_MS, Background
 from config.broker import BrokerConfig
 from config.topic import TopicConfig
-from storage.cleaner.manager import CleanerManager
+from storage.cleaner.log_cleaner_manager import LogCleanerManager
 from storage.errors import DiskError
 from storage.index.reads import Reads
 from storage.types.topic_partition import TopicPartition
@@ -25,7 +25,7 @@ class Manager:
     """Counts the passes it is asked for."""
 
     def __init__(self) -> None:
-        self.cleaning = CleanerManager()
+        self.cleaning = LogCleanerManager()
         self.passes: Counter[str] = Counter()
         self.act: Callable[[str], Any] = lambda _name: None
 

@@ -48,7 +48,7 @@ from tiered.segment_metadata import (
     SegmentState,
     TopicIdPartition,
 )
-from tiered.storage_manager.manager import RemoteStorageManager
+from tiered.storage_manager.remote_storage_manager import RemoteStorageManager
 from tiered.tier import SegmentFiles, TopicFacts
 
 PARTITION = TopicIdPartition(TOPIC_ID, "t", 0)

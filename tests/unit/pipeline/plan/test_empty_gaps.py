@@ -6,7 +6,7 @@ import pytest
 
 from pipeline.plan.layout import Gap
 from storage.cleaner.cleaner import Cleaner
-from storage.cleaner.manager import measure
+from storage.cleaner.log_cleaner_manager import measure
 from tests.unit.pipeline.plan.bucket_world import BucketWorld, Replica
 from tests.unit.storage.log.log_model import NOW_MS
 from tiered.segment_metadata import RemoteLogSegmentMetadata

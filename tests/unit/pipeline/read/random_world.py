@@ -18,7 +18,7 @@ from protocol.records.builder import build_batch
 from protocol.records.control import ControlType, parse_end_transaction_marker
 from protocol.records.record import iterate_records
 from storage.cleaner.cleaner import Cleaner
-from storage.cleaner.manager import measure
+from storage.cleaner.log_cleaner_manager import measure
 from storage.types.transaction_marker import TransactionMarker
 from tests.fakes.tiered.memory_object_store import StoredObject
 from tests.unit.pipeline.plan.bucket_world import BucketWorld, Replica

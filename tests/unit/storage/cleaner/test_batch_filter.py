@@ -13,7 +13,7 @@ from protocol.records.varint import encode_varint
 from storage.cleaner import cleaner
 from storage.cleaner.cleaner import Cleaner
 from storage.cleaner.cleaning import CleanerStats
-from storage.cleaner.manager import measure
+from storage.cleaner.log_cleaner_manager import measure
 from storage.types.append_origin import AppendOrigin
 from tests.unit.storage.cleaner.plain_cleaner import PlainBatchFilter, PlainDirtyPart, PlainMap
 from tests.unit.storage.cleaner.test_cleaner import DIRECTORY, Disk

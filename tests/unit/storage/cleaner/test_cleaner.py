@@ -18,7 +18,7 @@ from protocol.records.control import build_end_transaction_marker
 from protocol.records.record import Record, iterate_records
 from storage.cleaner.cleaner import Cleaner
 from storage.cleaner.cleaning import CleanerStats, CleaningAbortedError, CleansLogs
-from storage.cleaner.manager import measure
+from storage.cleaner.log_cleaner_manager import measure
 from storage.errors import CorruptFileError, DiskError
 from storage.index.transaction_index import TransactionIndex
 from storage.log.log import Log

@@ -17,7 +17,7 @@ from tiered.format.key_ring import KeyRing
 from tiered.format.object_keys import ObjectKeys
 from tiered.maintenance.key_rotation import RewrapPage, rewrap_page
 from tiered.segment_metadata import RemoteLogSegmentId
-from tiered.storage_manager.manager import RemoteStorageManager
+from tiered.storage_manager.remote_storage_manager import RemoteStorageManager
 
 RANDOMNESS = SeededRandomness(3)
 FILES = LocalFilesystem()

@@ -6,7 +6,7 @@ from dataclasses import replace
 from uuid import UUID
 
 from tiered.errors import RemoteStorageNotReadyError
-from tiered.metadata.interface import PartitionSegments
+from tiered.metadata.remote_log_metadata_manager import PartitionSegments
 from tiered.segment_metadata import (
     RemoteLogSegmentMetadata,
     RemoteLogSegmentMetadataUpdate,

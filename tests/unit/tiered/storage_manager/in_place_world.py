@@ -12,7 +12,7 @@ from tests.unit.tiered.format.format_config import format_config
 from tests.unit.tiered.storage_manager.memory_tier import CHUNK, PlainKeyRing, text_segment
 from tiered.format.object_keys import ObjectKeys
 from tiered.object_store.filesystem import FilesystemObjectStore
-from tiered.storage_manager.manager import RemoteStorageManager
+from tiered.storage_manager.remote_storage_manager import RemoteStorageManager
 
 
 @dataclass

@@ -14,7 +14,7 @@ from tests.unit.tiered.format.format_config import format_config
 from tiered.format.encryption import new_data_key
 from tiered.format.key_ring import DataKeyEnvelope, KeyRing
 from tiered.format.object_keys import ObjectKeys, SegmentKeys
-from tiered.storage_manager.manager import RemoteStorageManager
+from tiered.storage_manager.remote_storage_manager import RemoteStorageManager
 from tiered.tier import SegmentFiles
 
 CHUNK = 1000

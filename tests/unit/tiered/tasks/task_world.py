@@ -35,7 +35,7 @@ from tiered.maintenance.bucket_ownership import Claim
 from tiered.metadata.history import PartitionHistory, decode_history
 from tiered.segment_metadata import RemoteLogSegmentMetadata, SegmentState, TopicIdPartition
 from tiered.tasks.led_partition import LedPartition
-from tiered.tasks.manager import RemoteLogManager
+from tiered.tasks.remote_log_manager import RemoteLogManager
 from tiered.tasks.tiered_partition import TieredPartition
 from tiered.tier import TopicFacts
 

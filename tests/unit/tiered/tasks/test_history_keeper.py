@@ -18,7 +18,7 @@ from tiered.segment_metadata import (
     SegmentState,
 )
 from tiered.tasks.history_keeper import TASKS, HistoryKeeper
-from tiered.tasks.manager import HISTORY_DEADLINE_MS
+from tiered.tasks.remote_log_manager import HISTORY_DEADLINE_MS
 
 AWAY = StoreUnavailableError("the bucket is away")
 

@@ -150,7 +150,7 @@ def _compaction_delay_ms(log: CleanableLog, dirty: Iterable[CleanableSegment], n
     return max(deadline - earliest, 0)
 
 
-class CleanerManager:
+class LogCleanerManager:
     """Chooses logs for the cleaner and keeps it off those that are being changed.
 
     Thread-safe.

@@ -8,7 +8,7 @@ import pytest
 
 from config.topic import TopicConfig
 from storage.cleaner.cleaning import CleaningAbortedError
-from storage.cleaner.manager import CleanerManager, LogToClean, measure
+from storage.cleaner.log_cleaner_manager import LogCleanerManager, LogToClean, measure
 from storage.producers.state import ProducerStateManager
 from storage.segment.segment import Segment
 from storage.types.topic_partition import TopicPartition
@@ -134,7 +134,7 @@ def test_dirtiest_first() -> None:
     """And not the same one twice while it is being cleaned; other policies never."""
     a, b, c = (TopicPartition(name, 0) for name in "abc")
     logs = [FakeLog(a), FakeLog(b), FakeLog(c, config=TopicConfig())]
-    manager = CleanerManager()
+    manager = LogCleanerManager()
     checkpoints = {a: 20, b: 10}
     first = manager.take_dirtiest(logs, checkpoints, NOW)
     assert first is not None
@@ -153,7 +153,7 @@ def test_dirtiest_first() -> None:
 def test_paused_and_uncleanable_logs_are_left_alone() -> None:
     """Until resumed; for ever."""
     a = TopicPartition("a", 0)
-    manager = CleanerManager()
+    manager = LogCleanerManager()
     assert manager.try_pause(a)
     assert manager.try_pause(a)
     assert manager.take_dirtiest([FakeLog(a)], {}, NOW) is None
@@ -173,7 +173,7 @@ def test_paused_and_uncleanable_logs_are_left_alone() -> None:
 def test_deletion_waits_a_moment_for_the_run_to_stop() -> None:
     """Then nobody writes there any more."""
     log = FakeLog()
-    manager = CleanerManager()
+    manager = LogCleanerManager()
     assert manager.take_dirtiest([log], {}, NOW) is not None
     manager.check_done(log)
     stopped = threading.Event()
@@ -199,7 +199,7 @@ def test_deletion_waits_a_moment_for_the_run_to_stop() -> None:
 def test_deletion_needs_no_consent_of_a_run_that_hangs() -> None:
     """It is without effect from then on; its directory stays, and the new log's files are safe."""
     old, new = FakeLog(), FakeLog(directory="/d/a-0 of another topic")
-    manager = CleanerManager()
+    manager = LogCleanerManager()
     manager.take_dirtiest([old], {}, NOW)
     manager.abandon([A, TopicPartition("b", 0)], timeout_s=0.01)
     with pytest.raises(CleaningAbortedError):
@@ -217,7 +217,7 @@ def test_deletion_needs_no_consent_of_a_run_that_hangs() -> None:
 def test_abort_all() -> None:
     """At shutdown."""
     log = FakeLog()
-    manager = CleanerManager()
+    manager = LogCleanerManager()
     manager.take_dirtiest([log], {}, NOW)
     manager.abort_all()
     with pytest.raises(CleaningAbortedError):

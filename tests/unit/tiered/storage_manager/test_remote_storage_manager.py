@@ -7,7 +7,7 @@ from tests.fakes.tiered.memory_object_store import Fault
 from tests.unit.tiered.format.closed_segments import FACTS
 from tests.unit.tiered.storage_manager.memory_tier import text_segment, tier_world, turns
 from tiered.errors import RemoteStorageError, TierProcessError
-from tiered.storage_manager.manager import OBJECT_BYTES_MAX
+from tiered.storage_manager.remote_storage_manager import OBJECT_BYTES_MAX
 from tiered.storage_manager.workspace import ROOM_BYTES_MAX
 from tiered.tier import SideFile, bytes_moved
 

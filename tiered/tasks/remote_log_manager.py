@@ -33,8 +33,8 @@ from tiered.maintenance.bucket_ownership import Claim
 from tiered.maintenance.garbage_collector import Scrubber
 from tiered.maintenance.lost_metadata import HOW_TO_GO_ON, head_in_doubt, learn_epochs
 from tiered.maintenance.verifier import Verifier
-from tiered.metadata.interface import RemoteLogMetadataManager
 from tiered.metadata.publisher import MetadataPublisher
+from tiered.metadata.remote_log_metadata_manager import RemoteLogMetadataManager
 from tiered.segment_metadata import RemoteLogSegmentMetadata, TopicIdPartition
 from tiered.tasks.copier import Copier
 from tiered.tasks.copy_quota import CopyQuota
