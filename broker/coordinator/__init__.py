@@ -2,7 +2,7 @@
 
 Groups, transactions and share state each have a topic (`__consumer_offsets`, `__transaction_state`,
 `__share_group_state`). Each partition of it is one *shard*: replayed from the partition when this
-broker becomes its leader, written to it with every change, unloaded when somebody else leads.
+broker becomes its leader, written to it with every change, unloaded when another broker leads.
 
     runtime                 elections, which shard serves a key, loading, reloading
     election                life cycle of one election: the states, and the transitions allowed
@@ -11,11 +11,11 @@ broker becomes its leader, written to it with every change, unloaded when somebo
     latest_records          newest value of each key while loading; transactional records wait
     shard_log               appends to the partition: gathered, split, given up
     writes                  appends under way, and how each ends
-    held_records            records that wait for the next append, 20 to 40 ms at most
-    outcome                 how an append ended, and what clients are told of it
+    held_records            deferred records: written with the next append, within 40 ms
+    outcome                 result of an append, and its error code for clients
     deferred                calls that wait until a shard is active, with a time-out
     topics_change           topics created, altered and deleted between two images of the cluster
-    slices                  shares the event loop while there is much to do
+    slices                  long work yields to the event loop
     upkeep                  periodic work, one run at a time
     partitioner             key -> partition
     unavailable_partitions  partitions that cannot be read: alerts and a metric

@@ -1,4 +1,4 @@
-"""Calls that wait until a shard is active.
+"""Deferred calls: they wait until a shard is active.
 
     wait ──┬── the shard is active ──> work(shard)
            ├── it will not be ───────> refuse(code)
@@ -18,7 +18,7 @@ from protocol.error_codes import ErrorCode
 logger = logging.getLogger(__name__)
 
 DEFERRED_MAX: Final = 10_000
-"""Calls that wait, over all shards of a topic; more are told COORDINATOR_NOT_AVAILABLE."""
+"""Most deferred calls of a topic's shards; further ones get COORDINATOR_NOT_AVAILABLE."""
 
 Shard = TypeVar("Shard")
 
@@ -32,7 +32,7 @@ class _Call(NamedTuple, Generic[Shard]):
 
 
 class DeferredCalls(Generic[Shard]):
-    """Calls by partition; each ends once, in one of the three ways."""
+    """Deferred calls by partition; each ends once, in one of the three ways."""
 
     __slots__ = ("_calls", "_count", "_next_number", "_timeout_ms", "_timer")
 
@@ -54,7 +54,7 @@ class DeferredCalls(Generic[Shard]):
         return list(self._calls)
 
     def wait(self, partition_index: int, work: Callable[[Shard], None], refuse: Refuse) -> None:
-        """Call `work` with the partition's shard later, or `refuse`, now where too many wait."""
+        """Call `work` with the partition's shard later, or `refuse`: at once if too many wait."""
         if self._count >= DEFERRED_MAX:
             refuse(ErrorCode.COORDINATOR_NOT_AVAILABLE)
             return
@@ -75,9 +75,9 @@ class DeferredCalls(Generic[Shard]):
         call.refuse(ErrorCode.COORDINATOR_NOT_AVAILABLE)
 
     def serve(self, partition_index: int, shard: Shard) -> None:
-        """The shard is active: do what waits for it, in order.
+        """Run the calls that wait for the shard, in order: it is active.
 
-        A call that fails is refused with UNKNOWN_SERVER_ERROR, and keeps no other from its turn.
+        A call that fails is refused with UNKNOWN_SERVER_ERROR; the others run all the same.
         """
         for call in self._taken(partition_index):
             try:
@@ -89,7 +89,7 @@ class DeferredCalls(Generic[Shard]):
                 _refuse(call, ErrorCode.UNKNOWN_SERVER_ERROR)
 
     def refuse(self, partition_index: int, code: ErrorCode) -> None:
-        """There will be no shard: tell all that wait for it."""
+        """Refuse all calls that wait for the shard: there will be none."""
         for call in self._taken(partition_index):
             _refuse(call, code)
 

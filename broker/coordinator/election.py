@@ -2,21 +2,21 @@
 
     INITIAL ──> LOADING ──> ACTIVE ──────> CLOSED     resigned, or elected in a newer epoch
        │           │           │             ^
-       │           │           └─> FAILED ───┤        given up: memory may not be what the log says
+       │           │           └─> FAILED ───┤        given up: memory may differ from the log
        │           └─────────────> FAILED ───┤        the partition cannot be read
        └───────────┴─────────────────────────┘
 
-    state     meaning                                       clients are told
-    INITIAL   elected, waits for its turn to be loaded      COORDINATOR_LOAD_IN_PROGRESS
+    state     meaning                                       clients get
+    INITIAL   elected, queued for loading                   COORDINATOR_LOAD_IN_PROGRESS
     LOADING   the partition is read, or waits for its end   COORDINATOR_LOAD_IN_PROGRESS
               to be committed
     ACTIVE    the shard serves                              (answers)
-    FAILED    nobody serves until there is a new election   NOT_COORDINATOR
+    FAILED    not served until there is a new election      NOT_COORDINATOR
     CLOSED    over                                          NOT_COORDINATOR
 
 Each election goes one way only. To be elected again, in the same leader epoch (the log directory
-was moved, the shard was given up) or in a newer one, is another election. So whoever comes back
-after a wait compares the object: what was read for another election never serves.
+was moved, the shard was given up) or in a newer one, is another election. So a caller that resumes
+after a wait compares the object: what was loaded for another election never serves.
 
 Source: Kafka, CoordinatorRuntime.java (CoordinatorState), where a context goes back to LOADING.
 """
@@ -71,19 +71,19 @@ class Election:
 
     @property
     def state(self) -> ElectionState:
-        """Where it stands."""
+        """Its current state."""
         return self._state
 
     @property
     def is_loading(self) -> bool:
-        """Whether its shard is still to come."""
+        """Whether its shard is not loaded yet."""
         return self._state is ElectionState.LOADING or self._state is ElectionState.INITIAL
 
     def move_to(self, state: ElectionState) -> None:
-        """Go on.
+        """Change the state.
 
         Raises:
-            IllegalElectionTransitionError: Not from here.
+            IllegalElectionTransitionError: The current state does not allow it.
         """
         if state not in TRANSITIONS[self._state]:
             raise IllegalElectionTransitionError(

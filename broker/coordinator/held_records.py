@@ -1,16 +1,16 @@
-"""Records that may wait for company, and for how long.
+"""Deferred records: written with the next append of their log, or after a bounded delay.
 
-A Complete record tells a reader of the log nothing that he could not do for himself: after the
-Prepare record he writes the markers, finds that they are there, and goes on. So it need not be
-written at once. A producer that goes on has its next record behind it in a moment, and both are one
-append; for one that rests the record is written when its time is up:
+A Complete record tells a reader of the log nothing that it could not do for itself: after the
+Prepare record it writes the markers, finds that they are there, and goes on. So it need not be
+written at once. A producer that continues causes the next record within milliseconds, and both are
+one append; for an idle one the record is written after the delay:
 
     held ──> the log's next record comes ──> written before it, in one batch
        ├───> HOLD_MS to twice HOLD_MS ─────> written
        ├───> as many as a batch should have > written
        └───> the coordinator stops ────────> written
 
-Nobody is told anything before that depends on it.
+No response that depends on the record is sent before it is written.
 """
 
 import logging
@@ -21,19 +21,19 @@ from broker.runtime.timer import Timer, TimerHandle
 logger = logging.getLogger(__name__)
 
 HOLD_MS: Final = 20.0
-"""The least time to wait. Producers that commit without a pause come back sooner."""
+"""Least delay. Producers that commit without a pause cause the next append sooner."""
 
 
 class HoldingLog(Protocol):
-    """A log that holds records back."""
+    """A log with deferred records."""
 
     def write_held(self) -> None:
-        """Write them now, if there still are any."""
+        """Write the deferred records now, if there still are any."""
         ...
 
 
 class HeldRecords:
-    """Logs that hold records back; two generations of them share one timer."""
+    """Logs with deferred records; two generations of them share one timer."""
 
     __slots__ = ("_due", "_handle", "_new", "_timer")
 
@@ -45,7 +45,7 @@ class HeldRecords:
         self._handle: TimerHandle | None = None
 
     def add(self, log: HoldingLog) -> None:
-        """`log` holds back its first record, or again what was refused."""
+        """Register `log`, which defers its first record, or again records that were refused."""
         self._new[log] = None
         if self._handle is None:
             self._handle = self._timer.call_later_ms(HOLD_MS, self._pass)
@@ -59,7 +59,7 @@ class HeldRecords:
             self._handle = self._timer.call_later_ms(HOLD_MS, self._pass)
 
     def stop(self) -> None:
-        """Have everything written, and wait for nothing any more."""
+        """Write all deferred records, and stop the timer."""
         for log in (*self._due, *self._new):
             _write(log)
         self._due.clear()
@@ -73,6 +73,6 @@ def _write(log: HoldingLog) -> None:
     try:
         log.write_held()
     except Exception:
-        # All others still have their turn, and a stop its end. What is lost follows from what was
-        # written before it.
+        # The other logs are still written, and a stop completes. What is lost follows from what
+        # was written before it.
         logger.exception("deferred records could not be appended")

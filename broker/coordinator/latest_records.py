@@ -22,11 +22,11 @@ class LatestRecord(NamedTuple):
 
 
 class LatestRecords:
-    """Collects what the log says last about each key.
+    """The last record of each key, collected during a replay.
 
     Attributes:
         latest: By undecoded key.
-        pending: By producer id, then by key: what waits for the producer's marker.
+        pending: By producer id, then by key: records of open transactions.
     """
 
     __slots__ = ("_transactional_below", "latest", "pending")
@@ -38,7 +38,7 @@ class LatestRecords:
         self.pending: dict[int, dict[bytes, LatestRecord]] = {}
 
     def replay(self, key: bytes, value: bytes | None, offset: int, producer_id: int) -> None:
-        """Take in a record; a tombstone forgets what waits as well. See `Shard.replay`."""
+        """Add a record; a tombstone drops pending ones as well. See `Shard.replay`."""
         if value is None:
             self.latest.pop(key, None)
             for waiting in self.pending.values():
@@ -49,7 +49,7 @@ class LatestRecords:
             self.latest[key] = LatestRecord(value, offset)
 
     def replay_marker(self, producer_id: int, *, commit: bool) -> None:
-        """A producer's transaction ends; what was written to a key after its record stays."""
+        """End a producer's transaction; later records of the same key stay."""
         waiting = self.pending.pop(producer_id, {})
         if commit:
             for key, record in waiting.items():

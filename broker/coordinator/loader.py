@@ -1,10 +1,10 @@
-"""Replays a partition of a coordinator's topic into a shard, in slices of time.
+"""The replay of a partition of a coordinator's topic into a shard, in slices of time.
 
     [log start, end) ──read_size bytes──> batches ──┬── control ──> replay_marker
                                                     └── records ──> replay(key, value, offset, id)
 
-All of it is committed: everything that is in the log counts, also a record whose writer gave up
-waiting for its commit. So the runtime begins when the end of the log is committed, and not before.
+All of it is committed: every record of the log counts, also one whose append timed out before it
+was committed. So the runtime starts loading only when the high watermark is the log end offset.
 
 Source: Kafka, CoordinatorLoaderImpl.java.
 """
@@ -28,17 +28,17 @@ BATCH_SIZE_MAX: Final = 64 * 1024 * 1024
 
 
 class InternalReader(Protocol):
-    """The part of the replica manager that coordinators read through."""
+    """The replica manager's interface for coordinators' reads."""
 
     async def read_internal(
         self, topic_partition: TopicPartition, offset: int, max_bytes: int
     ) -> memoryview:
-        """Whole batches from `offset`, perhaps a part of one more; empty at the end."""
+        """Read whole batches from `offset`, perhaps a part of one more; empty at the end."""
         ...
 
 
 class Replayed(Protocol):
-    """What records are replayed into; a `Shard` as a rule."""
+    """The target of a replay; a `Shard` as a rule."""
 
     def replay(self, key: bytes, value: bytes | None, offset: int, producer_id: int) -> None:
         """See `Shard.replay`."""
@@ -50,7 +50,7 @@ class Replayed(Protocol):
 
 
 class ShardLoader:
-    """Reads one partition once.
+    """One load of one partition.
 
     Attributes:
         records: Read so far.
@@ -78,7 +78,7 @@ class ShardLoader:
         slices: Slices,
         is_wanted: Callable[[], bool],
     ) -> None:
-        """`is_wanted` is asked before each read; once it says no, nothing more is read."""
+        """`is_wanted` is called before each read; once it returns False, loading ends."""
         self._reader = reader
         self._topic_partition = topic_partition
         self._shard = shard

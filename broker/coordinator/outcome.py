@@ -1,4 +1,4 @@
-"""How an append of a coordinator's records ended, and what its clients are told.
+"""The outcome of an append of a coordinator's records, and its error code for clients.
 
     code of the append                         outcome
     NONE                                       committed
@@ -17,12 +17,12 @@ KeyValue = tuple[bytes, bytes | None]
 """A record; without a value it is a tombstone."""
 
 Done = Callable[[ErrorCode], None]
-"""Called once with what the client is to be told."""
+"""Called once with the error code for the client."""
 
 OUTCOME_UNKNOWN: Final = frozenset({ErrorCode.REQUEST_TIMED_OUT, ErrorCode.KAFKA_STORAGE_ERROR})
 
 TOO_LARGE: Final = frozenset({ErrorCode.MESSAGE_TOO_LARGE, ErrorCode.RECORD_LIST_TOO_LARGE})
-"""Told before anything is written, by `max.message.bytes` and `segment.bytes` of the topic."""
+"""Returned before anything is written, by `max.message.bytes` and `segment.bytes` of the topic."""
 
 _CODES_FOR_CLIENTS = {
     ErrorCode.UNKNOWN_TOPIC_OR_PARTITION: ErrorCode.COORDINATOR_NOT_AVAILABLE,
@@ -38,5 +38,5 @@ _CODES_FOR_CLIENTS = {
 
 
 def code_for_clients(code: ErrorCode) -> ErrorCode:
-    """What a client of the coordinator is told of a failed append (Kafka's translation)."""
+    """Error code that a coordinator's client gets for a failed append (Kafka's translation)."""
     return _CODES_FOR_CLIENTS.get(code, code)

@@ -1,13 +1,13 @@
-"""Which partition of `__consumer_offsets` a group lives in."""
+"""Partitioner of `__consumer_offsets`: group id to partition."""
 
 from functools import lru_cache
 from typing import Final
 
 REMEMBERED_MAX: Final = 16_384
-"""Names whose hash is remembered: those of the groups that say something."""
+"""Names whose hash is cached: those of active groups."""
 
 REMEMBERED_LENGTH_MAX: Final = 256
-"""Characters of a name that is remembered: clients may send 32,767, and as many as they like."""
+"""Longest name that is cached, in characters: clients may send any number of 32,767 each."""
 
 
 def java_string_hash(text: str) -> int:

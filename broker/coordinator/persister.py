@@ -1,4 +1,4 @@
-"""What share partitions and the group coordinator know of the share coordinator.
+"""The persister: the share coordinator's interface for share-partitions and group coordinator.
 
 A *share-partition* is one partition of a topic as one share group works on it. Its state outlives
 the broker in `__share_group_state`:
@@ -7,7 +7,7 @@ the broker in `__share_group_state`:
                    (state epoch: one per initialisation)
 
 `done` of every method is called exactly once, perhaps before the method returns. COORDINATOR_NOT_
-AVAILABLE and NOT_COORDINATOR mean try again later; whether anything was written is then not known.
+AVAILABLE and NOT_COORDINATOR are retriable; whether anything was written is then not known.
 
 Source: Kafka, Persister.java, SharePartitionKey.java; KIP-932.
 """
@@ -21,10 +21,10 @@ from protocol.internal.share_state import StateBatch
 from storage.types.uuid_text import format_uuid
 
 UNINITIALIZED_OFFSET = -1
-"""Start offset that nobody has chosen yet: `share.auto.offset.reset` will."""
+"""Start offset that is not chosen yet: `share.auto.offset.reset` decides."""
 
 NO_EPOCH = -1
-"""A leader or state epoch that fences nobody."""
+"""A leader or state epoch that fences no caller."""
 
 UNKNOWN_COUNT = -1
 """Delivery complete count of a state that was written before Kafka 4.2."""
@@ -38,17 +38,17 @@ class SharePartitionKey(NamedTuple):
     partition: int
 
     def coordinator_key(self) -> str:
-        """As FindCoordinator has it, and as it is hashed: `group:topic id:partition`."""
+        """Key for FindCoordinator and for hashing: `group:topic id:partition`."""
         return f"{self.group_id}:{format_uuid(self.topic_id)}:{self.partition}"
 
 
 class ShareState(NamedTuple):
-    """Everything kept of a share-partition.
+    """Persistent state of a share-partition.
 
     Attributes:
         state_epoch: Of the initialisation.
         start_offset: Records below it are done; -1: not chosen yet.
-        batches: What has become of those at and above it, sorted, not overlapping.
+        batches: Delivery states of those at and above it, sorted, not overlapping.
     """
 
     state_epoch: int
@@ -57,7 +57,7 @@ class ShareState(NamedTuple):
 
 
 class ShareSummary(NamedTuple):
-    """What is told of a share-partition without its batches.
+    """State of a share-partition without its batches.
 
     Attributes:
         state_epoch: Of the initialisation; 0 if there was none.
@@ -83,26 +83,26 @@ SummaryDone = Callable[[ErrorCode, ShareSummary | None], None]
 
 
 class SharePersister(Protocol):
-    """Keeps the state of share-partitions; implemented by `ShareCoordinator`."""
+    """Store of share-partitions' state; implemented by `ShareCoordinator`."""
 
     def initialize(
         self, key: SharePartitionKey, state_epoch: int, start_offset: int, done: Done
     ) -> None:
-        """Begin anew, whatever there was before.
+        """Write an initial state, replacing any earlier one.
 
         FENCED_STATE_EPOCH: there is a state of a later epoch. UNKNOWN_TOPIC_OR_PARTITION.
         """
         ...
 
     def read(self, key: SharePartitionKey, leader_epoch: int, done: StateDone) -> None:
-        """Give the state to the leader of the partition, and fence older leaders from now on.
+        """Return the state to the leader of the partition, and fence older leaders from now on.
 
         INVALID_REQUEST: not initialised. FENCED_LEADER_EPOCH: a later leader has read or written.
         """
         ...
 
     def read_summary(self, key: SharePartitionKey, done: SummaryDone) -> None:
-        """Give the summary to whoever asks; of what is not initialised the start offset is -1."""
+        """Return the summary; its start offset is -1 where the state is not initialised."""
         ...
 
     def write(
@@ -116,12 +116,12 @@ class SharePersister(Protocol):
         batches: Sequence[StateBatch],
         done: Done,
     ) -> None:
-        """Change the start offset (-1: leave it) and what is said of some records.
+        """Change the start offset (-1: leave it) and delivery states of some records.
 
         INVALID_REQUEST: not initialised. FENCED_LEADER_EPOCH, FENCED_STATE_EPOCH: out of date.
         """
         ...
 
     def delete(self, key: SharePartitionKey, done: Done) -> None:
-        """Forget it; what is not there is deleted already."""
+        """Delete the state; succeeds if there is none."""
         ...

@@ -1,17 +1,17 @@
-"""The runtime of a coordinator: which shards of its topic serve here, and how they come and go.
+"""The runtime of a coordinator: the shards of its topic that this broker serves, and their loading.
 
     on_elected ──> queue ──> replay ──> on_loaded ──> ACTIVE ──> on_active       (`election`)
                      ^                                   │
                      └───────── give up ─────────────────┤    the outcome of an append is unknown
                                                          └──> on_resigned: on_unloaded
 
-Partitions are loaded one after the other by one task, in slices; a partition whose end is not
-committed is looked at again later, and one that cannot be read is FAILED, with an alert. Whatever
-goes wrong with one of them, the others are loaded.
+Partitions are loaded one after the other by one task, in slices; a partition whose high watermark
+is below its log end offset is retried later, and one that cannot be read is FAILED, with an alert.
+The failure of one of them does not keep the others from being loaded.
 
-A leader epoch comes with every election. Elected again in the same or an older epoch while a shard
-loads or serves: nothing is new. In a newer one somebody else may have led in between: the shard is
-unloaded, and the partition is read anew.
+A leader epoch comes with every election. An election in the same or an older epoch while a shard
+loads or serves is ignored. In a newer one another broker may have been leader in between: the shard
+is unloaded, and the partition is loaded again.
 
 Source: Kafka, CoordinatorRuntime.java.
 """
@@ -48,15 +48,15 @@ if TYPE_CHECKING:
 logger = logging.getLogger(__name__)
 
 UNCOMMITTED_DELAY_MS = 50.0
-"""How long to wait before looking again whether the end of a log is committed."""
+"""Retry delay while a partition's high watermark is below its log end offset."""
 
 AnyShard = TypeVar("AnyShard", bound=Shard)
 
 GiveUp = Callable[[ErrorCode | None], None]
 
 Build = Callable[[TopicPartition, int, GiveUp], AnyShard]
-"""Makes an empty shard for a partition and a leader epoch; its log is given what is called when it
-is given up."""
+"""Makes an empty shard for a partition and a leader epoch; the callback, called when the shard is
+given up, goes to its log."""
 
 
 class CoordinatorTopic(NamedTuple):
@@ -103,7 +103,7 @@ class CoordinatorRuntime(Generic[AnyShard]):
             build: Makes shards.
             timeout_ms: How long calls wait for a shard (`when_active`).
             environment: Clock and timer.
-            replicas: Holds the partitions.
+            replicas: Hosts the partitions.
             controller: Knows the topics, and creates this one.
             stats: Added to.
             alerts: Where unavailable partitions are reported.
@@ -121,7 +121,7 @@ class CoordinatorRuntime(Generic[AnyShard]):
         self._controller = controller
         self._is_running = False
         self._elections: dict[int, Election] = {}
-        # Those of the elections that are ACTIVE.
+        # Shards of the elections that are ACTIVE.
         self._active: dict[int, AnyShard] = {}
         self._given_up: list[AnyShard] = []
         self._deferred: DeferredCalls[AnyShard] = DeferredCalls(environment.timer, timeout_ms)
@@ -138,7 +138,7 @@ class CoordinatorRuntime(Generic[AnyShard]):
         self._load_queued()
 
     async def stop(self) -> None:
-        """Unload every shard, and refuse whoever waits for one."""
+        """Unload every shard, and refuse all deferred calls."""
         self._is_running = False
         tasks = [task for task in (self._loading, self._creation) if task is not None]
         self._loading = self._creation = None
@@ -157,7 +157,7 @@ class CoordinatorRuntime(Generic[AnyShard]):
 
     @property
     def is_loading(self) -> bool:
-        """Whether some shard is still to come: what it holds is missing from what is seen."""
+        """Whether some shard is not loaded yet: its groups are missing from what is visible."""
         return any(election.is_loading for election in self._elections.values())
 
     def is_loading_partition(self, partition_index: int) -> bool:
@@ -216,18 +216,18 @@ class CoordinatorRuntime(Generic[AnyShard]):
         return None
 
     def _give_up(self, election: Election, code: ErrorCode | None) -> None:
-        """Memory may not be what the log says: read it anew, if it is still here and readable."""
+        """Load the partition again, if still here and readable: memory may differ from the log."""
         if ElectionState.FAILED not in TRANSITIONS[election.state]:
             return
         shard = self._end(election, ElectionState.FAILED)
         if shard is not None:
-            # The caller is in the middle of a change of it.
+            # The caller is in the middle of a change of the shard.
             self._given_up.append(shard)
             self._timer.call_later_ms(0, self._unload_given_up)
         index = election.partition_index
         partition = self._replicas.get_partition(self.topic, index)
         if partition is None or partition.log.failure is not None or not self._is_running:
-            # The partition has left, with its topic or its disk: when it is back it is elected.
+            # The partition is gone, with its topic or its disk: its return is an election.
             return
         logger.error(
             "append failed: reloading shard topic=%s partition=%d error=%s",
@@ -265,7 +265,7 @@ class CoordinatorRuntime(Generic[AnyShard]):
                 self._load_failed(election, error)
 
     async def _load(self, election: Election) -> AnyShard | None:
-        """The shard; None where it is no longer wanted, or the end of its log is not committed."""
+        """The shard; None if it is no longer wanted, or its log end offset is not committed."""
         started_ms = self._clock.monotonic_ms()
         where = TopicPartition(self.topic, election.partition_index)
         partition = self._replicas.get_partition(*where)
@@ -274,7 +274,7 @@ class CoordinatorRuntime(Generic[AnyShard]):
         log = partition.log
         end_offset = log.next_offset
         if log.high_watermark < end_offset:
-            self._timer.call_later_ms(UNCOMMITTED_DELAY_MS, partial(self._look_again, election))
+            self._timer.call_later_ms(UNCOMMITTED_DELAY_MS, partial(self._retry_load, election))
             return None
         shard = self._build(where, election.leader_epoch, partial(self._give_up, election))
         loader = ShardLoader(
@@ -293,7 +293,7 @@ class CoordinatorRuntime(Generic[AnyShard]):
             shard.on_unloaded()
             raise
         if not election.is_loading:
-            # Resigned meanwhile: what was read may be of a topic that is gone.
+            # Resigned meanwhile: the records may be those of a deleted topic.
             shard.on_unloaded()
             return None
         took_ms = self._clock.monotonic_ms() - started_ms
@@ -312,7 +312,7 @@ class CoordinatorRuntime(Generic[AnyShard]):
             )
         return shard
 
-    def _look_again(self, election: Election) -> None:
+    def _retry_load(self, election: Election) -> None:
         if election.is_loading:
             self._queue.append(election)
             self._load_queued()
@@ -332,7 +332,7 @@ class CoordinatorRuntime(Generic[AnyShard]):
             )
 
     def _load_failed(self, election: Election, error: Exception) -> None:
-        """It stays without a coordinator: served empty, it would forget what it holds."""
+        """Leave the partition without a coordinator: served empty, it would lose its state."""
         self.stats.load_failures += 1
         index = election.partition_index
         is_expected = isinstance(error, (DecodeError, StorageError, OSError, KeyError))
@@ -352,10 +352,10 @@ class CoordinatorRuntime(Generic[AnyShard]):
     # -- topics ----------------------------------------------------------------------------------
 
     async def _on_image(self, old: "ClusterImage", new: "ClusterImage") -> None:
-        """With the topic itself all is gone that its shards hold; they are told of other topics.
+        """Drop all shards if their topic was deleted; notify them of changes of other topics.
 
-        What is kept of a deleted topic here would be lost with the next start, and a topic made
-        anew may even spread keys differently.
+        State kept of a deleted topic would be lost with the next start, and a topic that is created
+        again may even spread keys differently.
         """
         if old.topics is new.topics:
             return
@@ -389,7 +389,7 @@ class CoordinatorRuntime(Generic[AnyShard]):
 
     def find(self, key: str) -> AnyShard | ErrorCode:
         """The shard of a key, or why it cannot be served here and now."""
-        # As `partition_for`, in place: every request of a coordinator comes by here.
+        # As `partition_for`, inlined: every request of a coordinator takes this path.
         topic = self._controller.image.topics.get(self.topic)
         count = len(topic.partitions) if topic is not None else self._partition_count
         partition_index = partition_for_group(key, count or self._partition_count)
@@ -413,10 +413,10 @@ class CoordinatorRuntime(Generic[AnyShard]):
         return self._active.values()
 
     def when_active(self, key: str, work: Callable[[AnyShard], None], refuse: Refuse) -> None:
-        """Do `work` with the key's shard: now, or when it has been loaded.
+        """Call `work` with the key's shard: now, or when it has been loaded.
 
-        The topic is created where it does not exist. `refuse` is called instead, with the client's
-        error, where there will be no shard, or none in time.
+        The topic is created if it does not exist. `refuse` is called instead, with the client's
+        error, if there will be no shard, or none in time.
         """
         found = self.find(key)
         if not isinstance(found, ErrorCode):

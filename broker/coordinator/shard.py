@@ -1,11 +1,11 @@
-"""What a coordinator implements for the runtime: a shard, the state of one partition of its topic.
+"""The interface of a shard: a coordinator's state for one partition of its topic.
 
     build ──> replay, replay_marker ... ──> on_loaded ──> on_active ──> on_topics_changed ...
                                                 │             │               │
                                                 └─────────────┴───────────────┴──> on_unloaded
 
-A shard lives for one election (`election`); the next one builds another. Whoever comes back to a
-shard after a wait asks `log.is_closed`.
+A shard lives for one election (`election`); the next one builds another. A caller that resumes
+after a wait checks `log.is_closed`.
 
 Source: Kafka, CoordinatorShard.java, CoordinatorPlayback.java.
 """
@@ -24,25 +24,25 @@ class Shard(Protocol):
     """See the module. All is called on the event loop."""
 
     def replay(self, key: bytes, value: bytes | None, offset: int, producer_id: int) -> None:
-        """Take in a record of the log, while loading.
+        """Apply a record of the log, while loading.
 
         Args:
             key: As written.
             value: As written; None for a tombstone.
             offset: Of the record.
-            producer_id: Whose transaction it is part of, `NO_PRODUCER` for none.
+            producer_id: Of its transaction, `NO_PRODUCER` for none.
 
         Raises:
-            DecodeError: It is damaged; it is passed over, and counted.
+            DecodeError: It is damaged; it is skipped, and counted.
         """
         ...
 
     def replay_marker(self, producer_id: int, *, commit: bool) -> None:
-        """A transaction ends, while loading."""
+        """Apply the end of a transaction, while loading."""
         ...
 
     async def on_loaded(self) -> None:
-        """All was replayed; what the shard needs before it serves is made here, in slices.
+        """Prepare the shard to serve, in slices; all records were replayed.
 
         Raises:
             Exception: The shard cannot serve; it is unloaded, and the partition is FAILED.
@@ -50,7 +50,7 @@ class Shard(Protocol):
         ...
 
     async def on_active(self, deleted_topics: Mapping[UUID, str]) -> None:
-        """The shard serves; what was under way goes on, in slices.
+        """Resume unfinished work, in slices; the shard serves.
 
         `deleted_topics`: name by id of those that were deleted while it was loaded, for which
         `on_topics_changed` was not called.
@@ -58,13 +58,13 @@ class Shard(Protocol):
         ...
 
     async def on_topics_changed(self, change: TopicsChange) -> None:
-        """Topics were created, altered or deleted; called for active shards."""
+        """Apply that topics were created, altered or deleted; called for active shards."""
         ...
 
     def on_unloaded(self) -> None:
-        """Close the log, stop every timer, answer whoever waits with NOT_COORDINATOR; once."""
+        """Close the log, stop all timers, answer waiting requests with NOT_COORDINATOR; once."""
         ...
 
     def summary(self) -> str:
-        """What was loaded, for the log: `groups=3 offsets=12`; empty for nothing."""
+        """Counts of the loaded state, for the log: `groups=3 offsets=12`; empty for nothing."""
         ...

@@ -1,10 +1,10 @@
 """Appends of one shard to its partition.
 
     append ──────────────────────────────────────────────────> one batch, one append
-                                                                     ^ behind what was gathered
-    gather ──┬─ what else comes in this iteration of the loop ─> one batch, one append
+                                                                     ^ behind gathered records
+    gather ──┬─ other records of this event loop iteration ────> one batch, one append
     gather ──┘  (at most GATHERED_RECORDS_MAX records, GATHERED_BYTES_MAX bytes),
-                until the iteration ends, it is full, or somebody must know (`flush`)
+                until the iteration ends, it is full, or a caller needs them written (`flush`)
 
     append_later ──> held (`held_records`) ──> before the next record, in the same batch
 
@@ -14,18 +14,18 @@ for its size: where the topic takes no batch as large as all of them, it is spli
 How an append ends (`outcome`), and when memory changes (decision 13):
 
                 apply_at=COMMIT                          apply_at=APPEND
-    written     -                                        `apply`: others see it already
+    written     -                                        `apply`: visible already
     committed   `apply`, `done(NONE)`                    `done(NONE)`
     refused     nothing was changed, `done(why)`         nothing was changed, `done(why)`
     unknown     the shard is given up, `done(why)`       the shard is given up, `done(why)`
 
-What is written and then refused, since the partition has left, is unknown where memory has changed.
-A log that is given up, or closed by a resignation, takes nothing any more: what is in memory may
-not be what the log says, and another shard is, or will be, read from it. Whoever has changed memory
-before the append gives the log up when it is refused (`give_up`).
+Records that are written and then refused, since the partition has left, are unknown if memory has
+changed. A log that is given up, or closed by a resignation, refuses all appends: memory may differ
+from the log, and another shard is, or will be, loaded from it. A caller that changed memory before
+the append gives the log up when the append is refused (`give_up`).
 
 Source of the idea: Kafka, CoordinatorRuntime.java (adaptive `group.coordinator.append.linger.ms`,
-which waits for what is queued already and for no more).
+which waits only for events that are queued already).
 """
 
 import logging
@@ -43,12 +43,12 @@ from storage.types.topic_partition import TopicPartition
 
 logger = logging.getLogger(__name__)
 
-AtTurnEnd = Callable[[Callable[[], None]], object]
-"""Has something done when the loop's iteration ends (`IterationEnd.call`), or after a linger."""
+AtIterationEnd = Callable[[Callable[[], None]], object]
+"""Calls back when the loop's iteration ends (`IterationEnd.call`), or after a linger."""
 
 HELD_MAX: Final = 100
 HELD_BYTES_MAX: Final = 64 * 1024
-"""Records that are held, and their bytes: far below the size a batch may have."""
+"""Most deferred records, and their bytes: far below the largest batch."""
 
 
 class ApplyAt(Enum):
@@ -59,7 +59,7 @@ class ApplyAt(Enum):
 
 
 class CoordinatorAppender(Protocol):
-    """The part of the replica manager that coordinators write through."""
+    """The replica manager's interface for coordinators' appends."""
 
     def append_coordinated(
         self,
@@ -69,7 +69,7 @@ class CoordinatorAppender(Protocol):
         *,
         timeout_ms: float,
     ) -> int:
-        """Append; the base offset, or -1 where nothing was written.
+        """Append a batch; return its base offset, or -1 if nothing was written.
 
         `on_committed` is called once, perhaps before this returns: with (NONE, base offset) when
         the batch is committed, else with an error and -1 (`outcome`), REQUEST_TIMED_OUT after
@@ -89,7 +89,7 @@ class ShardLog:
     __slots__ = (
         "_answer_within_ms",
         "_appender",
-        "_at_turn_end",
+        "_at_iteration_end",
         "_clock",
         "_codec",
         "_gathered",
@@ -114,7 +114,7 @@ class ShardLog:
         give_up: Callable[[ErrorCode | None], None],
         codec: int = 0,
         answer_within_ms: float | None = None,
-        at_turn_end: AtTurnEnd | None = None,
+        at_iteration_end: AtIterationEnd | None = None,
         hold: "Callable[[ShardLog], None] | None" = None,
     ) -> None:
         """A log whose shard is about to be, or has been, loaded.
@@ -125,12 +125,12 @@ class ShardLog:
             environment: Clock of the records' timestamps; timer of `answer_within_ms`.
             timeout_ms: After which the outcome of an append is unknown.
             give_up: Called at most once, after `is_closed` was set, with why.
-            codec: Of the batches.
+            codec: Compression of the batches.
             answer_within_ms: After which callers get the code of REQUEST_TIMED_OUT while the append
-                goes on: what the log decides then is applied, whatever they got. None: they wait.
-            at_turn_end: Without it nothing is gathered.
-            hold: Called when the log begins to hold records (`append_later`), for it to be called
-                (`write_held`) after a while.
+                goes on: its outcome is applied all the same. None: they wait for the append.
+            at_iteration_end: Without it nothing is gathered.
+            hold: Called with the first deferred record (`append_later`); it has to call
+                `write_held` after a delay.
         """
         self.topic_partition = topic_partition
         self.is_closed = False
@@ -141,20 +141,20 @@ class ShardLog:
         self._codec = codec
         self._timer = environment.timer
         self._answer_within_ms = answer_within_ms
-        self._at_turn_end = at_turn_end
+        self._at_iteration_end = at_iteration_end
         self._is_due = False
         self._gathered: Gathered | None = None
         self._hold = hold
         self._held: list[KeyValue] = []
         self._held_bytes = 0
 
-    # -- the end of it ---------------------------------------------------------------------------
+    # -- closing ---------------------------------------------------------------------------------
 
     def close(self) -> None:
-        """Take nothing any more: another shard has been, or will be, read from the log.
+        """Refuse all further appends: another shard has been, or will be, loaded from the log.
 
-        What was gathered is still written, so that the other one reads it; what is held is dropped,
-        since it follows from what was written before.
+        Gathered records are still written, so that the other shard reads them; deferred ones are
+        dropped, since they follow from records that were written before.
         """
         self.is_closed = True
         self._held.clear()
@@ -162,9 +162,9 @@ class ShardLog:
         self.flush()
 
     def give_up(self, code: ErrorCode | None = None) -> None:
-        """Memory may not be what the log says: close, and have the shard read anew.
+        """Close the log, and have the shard loaded again: memory may differ from the log.
 
-        `code`: why; None where an append was refused whose change was made in memory before.
+        `code`: why; None if an append was refused whose change was made in memory before.
         """
         if not self.is_closed:
             self.close()
@@ -186,11 +186,11 @@ class ShardLog:
         Args:
             records: Keys and values, all or none of which become part of the log.
             apply: Called once they are in the log, or committed; see `apply_at`. A log that was
-                closed meanwhile calls it all the same: what the log says is true. None where `done`
+                closed meanwhile calls it all the same: the records are in it. None if `done`
                 changes memory.
             done: Called once: with NONE when they are committed, else with the client's error.
             apply_at: When memory changes.
-            refused: Called before `done` when nothing was written, or nobody knows.
+            refused: Called before `done` when nothing was written, or the outcome is unknown.
         """
         if self._gathered is not None:
             self.flush()
@@ -208,7 +208,7 @@ class ShardLog:
             self._append_built(build_plain_batch(records, self._clock.now_ms()), write)
 
     def batch_of(self, records: Sequence[KeyValue], *, codec: int | None = None) -> bytearray:
-        """The batch that records become; may be called on any thread."""
+        """Encode records as a batch; may be called on any thread."""
         now_ms = self._clock.now_ms()
         if codec is None:
             codec = self._codec
@@ -219,7 +219,7 @@ class ShardLog:
     def append_batch(
         self, batch: bytearray, apply: Apply, done: Done, *, refused: Callable[[], None]
     ) -> None:
-        """As `append`, of a large batch that was built elsewhere by `batch_of`."""
+        """Append a large batch that was built elsewhere by `batch_of`; see `append`."""
         self.flush()
         if self.is_closed:
             done(ErrorCode.NOT_COORDINATOR)
@@ -234,10 +234,10 @@ class ShardLog:
         *,
         refused: Callable[[], None],
     ) -> bool:
-        """As `append`, of a change so large that it may have to be compressed.
+        """Append a change so large that it may have to be compressed; see `append`.
 
         Returns:
-            False if it is too large for one batch all the same; then nothing has happened.
+            False if it is too large for one batch even so; then nothing was written.
         """
         self.flush()
         if self.is_closed:
@@ -271,11 +271,11 @@ class ShardLog:
     # -- gathered --------------------------------------------------------------------------------
 
     def gather(self, records: Sequence[KeyValue], apply: Apply, done: Done) -> None:
-        """Write records in one batch with others that come in this iteration of the loop.
+        """Write records in one batch with others of this event loop iteration.
 
-        As `append` at COMMIT otherwise. Nothing of it has happened when this returns.
+        As `append` at COMMIT otherwise. No callback is called before this returns.
         """
-        if self._at_turn_end is None or self.is_closed:
+        if self._at_iteration_end is None or self.is_closed:
             self.append(records, apply, done)
             return
         size = 0
@@ -290,15 +290,15 @@ class ShardLog:
             gathered = self._gathered = Gathered()
             if not self._is_due:
                 self._is_due = True
-                self._at_turn_end(self._turn_ended)
+                self._at_iteration_end(self._iteration_ended)
         gathered.add(records, size, apply, done)
 
-    def _turn_ended(self) -> None:
+    def _iteration_ended(self) -> None:
         self._is_due = False
         self.flush()
 
     def flush(self) -> None:
-        """Append what was gathered: somebody is to see it, or to write behind it."""
+        """Append the gathered records now, since a caller reads them or appends after them."""
         gathered = self._gathered
         if gathered is None:
             return
@@ -317,9 +317,9 @@ class ShardLog:
             self._append_safely(part.records, Write(self, part.apply, part.done, None))
 
     def _append_safely(self, records: Sequence[KeyValue], write: Write) -> None:
-        """As `append`, for callers that have left: whatever goes wrong, they are told of it.
+        """Append for callers that have returned: errors go to their callbacks; see `append`.
 
-        Whoever has them written (`flush`) asked for something else, and must not be told.
+        The caller of `flush` is another one, and must not get them.
         """
         try:
             if self._held:
@@ -333,10 +333,10 @@ class ShardLog:
     # -- held ------------------------------------------------------------------------------------
 
     def append_later(self, record: KeyValue) -> None:
-        """Write a record some time, but before the log's next one: no record overtakes another.
+        """Defer a record until the log's next append, or a delay; the order of records is kept.
 
-        For what a reader of the log would come to without it. A log that refuses it is asked until
-        it does not.
+        For records that a reader of the log could derive. A refused append is retried until it
+        succeeds.
         """
         if self.is_closed:
             return
@@ -348,17 +348,17 @@ class ShardLog:
             self.write_held()
 
     def write_held(self) -> None:
-        """Write what is held, if anything is."""
+        """Write the deferred records, if there are any."""
         if self._held and not self.is_closed:
-            self._append_behind_held([], Write(self, None, _nobody_asks, None))
+            self._append_behind_held([], Write(self, None, _ignore_outcome, None))
 
     def _hold_on(self) -> None:
-        assert self._hold is not None, "a log that holds records has somebody to write them"
+        assert self._hold is not None, "a log that defers records needs `hold`"
         self._hold(self)
 
     def _append_behind_held(self, records: Sequence[KeyValue], write: Write) -> None:
         if len(records) == 1 and len(records[0][1] or b"") > HELD_BYTES_MAX:
-            # Together they might not fit. If these are refused, so is what comes after them.
+            # Together they might not fit. If these are refused, so are those after them.
             self.write_held()
             if self.is_closed:
                 write.complete(ErrorCode.NOT_LEADER_OR_FOLLOWER, -1)
@@ -372,7 +372,7 @@ class ShardLog:
         self._append_built(self.batch_of(records), write)
 
     def hold_again(self, held: list[KeyValue], code: ErrorCode) -> None:
-        """What was held is refused: nothing may overtake it."""
+        """Defer refused records again: no later record may precede them."""
         logger.warning(
             "append failed, records are kept for the next append partition=%s count=%d error=%s",
             self.topic_partition,
@@ -383,10 +383,10 @@ class ShardLog:
         self._held_bytes += sum(map(_size, held))
         self._hold_on()
 
-    def write_apart(
+    def write_separately(
         self, held: list[KeyValue], records: Sequence[KeyValue], write: Write, code: ErrorCode
     ) -> None:
-        """Together they are more than the topic's settings allow; each may fit by itself."""
+        """Split a batch that exceeds the topic's limits; each half may fit."""
         middle = len(held) if records else len(held) // 2
         rest = held[middle:]
         self._held = held[:middle]
@@ -395,7 +395,7 @@ class ShardLog:
         if self.is_closed:
             write.complete(ErrorCode.NOT_LEADER_OR_FOLLOWER, -1)
         elif self._held:
-            # Refused: nothing may pass them.
+            # Refused: no later record may precede them.
             self._held += rest
             self._held_bytes += sum(map(_size, rest))
             write.complete(code, -1)
@@ -410,5 +410,5 @@ def _size(record: KeyValue) -> int:
     return len(record[0]) + len(record[1] or b"")
 
 
-def _nobody_asks(_code: ErrorCode) -> None:
+def _ignore_outcome(_code: ErrorCode) -> None:
     return

@@ -12,8 +12,8 @@ class LoadStats:
         loaded_records: Records read by them.
         loading_ms: Time they took, in milliseconds.
         load_failures: Loads that failed, and left their partition without a coordinator.
-        skipped_records: Records passed over: damaged, or of a newer release.
-        reloads: Shards given up, and read anew, because what is in memory may not be in the log.
+        skipped_records: Records skipped: damaged, or of a newer release.
+        reloads: Shards given up, and loaded again, because memory may differ from the log.
     """
 
     loaded_partitions: int = 0

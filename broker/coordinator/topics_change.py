@@ -1,4 +1,4 @@
-"""What differs between the topics of two images of the cluster, as coordinators need it."""
+"""The difference between the topics of two cluster images, as coordinators need it."""
 
 from functools import cached_property
 from typing import TYPE_CHECKING
@@ -9,7 +9,7 @@ if TYPE_CHECKING:
 
 
 class TopicsChange:
-    """From `old` to `new`; each difference is computed when it is first asked for."""
+    """The difference from `old` to `new`; each part is computed when it is first read."""
 
     def __init__(self, old: "ClusterImage", new: "ClusterImage") -> None:
         self._old = old
@@ -17,7 +17,7 @@ class TopicsChange:
 
     @cached_property
     def deleted(self) -> dict[UUID, str]:
-        """Names of deleted topics by id; a topic made anew has another id."""
+        """Names of deleted topics by id; a topic that is created again has another id."""
         gone = self._old.topics_by_id.keys() - self._new.topics_by_id.keys()
         return {topic_id: self._old.topics_by_id[topic_id].name for topic_id in gone}
 

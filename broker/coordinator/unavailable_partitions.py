@@ -1,12 +1,12 @@
-"""Partitions of a coordinator's topic that cannot be read: nobody coordinates what they hold.
+"""Unavailable partitions of a coordinator's topic: they cannot be read, and have no coordinator.
 
     elected ──> loading ──> active
       ^            └──the log is damaged or cannot be read──> unavailable
       └──── served again ──── unavailable <──its log is not served: directory offline, not opened
 
-Served empty, such a partition would forget what it holds. So its clients are told NOT_COORDINATOR,
-and FindCoordinator goes on naming this node, as there is no other: they try for ever. An alert and
-a metric say so to whoever can mend it.
+Served empty, such a partition would lose its state. So its clients get NOT_COORDINATOR, and
+FindCoordinator goes on returning this node, as there is no other: they retry for ever. An alert and
+a metric report it to the operator.
 """
 
 from typing import Final
@@ -14,13 +14,13 @@ from typing import Final
 from storage.environment.alerts import AlertKind, Alerts
 
 _WHAT_TO_DO: Final = (
-    "its clients are told NOT_COORDINATOR until the log can be read; mend the disk or bring the "
+    "its clients get NOT_COORDINATOR until the log can be read; mend the disk or bring the "
     "log back, and restart"
 )
 
 
 class UnavailablePartitions:
-    """Those of one topic.
+    """The unavailable partitions of one topic.
 
     Attributes:
         reasons: By partition; at most as many as the topic has.
@@ -37,7 +37,7 @@ class UnavailablePartitions:
         return len(self.reasons)
 
     def set(self, partition_index: int, reason: str) -> None:
-        """Nobody coordinates the partition."""
+        """Report the partition as unavailable."""
         self.reasons[partition_index] = reason
         self._alerts.set(
             AlertKind.COORDINATOR_UNAVAILABLE,
@@ -46,13 +46,13 @@ class UnavailablePartitions:
         )
 
     def clear(self, partition_index: int) -> None:
-        """Its state was read, or it was deleted."""
+        """Remove a partition: its state was loaded, or it was deleted."""
         if self.reasons.pop(partition_index, None) is not None:
             self._alerts.clear(
                 AlertKind.COORDINATOR_UNAVAILABLE, f"{self._topic}-{partition_index}"
             )
 
     def clear_all(self) -> None:
-        """The topic was deleted."""
+        """Remove all partitions: the topic was deleted."""
         for partition_index in list(self.reasons):
             self.clear(partition_index)

@@ -13,7 +13,7 @@ logger = logging.getLogger(__name__)
 
 
 class Upkeep:
-    """Runs coroutines every so often, each by itself, one run of it at a time."""
+    """Periodic coroutines, each with at most one run at a time."""
 
     __slots__ = ("_tasks", "_timer", "_timers")
 
@@ -36,7 +36,7 @@ class Upkeep:
         self._timers[name] = self._timer.call_later_ms(interval_ms, begin)
 
     async def stop(self) -> None:
-        """Cancel all of it, runs that are under way included."""
+        """Cancel all of them, and runs that are under way."""
         for handle in self._timers.values():
             handle.cancel()
         self._timers.clear()
@@ -51,5 +51,5 @@ async def _run(name: str, work: Callable[[], Coroutine[None, None, None]]) -> No
     try:
         await work()
     except Exception:
-        # The next run begins anew.
+        # The next run starts over.
         logger.exception("periodic task failed name=%s", name)

@@ -1,7 +1,7 @@
-"""Writes under way of a shard's log: one append each, or one caller's share of a gathered one.
+"""Appends under way of a shard's log, and the callers' parts of gathered ones.
 
 Write ──┬── committed ──> apply, done(NONE)
-├── refused ────> held records are held again, or written apart; done(why)
+├── refused ────> deferred records are deferred again, or written separately; done(why)
 └── unknown ────> the log is given up, done(why)
 """
 
@@ -19,17 +19,17 @@ if TYPE_CHECKING:
 logger = logging.getLogger(__name__)
 
 Apply = Callable[[int], None]
-"""Changes memory as the records say; called with the offset of the first one."""
+"""Applies the records to memory; called with the offset of the first one."""
 
 GATHERED_RECORDS_MAX: Final = 250
-"""Two milliseconds of applying and answering commits of one partition each."""
+"""Most records of a gathered batch: two milliseconds to apply and answer as many commits."""
 
 GATHERED_BYTES_MAX: Final = 128 * 1024
 """Of keys and values: an eighth of what a topic allows by default."""
 
 
 class Part(NamedTuple):
-    """One caller's share of what is gathered."""
+    """One caller's part of a gathered batch."""
 
     records: Sequence[KeyValue]
     apply: Apply
@@ -37,7 +37,7 @@ class Part(NamedTuple):
 
 
 class Gathered:
-    """Writes that become one batch; a callback that fails keeps no other from being called."""
+    """A gathered batch; a callback that fails keeps no other from being called."""
 
     __slots__ = ("_size", "parts", "records")
 
@@ -47,14 +47,14 @@ class Gathered:
         self.parts: list[Part] = []
 
     def has_room(self, count: int, size: int) -> bool:
-        """Whether so many records of so many bytes may come in, too."""
+        """Whether `count` records of `size` bytes in all fit as well."""
         return (
             len(self.records) + count <= GATHERED_RECORDS_MAX
             and self._size + size <= GATHERED_BYTES_MAX
         )
 
     def add(self, records: Sequence[KeyValue], size: int, apply: Apply, done: Done) -> None:
-        """Take a caller's records of `size` bytes in."""
+        """Add a caller's records, `size` bytes in all."""
         self._size += size
         self.records.extend(records)
         self.parts.append(Part(records, apply, done))
@@ -69,7 +69,7 @@ class Gathered:
             base_offset += len(part.records)
 
     def done(self, code: ErrorCode) -> None:
-        """Tell each caller."""
+        """Call each caller's `done`."""
         for part in self.parts:
             try:
                 part.done(code)
@@ -82,12 +82,12 @@ class Write:
 
     Attributes:
         at_append: Whether memory changes at APPEND.
-        is_applied: Whether it has, so.
-        is_complete: Whether it is known how the append ended.
+        is_applied: Whether it has changed, so.
+        is_complete: Whether the outcome of the append is known.
         timeout: Answers the caller before that.
-        early: Outcomes that come before the append returns, where they have to wait for it.
-        held: Held records in front of its own, in the same batch.
-        records: Its own, where there are held ones.
+        early: Outcomes that came before the append returned, and have to wait for it.
+        held: Deferred records in front of its own, in the same batch.
+        records: Its own, if there are deferred ones.
     """
 
     __slots__ = (
@@ -113,7 +113,7 @@ class Write:
         refused: Callable[[], None] | None,
         too_large: Callable[[], None] | None = None,
     ) -> None:
-        """`too_large` is called instead of all else where the batch is."""
+        """`too_large` is called instead of all else if the batch is too large."""
         self._log = log
         self._apply = apply
         self._done: Done | None = done
@@ -127,7 +127,7 @@ class Write:
         self.timeout: TimerHandle | None = None
 
     def complete(self, code: ErrorCode, base_offset: int) -> None:
-        """The append has ended, with an error and -1 or with its base offset."""
+        """Complete the append, with an error and -1 or with its base offset."""
         if self.early is not None:
             self.early.append((code, base_offset))
             return
@@ -144,7 +144,7 @@ class Write:
         self._fail(code)
 
     def appended(self, base_offset: int) -> None:
-        """With APPEND: the log has the records, or has refused them (-1)."""
+        """At APPEND: the records were appended at `base_offset`, or refused (-1)."""
         early, self.early = self.early, None
         if base_offset >= 0:
             self.is_applied = True
@@ -163,7 +163,7 @@ class Write:
             log.give_up(code)
         elif held is not None:
             if code in TOO_LARGE and len(held) + len(self.records) > 1:
-                log.write_apart(held, self.records, self, code)
+                log.write_separately(held, self.records, self, code)
                 return
             log.hold_again(held, code)
         elif code in TOO_LARGE and self._too_large is not None:
@@ -174,11 +174,11 @@ class Write:
         self._answer(code)
 
     def time_out(self) -> None:
-        """Answer; what becomes of the append is not known yet."""
+        """Answer the caller; the append goes on."""
         self._answer(ErrorCode.REQUEST_TIMED_OUT)
 
     def break_off(self) -> None:
-        """The append has raised: nobody knows what became of it."""
+        """Fail the append, which has raised: its outcome is unknown."""
         self.is_complete = True
         self._answer(ErrorCode.UNKNOWN_SERVER_ERROR)
 

@@ -18,7 +18,7 @@ from broker.controller.images.features import GROUP_VERSION, SHARE_VERSION
 from broker.controller.images.topic_names import CONSUMER_OFFSETS
 from broker.coordinator.outcome import Done
 from broker.coordinator.runtime import CoordinatorRuntime, CoordinatorTopic, GiveUp
-from broker.coordinator.shard_log import AtTurnEnd, ShardLog
+from broker.coordinator.shard_log import AtIterationEnd, ShardLog
 from broker.coordinator.unavailable_partitions import UnavailablePartitions
 from broker.coordinator.upkeep import Upkeep
 from broker.groups.classic.join_attempt import JoinAttempt
@@ -104,14 +104,14 @@ class GroupCoordinator:
         environment: Environment,
         replica_manager: "ReplicaManager",
         controller: "Controller",
-        at_turn_end: AtTurnEnd | None = None,
+        at_iteration_end: AtIterationEnd | None = None,
         alerts: Alerts | None = None,
     ) -> None:
         self._settings = settings
         self._environment = environment
         self._replica_manager = replica_manager
         self._controller = controller
-        self._at_turn_end = at_turn_end
+        self._at_iteration_end = at_iteration_end
         self._backlog: Backlog[Heartbeat] = Backlog(environment.timer, environment.clock)
         self._upkeep = Upkeep(environment.timer)
         self.stats = GroupStats()
@@ -158,10 +158,10 @@ class GroupCoordinator:
         """Offsets partitions that cannot be read."""
         return self._runtime.unavailable
 
-    def _gather_until(self, linger_ms: int) -> AtTurnEnd | None:
+    def _gather_until(self, linger_ms: int) -> AtIterationEnd | None:
         """When what is gathered is written; None: nothing is gathered."""
         if linger_ms < 0:
-            return self._at_turn_end
+            return self._at_iteration_end
         return partial(self._environment.timer.call_later_ms, linger_ms) if linger_ms else None
 
     def _build_shard(
@@ -176,7 +176,7 @@ class GroupCoordinator:
             give_up=give_up,
             answer_within_ms=settings.offsets_commit_timeout_ms,
             codec=settings.offsets_topic_compression_codec,
-            at_turn_end=self._gather_until(settings.group_coordinator_append_linger_ms),
+            at_iteration_end=self._gather_until(settings.group_coordinator_append_linger_ms),
         )
         shard = GroupShard(log, environment.clock, self.stats)
         protocol = ClassicProtocol(shard, settings=settings, environment=environment)

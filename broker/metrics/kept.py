@@ -1,4 +1,4 @@
-"""Metrics of what lies in memory because of what has come and gone: each of it has a bound.
+"""Metrics of state kept in memory after its client or topic has gone: each kind has a bound.
 
 A broker whose memory grows while none of these does has a leak.
 """
@@ -14,7 +14,7 @@ class KeptMetrics:
     """See `collect`."""
 
     def __init__(self, counts: Mapping[str, Callable[[], int]]) -> None:
-        """`counts`: what is kept, and how to find out how much of it."""
+        """`counts`: by name of the state, a function that counts it."""
         self._counts = counts
 
     async def collect(self) -> AsyncIterator[Metric]:

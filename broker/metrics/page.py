@@ -1,4 +1,4 @@
-"""The `/metrics` page: numbers are picked up on the loop in slices, text is made in a thread.
+"""The `/metrics` page: values are collected on the loop in slices, text is rendered in a thread.
 
 Five thousand partitions have tens of thousands of samples; writing them out takes longer than any
 request may wait.
@@ -20,7 +20,7 @@ CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8"
 
 
 class Source(Protocol):
-    """A part of the broker that has metrics; yields now and then so that the loop can turn."""
+    """A part of the broker that has metrics; yields to the event loop now and then."""
 
     def collect(self) -> AsyncIterator[Metric]:
         """Its families as they stand."""
@@ -28,7 +28,7 @@ class Source(Protocol):
 
 
 class _Collected:
-    """What prometheus-client calls a collector: gives out what was collected before."""
+    """A prometheus-client collector: returns families that were collected before."""
 
     def __init__(self, families: Sequence[Metric]) -> None:
         self._families = families

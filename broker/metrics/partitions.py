@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from storage.manager.log_manager import LogManager
 
 SLICE = 500
-"""Partitions read between two turns of the loop."""
+"""Partitions read before yielding to the event loop."""
 
 PARTITION = ("topic", "partition")
 TOPIC = ("topic",)

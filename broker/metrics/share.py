@@ -1,4 +1,4 @@
-"""Metrics of share groups (KIP-932): sessions, what is in memory for them, and who waits."""
+"""Metrics of share groups (KIP-932): sessions, their state in memory, and waiting requests."""
 
 from collections.abc import AsyncIterator
 from typing import TYPE_CHECKING

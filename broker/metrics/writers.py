@@ -1,4 +1,4 @@
-"""Metrics of the log directories' writers: how quick their disks are, and what waits for them."""
+"""Metrics of the log directories' writers: the pace of their disks, and queued writes."""
 
 from collections.abc import AsyncIterator
 from typing import TYPE_CHECKING

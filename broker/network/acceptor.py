@@ -1,4 +1,4 @@
-"""An acceptor owns one listening socket and hands what it accepts to processors in turn.
+"""An acceptor owns one listening socket and assigns its connections to processors, round robin.
 
 A connection above a limit (`broker.network.connection_limits`) is closed at once; above the rate,
 accepting pauses until the second's share is used up, and clients wait in the kernel's backlog.
@@ -67,7 +67,7 @@ class Acceptor:
         Args:
             listener_name: For peers' `ConnectionInfo`, and the log.
             listener: A listening socket, which does not block.
-            processors: Get the connections in turn; the list may change.
+            processors: Get the connections round robin; the list may change.
             poller: The event loop's readiness calls.
             environment: Clock and timer of pauses.
             limits: Of all listeners.

@@ -1,6 +1,6 @@
 """The admin port: `/metrics`, `/healthz`, `/readyz`, `/tier` over plain HTTP/1.1.
 
-    /healthz   200 while the process turns its loop; depends on nothing else, because a liveness
+    /healthz   200 while the event loop runs; depends on nothing else, because a liveness
                probe that kills a recovering broker makes things worse
     /readyz    200 when every partition is open and clients are served, else 503 and why; then a
                line for each alert (`storage.environment.alerts`), which changes nothing of the
@@ -108,7 +108,7 @@ class AdminServer:
                 writer.write(_render(page, with_body=with_body))
                 await writer.drain()
         except (TimeoutError, asyncio.IncompleteReadError, asyncio.LimitOverrunError, OSError):
-            # A stranger's half request; the connection ends and that is all.
+            # An incomplete request; the connection ends and that is all.
             return
         finally:
             self._open -= 1

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class ConnectionInfo:
-    """Who is at the other end; shared by all requests of a connection."""
+    """The peer of a connection, shared by all its requests."""
 
     listener_name: str
     peer_host: str

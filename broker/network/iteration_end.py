@@ -66,7 +66,7 @@ class IterationEnd:
 
 
 def _call(work: Work) -> None:
-    """One that fails must not keep the others from being answered."""
+    """Call `work`; a failure must not keep the others from being called."""
     try:
         work()
     except Exception:

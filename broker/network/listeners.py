@@ -2,7 +2,7 @@
 
     listeners=A://h:1            A: acceptor ──> processors 0 .. num.network.threads - 1
     listeners=A://h:1,B://h:2    B is bound and accepts; A is not touched
-    listeners=A://h:3,B://h:2    A is bound anew; who is connected stays
+    listeners=A://h:3,B://h:2    A is bound again; its connections stay
     listeners=A://h:3            B is closed, and so are its connections
 
 An address that cannot be bound leaves everything as it was, and is an alert until listeners are
@@ -28,16 +28,16 @@ MakeProcessor = Callable[[str, int], Processor]
 """A processor of a listener, by the listener's name and its own number in it."""
 
 MakeAcceptor = Callable[[str, socket.socket, Sequence[Processor]], Acceptor]
-"""An acceptor of a listener: its name, its socket, and who takes what it accepts."""
+"""An acceptor of a listener: its name, its socket, and the processors of its connections."""
 
 
 class OpenListener:
     """A listener that is bound.
 
     Attributes:
-        listener: As it was asked for; its port may be 0.
+        listener: As configured; its port may be 0.
         acceptor: Of its socket.
-        processors: Who gets new connections; the acceptor looks at this very list.
+        processors: Those that get new connections; the acceptor reads this very list.
         retired: Processors that get none, and have some left.
     """
 
@@ -93,7 +93,7 @@ class Listeners:
             bind: A listening socket; raises OSError.
             make_processor: See there.
             make_acceptor: See there.
-            alerts: Where it is said that an address cannot be bound.
+            alerts: Gets an alert when an address cannot be bound.
         """
         self._bind = bind
         self._make_processor = make_processor
@@ -118,7 +118,7 @@ class Listeners:
             one.acceptor.start()
 
     def apply(self, wanted: Sequence[Listener], processors: int) -> None:
-        """Make what listens what is wanted; connections of listeners that stay are not touched."""
+        """Open and close listeners as configured; connections of those that stay are kept."""
         names = {listener.name for listener in wanted}
         for name in [name for name in self._open if name not in names]:
             self._open.pop(name).close("its listener was taken away")

@@ -1,4 +1,4 @@
-"""What all connections of one event loop share."""
+"""Resources that all connections of one event loop share."""
 
 from dataclasses import dataclass
 
@@ -24,7 +24,7 @@ class LoopResources:
         buffers: Memory of frames that do not arrive whole.
         responses: Bytes of answers that their peers have not taken.
         read_budget: Time for reading sockets in an iteration.
-        iteration_end: What is done at the end of an iteration.
+        iteration_end: Callbacks at the end of an iteration.
     """
 
     poller: Poller

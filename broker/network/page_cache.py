@@ -39,7 +39,7 @@ _unpack = _COUNTS.unpack_from
 
 
 def has_holes(descriptor: int, position: int, length: int) -> bool | None:
-    """Whether pages of the range are not in the page cache; None where it cannot be told.
+    """Whether pages of the range are not in the page cache; None if that is unknown.
 
     Pages that are being read in count as there. On the loop only: it uses memory of its own.
     """

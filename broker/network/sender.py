@@ -22,20 +22,20 @@ INLINE_SLICE_MAX = 16 * 1024
 """Slices up to this many bytes are copied into the response; see bench/sender.py."""
 
 PROBE_STRIDE = 256 * 1024
-"""The page cache is filled and emptied in runs, so one page tells for its neighbours."""
+"""The page cache is filled and emptied in runs, so one page stands for its neighbours."""
 
 COUNTED_STRIDE = 1024 * 1024
 """Where the kernel counts the pages that are there, it remains whether they have been read in."""
 
-TURN_BYTES_MAX = 2 * 1024 * 1024
-"""Sent to one connection before the others get their turn: about a millisecond of the loop."""
+FLUSH_BYTES_MAX = 2 * 1024 * 1024
+"""Sent to one connection before the others are served: about a millisecond of the loop."""
 
 GATHER_MAX = 64
 """Pieces handed to one sendmsg; the kernel's limit is 1,024."""
 
 COUNTED_AFTER_COLD = 4096
 """So many slices after a cold one have all their pages counted, which takes some 10 us a MiB: while
-nothing is cold, no pages go between those that are looked at."""
+nothing is cold, no pages are evicted between those that are probed."""
 
 _probed = [bytearray(1)]
 _counted_left = COUNTED_AFTER_COLD
@@ -45,14 +45,14 @@ NOWAIT = getattr(os, "RWF_NOWAIT", None)
 
 
 def describe_missing() -> tuple[str, ...]:
-    """What this platform lacks of what sending wants; one sentence each, for the log."""
+    """System calls that sending uses and this platform lacks; one sentence each, for the log."""
     if NOWAIT is None:
         return ("no RWF_NOWAIT: a fetch of old records may hold the loop until the disk answers",)
     return ()
 
 
 def is_cached(descriptor: int, position: int, length: int) -> bool:
-    """Whether a read of the range would not wait for the disk (true when it cannot be told)."""
+    """Whether a read of the range would not wait for the disk (true if that is unknown)."""
     if NOWAIT is None:
         return True
     global _counted_left
@@ -74,7 +74,7 @@ def is_cached(descriptor: int, position: int, length: int) -> bool:
     except BlockingIOError:
         return False
     except OSError:
-        # EOPNOTSUPP: this file system cannot tell (tmpfs, some network file systems).
+        # EOPNOTSUPP: this file system cannot probe (tmpfs, some network file systems).
         return True
     return True
 
@@ -94,7 +94,7 @@ def warm(slice_: "FileSlice") -> None:
 
 
 class Sender:
-    """What one connection still has to send.
+    """The send queue of one connection.
 
     `flush` sends until everything is gone (`idle`), until the socket is full (`blocked`), or until
     a slice at the head is not in memory (`cold`, the slice to `warm`).
@@ -130,16 +130,16 @@ class Sender:
         """Send what can be sent now.
 
         Returns:
-            True when the queue is empty. Otherwise `cold` tells whether the disk (a slice) or the
-            peer (None) is waited for.
+            True when the queue is empty. Otherwise `cold` is the slice that waits for the disk, or
+            None if the peer is waited for.
 
         Raises:
             OSError: The connection is broken.
         """
         queue = self._queue
-        turn_end = self.bytes_sent + TURN_BYTES_MAX
+        flush_end = self.bytes_sent + FLUSH_BYTES_MAX
         while queue:
-            if self.bytes_sent >= turn_end:
+            if self.bytes_sent >= flush_end:
                 return False
             try:
                 if hasattr(queue[0], "file"):
@@ -195,7 +195,7 @@ class Sender:
         return False
 
     def _drop(self, sent: int) -> None:
-        """Forget the first `sent` bytes of the queue."""
+        """Remove the first `sent` bytes of the queue."""
         queue = self._queue
         while sent:
             head = queue[0]
@@ -234,22 +234,22 @@ class Sender:
         # Warmed once is enough: if memory is so short that the pages are gone again, waiting for
         # the disk is the lesser evil than never sending.
         self.cold = None
-        turn = TURN_BYTES_MAX
+        left = FLUSH_BYTES_MAX
         while piece.length > 0:
-            if turn <= 0:
+            if left <= 0:
                 return False
-            sent = self._stream.send_file(descriptor, piece.position, min(piece.length, turn))
+            sent = self._stream.send_file(descriptor, piece.position, min(piece.length, left))
             if sent == 0:
                 raise BrokenPipeError("file is shorter than its slice")
             piece.position += sent
             piece.length -= sent
-            turn -= sent
+            left -= sent
             self.bytes_sent += sent
         self._queue.popleft()
         return True
 
     def clear(self) -> None:
-        """Forget everything: the connection is gone."""
+        """Drop everything: the connection is gone."""
         self._queue.clear()
         self.queued_bytes = 0
         self.cold = None

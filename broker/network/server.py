@@ -62,7 +62,7 @@ def memory_limit(configured: int) -> int:
 
 
 def shown(client_id: str | None) -> str | None:
-    """A client id as one short word: it can neither forge a field of a log line nor break it."""
+    """A client id escaped and cut for a log line: it can neither forge a field nor break it."""
     if client_id is None:
         return None
     word = client_id[:CLIENT_ID_SHOWN_MAX].encode("unicode_escape").decode()
@@ -257,7 +257,7 @@ class NetworkServer:
     def stop_accepting(self) -> None:
         """Refuse new connections, and further requests of the connections there are.
 
-        Otherwise clients that ask again as soon as they are answered would keep a stop from ending.
+        Otherwise clients that send the next request once answered would keep a stop from ending.
         """
         self.stop_reading()
         self._listeners.close()

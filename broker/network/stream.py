@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 from typing import Any, Protocol
 
 HUNG_UP = select.POLLERR | select.POLLHUP | getattr(select, "POLLRDHUP", 0)
-"""What poll(2) says when the peer has closed, also while bytes of it are still unread (Linux)."""
+"""poll(2) events of a peer that has closed, also while bytes of it are still unread (Linux)."""
 
 MORE = getattr(socket, "MSG_MORE", 0)
 """Tells the kernel that more follows at once, so that a head and its file leave in one segment."""
@@ -20,7 +20,7 @@ class Stream(Protocol):
     """A connected byte stream; every call raises BlockingIOError instead of waiting."""
 
     def fileno(self) -> int:
-        """What the poller watches."""
+        """The descriptor that the poller watches."""
         ...
 
     def recv_into(self, buffer: memoryview) -> int:
@@ -36,7 +36,7 @@ class Stream(Protocol):
         ...
 
     def hung_up(self) -> bool:
-        """Whether the peer has closed; for a stream that nobody reads at the moment."""
+        """Whether the peer has closed; for a stream that is not being read."""
         ...
 
     def close(self) -> None:
@@ -64,7 +64,7 @@ class Poller(Protocol):
         ...
 
     def call_soon(self, callback: Callable[..., object], *args: object) -> object:
-        """Call back in the loop's next turn, after others had theirs."""
+        """Call back in the loop's next iteration."""
         ...
 
 

@@ -1,4 +1,4 @@
-"""Roll call of this node's log directories: which it knows, which are here, which are missing.
+"""Registration of this node's log directories: which are known, present, or missing.
 
 The metadata store has the ids of all log directories that were ever claimed, and of each partition
 the directory it lies in (KIP-858). At a start they are compared with what is in `log.dirs`:
@@ -12,8 +12,8 @@ the directory it lies in (KIP-858). At a start they are compared with what is in
                                       the empty folder that shows when a disk is not mounted
 
 A store of a release before directories were known has none. Then partitions that are in no
-directory, while one is empty or cannot be read, belong to a missing one that nobody has a name for,
-`LOST`: what is found of them later is theirs.
+directory, while one is empty or cannot be read, belong to a missing one without an id, `LOST`:
+those that are found later are taken out of it.
 
 Two directories with one id are a copied disk; the start is refused.
 """
@@ -62,7 +62,7 @@ class NodeDirectories:
         self.missing: dict[UUID, str] = {}
 
     async def claim(self, store_id: UUID | None) -> None:
-        """Claim what is ours or new, say what is missing, write down where everything is.
+        """Claim directories that are ours or new, report missing ones, record all paths.
 
         Raises:
             InconsistentDirectoryError: A directory is another's, or is here twice.
@@ -119,7 +119,7 @@ class NodeDirectories:
                     "log directory could not be removed from the metadata store error=%s", error
                 )
 
-    # -- who is here -----------------------------------------------------------------------------
+    # -- present directories ---------------------------------------------------------------------
 
     def _here(self) -> dict[UUID, LogDirectory]:
         here: dict[UUID, LogDirectory] = {}
@@ -159,7 +159,7 @@ class NodeDirectories:
         return found
 
     async def _find_lost(self, fresh: list[LogDirectory]) -> dict[UUID, dict[int, UUID]]:
-        """At the first start that asks: partitions that are nowhere, to be assigned to `LOST`."""
+        """Partitions in no directory, to be assigned to `LOST`; at the first such start."""
         offline = self._log_manager.offline_directories
         topics = self._controller.image.topics
         if not topics or not (fresh or offline):
@@ -180,7 +180,7 @@ class NodeDirectories:
             for topic_partition, _ in _partitions_in(directory, with_topic_ids=False)
         }
 
-    # -- what is said ----------------------------------------------------------------------------
+    # -- alerts ----------------------------------------------------------------------------------
 
     def _leave_unused(self, fresh: Iterable[LogDirectory]) -> None:
         places = set(self.missing.values())
@@ -214,19 +214,19 @@ class NodeDirectories:
                 AlertKind.DIRECTORY_MISSING,
                 text,
                 f"a log directory{f', last at {path},' if path else ''} is missing ({why}): its "
-                f"{counts[directory_id]} partitions are offline, and are not made anew. Mount it "
+                f"{counts[directory_id]} partitions are offline, and are not recreated. Mount it "
                 "and start again. If it is lost for good, stop the broker and run "
-                f"`varve dirs drop {text}`: then they begin anew, empty",
+                f"`varve dirs drop {text}`: then they start empty",
             )
 
     def _show_missing(self) -> None:
-        """Those that `log.dirs` does not name are directories that are offline, too."""
+        """List those that `log.dirs` does not name as offline directories, too."""
         paths = {directory.path for directory in self._log_manager.directories}
         for path in self.missing.values():
             if path and path not in paths:
                 self._log_manager.add_missing(path)
 
-    # -- what is written -------------------------------------------------------------------------
+    # -- records ---------------------------------------------------------------------------------
 
     async def _write_down(self, known: dict[UUID, str], lost: dict[UUID, dict[int, UUID]]) -> None:
         here = {d.id: d.path for d in self._log_manager.directories if d.is_online}

@@ -1,16 +1,16 @@
-"""The metadata store of this node: where it lies, whose it is, and how a new one begins.
+"""The metadata store of this node: its location, its identity, and how a new one is made.
 
     log directories open ─> found in one of them           ─> opened, its identity checked
                          ─> in none, all of them empty      ─> made new
                          ─> in none, a Kafka's partitions   ─> made new from them and their settings
                          ─> in none, but directories of ours, or a disk that cannot be read,
-                            or partitions nobody knows the settings of; or in two
+                            or partitions of unknown settings; or in two
                                                             ─> the start is refused
 
-What lies in the log directories means nothing without the store: a topic it does not know is set
-aside, a setting it does not know lets retention empty a topic. So it is looked for in all of them,
-whatever their order, and what is not found may be lost, but is not replaced: `varve dirs adopt`
-does that, when an operator says so.
+Log directories mean nothing without the store: a topic it does not know is set aside, a setting it
+does not know lets retention empty a topic. So all of them are searched for it, whatever their
+order, and a store that is not found may be lost, but is not replaced: `varve dirs adopt` does that,
+on an operator's command.
 
 A new store is filled under another name, synced and renamed: where there is a store, it is whole.
 Then the directories are claimed: their meta.properties names it. A start that dies between the two,
@@ -52,7 +52,7 @@ METADATA_FILE: Final = "varve-metadata.sqlite"
 """The store's file, in one of the log directories or in `metadata.log.dir`."""
 
 NEW_SUFFIX: Final = ".new"
-"""Of a store that is being made; what is found of it was never used."""
+"""Suffix of a store that is being made; one that is found was never used."""
 
 _SQLITE_SUFFIXES: Final = ("", "-wal", "-shm", "-journal")
 _ADOPT: Final = "`varve dirs adopt`"
@@ -126,7 +126,7 @@ class NodeStore:
         return store
 
     async def adopt(self) -> int:
-        """Make a store from what the directories hold, as the operator has said.
+        """Make a store from the directories' contents, as the operator has asked.
 
         Returns:
             How many topics there are.
@@ -150,7 +150,7 @@ class NodeStore:
             raise NodeStoreError("the log directories hold no partitions: nothing to adopt")
         ours = [d for d in self._directories if d.meta is not None and d.meta.is_ours]
         if ours:
-            # What Kafka's log says, if there is one, is older than what Varve did since.
+            # Kafka's log, if there is one, is older than Varve's changes.
             found.metadata, found.is_ours = None, True
         await self._begin_from(found)
         return len(found.topics)
@@ -183,7 +183,7 @@ class NodeStore:
         return sorted(known, key=lambda one: one.path)
 
     async def drop(self, directory_id: UUID) -> int:
-        """Give up a log directory; returns how many partitions begin anew.
+        """Drop a log directory; return how many partitions start empty.
 
         Raises:
             NodeStoreError: It is here, or the node has none of this id.

@@ -267,7 +267,7 @@ class Partition:
         self.lost_from = self.log.log_end_offset
         try:
             if self.produce_watchers is not None:
-                self.produce_watchers.look_at_once()
+                self.produce_watchers.try_all()
         finally:
             self.lost_from = None
         self._on_disk_failure(self, error)

@@ -102,7 +102,7 @@ class ReplicaManager:
         self.is_known: Callable[[str, int], bool] = _nothing_known
         self.is_offline: Callable[[TopicPartition], bool] = _nothing_offline
         self.known_name: Callable[[bytes], str | None] = _no_name_known
-        self.on_disk_failure: Callable[[Log, DiskError], None] = _nobody_told
+        self.on_disk_failure: Callable[[Log, DiskError], None] = _ignore_failure
         self.names_by_id: dict[bytes, str] = {}
         self.preparation_budget = PreparationBudget()
         self.stats: dict[str, TopicStats] = {}
@@ -541,5 +541,5 @@ def _nothing_known(_topic: str, _index: int) -> bool:
     return False
 
 
-def _nobody_told(_log: "Log", _error: DiskError) -> None:
+def _ignore_failure(_log: "Log", _error: DiskError) -> None:
     return

@@ -1,20 +1,20 @@
-"""What an inline handler returns when the answer may have to wait: an `Answer`.
+"""The deferred response of an inline handler: an `Answer`.
 
     handler ──given before it returns──> the response itself ───────────────> encoded in place
        │
        └──not yet──> the `Answer` ──router: wait_for(send)──> send(response) when it is given
                                                     └─ or abandon() when the client has left
 
-A handler makes one, hands it as a callback to whoever decides, and returns `result()`:
+A handler makes one, passes it as a callback to the coordinator, and returns `result()`:
 
     answer: Answer[EndTxnResponse] = Answer()
     services.transactions.end_transaction(..., done=answer)
     return answer.result()
 
 It belongs to no loop and has no callbacks of its own to schedule: giving it encodes the response in
-place, and what has been encoded leaves with the other answers of the loop's turn
+place, and the bytes leave with the other answers of the event loop iteration
 (`broker.network.iteration_end`). A future would have its callback scheduled for each answer, and
-each would be sent by itself; only handlers that are coroutines at heart return one.
+each would be sent by itself; only handlers that have to run coroutines return one.
 """
 
 from collections.abc import Callable
@@ -24,7 +24,7 @@ Response = TypeVar("Response")
 
 
 class Answer(Generic[Response]):
-    """Takes one answer; a second one, or one to a client that has left, is dropped."""
+    """A response given once; a second one, or one to a client that has left, is dropped."""
 
     __slots__ = ("_listener", "_response")
 
@@ -33,7 +33,7 @@ class Answer(Generic[Response]):
         self._listener: Callable[[Response], None] | None = None
 
     def __call__(self, response: Response) -> None:
-        """Answer."""
+        """Give the response."""
         listener = self._listener
         if listener is not None:
             self._listener = _drop
@@ -42,11 +42,11 @@ class Answer(Generic[Response]):
             self._response = response
 
     def result(self) -> "Response | Answer[Response]":
-        """The answer if it is there, else a promise of it: this object."""
+        """The response if it was given, else this object."""
         return self if self._response is None else self._response
 
     def wait_for(self, listener: Callable[[Response], None]) -> None:
-        """Have `listener` called with the answer, once; at once if it is there."""
+        """Call `listener` once with the response; now if it was given."""
         if self._response is not None:
             self._listener = _drop
             listener(self._response)
@@ -54,7 +54,7 @@ class Answer(Generic[Response]):
             self._listener = listener
 
     def abandon(self) -> None:
-        """Nobody listens any more."""
+        """Remove the listener: the client has left."""
         self._listener = _drop
 
 

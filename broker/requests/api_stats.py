@@ -1,4 +1,4 @@
-"""What each API has done, counted for half a microsecond a request; read at scrape time."""
+"""Request counters of each API, at half a microsecond a request; read at scrape time."""
 
 from bisect import bisect_left
 from typing import Final

@@ -99,7 +99,7 @@ class Api:
         """A request's body as a message, if it is not too much for one request.
 
         Raises:
-            DecodeError: The bytes make no sense, or `broker.requests.request_limits` says no.
+            DecodeError: The bytes are malformed, or exceed `broker.requests.request_limits`.
         """
         check_size(self.key, len(data))
         request = self.codec().decode_request(data, version)
@@ -222,14 +222,14 @@ class KafkaApis:
     def _when_given(
         self, api: Api, connection: "Connection", context: RequestContext, answer: Answer[Any]
     ) -> Parked:
-        """Answer when a parked handler's answer is given, at the end of that turn of the loop."""
+        """Answer when a parked handler's answer is given, at the end of that loop iteration."""
         reply = self.open_reply(connection, context)
         reply.when_abandoned(answer.abandon)
 
         def send(response: Any) -> None:
             try:
                 body: Body = api.codec().encode_response(response, context.api_version)
-            except Exception:  # noqa: BLE001  because whoever waits must not wait for ever
+            except Exception:  # noqa: BLE001  because the client must not wait for ever
                 self._broken(connection, api, context)
             else:
                 reply.send_with_others(body)
@@ -265,7 +265,7 @@ class KafkaApis:
                     self._broken(connection, api, context)
                 else:
                     reply.send(body)
-            except Exception:  # noqa: BLE001  because whoever waits must not wait for ever
+            except Exception:  # noqa: BLE001  because the client must not wait for ever
                 self._broken(connection, api, context)
 
         future.add_done_callback(finish)
@@ -343,7 +343,7 @@ class KafkaApis:
             connection.client_id_raw = raw
         return end
 
-    # -- what goes wrong -------------------------------------------------------------------------
+    # -- errors ----------------------------------------------------------------------------------
 
     def _malformed(self, connection: "Connection", reason: str) -> None:
         self.malformed += 1
@@ -366,7 +366,7 @@ class KafkaApis:
         connection.close(f"unsupported request: API key {key} version {version}")
 
     def _error_body(self, api: Api, context: RequestContext, error: ApiError) -> bytes | None:
-        """A response that says nothing but `error`, for APIs with an error code at the top."""
+        """A response with `error` only, for APIs with a top-level error code."""
         api.stats.errors += 1
         codec = api.codec()
         response_class = getattr(codec, _class_name(api.name) + "Response")
@@ -380,7 +380,7 @@ class KafkaApis:
         return body
 
     def _broken(self, connection: "Connection", api: Api, context: RequestContext) -> None:
-        """Our own bug: say where, and end this one connection."""
+        """Log a bug of the broker with its traceback, and close this one connection."""
         api.stats.errors += 1
         LOGGER.error(
             "handler failed api=%s version=%d",

@@ -1,4 +1,4 @@
-"""From a response body to what goes out on the socket."""
+"""Framing of responses, and replies that are given later."""
 
 from collections.abc import Callable
 from struct import Struct
@@ -76,10 +76,10 @@ class Reply:
         self.slot.complete(None if body is None else frame_response(self._context, body))
 
     def send_with_others(self, body: Body) -> None:
-        """Answer with `body`, together with what else is answered in this turn of the loop."""
+        """Answer with `body`, together with the other answers of this event loop iteration."""
         self.slot.connection.gather_answers()
         self.send(body)
 
     def when_abandoned(self, callback: Callable[[], None]) -> None:
-        """Have `callback` called if the client leaves before it is answered."""
+        """Call `callback` if the client disconnects before it is answered."""
         self.slot.on_abandoned = callback

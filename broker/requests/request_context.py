@@ -1,10 +1,10 @@
-"""One request on its way through the broker."""
+"""The context of one request."""
 
 from broker.network.connection_info import ConnectionInfo
 
 
 class RequestContext:
-    """What a handler may know of a request besides its body.
+    """A request's header, peer and arrival, for its handler.
 
     `started_ms` is monotonic; `flexible_response` says which response header goes out.
     """

@@ -1,8 +1,8 @@
-"""How much one request may ask for: the loop belongs to everybody.
+"""Limits of one request, so that it cannot hold the event loop for long.
 
 A handler works through a request's lists in one go, at 2 to 20 us an element, and an element may be
-a few bytes on the wire. So what bounds the time a stranger can take is the number of elements, and
-not the size: a frame of 1 MiB could hold the loop for two seconds. Kafka has no such limit; these
+a few bytes on the wire. So the time a client can take is bounded by the number of elements, and not
+by the size: a frame of 1 MiB could hold the loop for two seconds. Kafka has no such limit; these
 are ten times what clients of one broker ask for.
 
     what is bounded                                     most
@@ -57,7 +57,7 @@ def check_elements(request: Message, limit: int) -> None:
     """Refuse a decoded request by the elements of its lists.
 
     Counting stops at the limit, so it costs milliseconds at most. A request of no more bytes than
-    `limit` need not be looked at: no element is less than a byte.
+    `limit` need not be counted: no element is less than a byte.
 
     Raises:
         DecodeError: Too many.

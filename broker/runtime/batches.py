@@ -1,13 +1,13 @@
-"""Something for each of thousands of members, without holding the loop meanwhile.
+"""Calls for thousands of items in batches, yielding to the event loop in between.
 
-An answer costs some 40 us until it is on its socket. A group may have thousands of members that
-wait for the same thing, so only some of them are answered at once, the others with the ticks of
-the timer that follow:
+A response costs some 40 us until it is on its socket. A group may have thousands of members that
+wait for the same thing, so only some of them are answered at once, the others with the following
+ticks of the timer:
 
     now       50 members        5 ms later   50 members        5 ms later   ...
 
-Whatever belongs to the group's state is changed before, for all of them: what is done here may be
-late, and find that the group has gone on.
+The group's state is changed before, for all of them: a later batch may find another generation of
+the group.
 """
 
 from collections.abc import Callable, Sequence
@@ -15,19 +15,19 @@ from typing import TypeVar
 
 from broker.runtime.timer import Timer
 
-PER_TURN = 50
-"""Members that are served before the loop gets its turn: about two milliseconds."""
+BATCH_SIZE = 50
+"""Members in a batch: about two milliseconds."""
 
 Item = TypeVar("Item")
 
 
-def in_turns(
+def in_batches(
     timer: Timer, items: Sequence[Item], each: Callable[[Item], None], *, start: int = 0
 ) -> None:
     """Call `each` for the items from `start` on, in order; for the first of them now."""
-    end = start + PER_TURN
+    end = start + BATCH_SIZE
     if end < len(items):
-        # Before anything can go wrong here: the others must not wait for ever.
-        timer.call_later_ms(0, lambda: in_turns(timer, items, each, start=end))
+        # Before a call can fail: the others must not wait for ever.
+        timer.call_later_ms(0, lambda: in_batches(timer, items, each, start=end))
     for item in items[start:end]:
         each(item)

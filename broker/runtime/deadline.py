@@ -10,10 +10,10 @@ _EARLY_MS = 0.5
 
 
 class Deadline:
-    """Calls back once when nobody has moved it for the time last asked for.
+    """A time-out: calls back once, `delay_ms` after it was last set.
 
     Moving it later, which every heartbeat does, only stores a number: the timer that is already
-    running looks at it when it fires and runs on. Moving it earlier replaces the timer.
+    running reads it when it fires and runs on. Moving it earlier replaces the timer.
     """
 
     __slots__ = ("_armed_until_ms", "_clock", "_due_ms", "_expired", "_handle", "_timer")
@@ -27,7 +27,7 @@ class Deadline:
         self._armed_until_ms = 0.0
 
     def set(self, delay_ms: float) -> None:
-        """Be due `delay_ms` from now, whatever was set before."""
+        """Expire `delay_ms` from now, whatever was set before."""
         due_ms = self._due_ms = self._clock.monotonic_ms() + delay_ms
         if self._handle is not None:
             if due_ms >= self._armed_until_ms:
@@ -36,7 +36,7 @@ class Deadline:
         self._arm(delay_ms)
 
     def cancel(self) -> None:
-        """Never call back, until it is set again."""
+        """Cancel the callback, until it is set again."""
         if self._handle is not None:
             self._handle.cancel()
             self._handle = None
@@ -49,7 +49,7 @@ class Deadline:
 
     @property
     def pending(self) -> bool:
-        """Whether the callback is still to come."""
+        """Whether the callback is still due."""
         return self._handle is not None
 
     def _arm(self, delay_ms: float) -> None:

@@ -1,13 +1,13 @@
-"""The thread that writes to one log directory what the loop must not wait for.
+"""The writer thread of a log directory: appends to files, which the event loop must not wait for.
 
-    Partition.append ──> log: offsets given, queued
+    Partition.append ──> log: offsets assigned, queued
           └─> PartitionWrites.pump ──ticket──> DirectoryWriter ──> thread: ticket.run(), in order
                     ^                                                  │
                     └──────── loop: log.finish_write, high watermark <─┘ one wake-up for many
 
-One thread for a directory, so that what hangs is one directory; its queue holds at most one ticket
-of each partition, and what the partitions may have queued in all is bounded by the directory's
-pace. A hop costs some tens of microseconds, half as much as through an executor's futures.
+One thread for a directory, so that a disk that hangs stops one directory; its queue holds at most
+one ticket of each partition, and the partitions' queued bytes are bounded by the directory's pace.
+A hop costs some tens of microseconds, half as much as through an executor's futures.
 """
 
 import asyncio
@@ -35,10 +35,10 @@ if TYPE_CHECKING:
 LOGGER = logging.getLogger(__name__)
 
 SAMPLE_MS = 100.0
-"""How often it is looked how long the loop has waited for a processor."""
+"""Interval of measuring how long the loop has waited for a processor."""
 
-RESUMED_PER_TURN = 4
-"""Connections that read on in one turn of the loop."""
+RESUMED_PER_ITERATION = 4
+"""Connections that are resumed in one event loop iteration."""
 
 OnDone = Callable[[BaseException | None], None]
 
@@ -56,13 +56,13 @@ class DirectoryWriter:
         "_clock",
         "_disk",
         "_done",
+        "_is_woken",
         "_loop",
         "_name",
         "_resumers",
         "_room",
         "_thread",
         "_tickets",
-        "_told",
         "_watching",
         "on_failed",
         "pace",
@@ -81,18 +81,18 @@ class DirectoryWriter:
         """Begin with nothing written.
 
         Args:
-            loop: The logs' owner's.
+            loop: The event loop that owns the logs.
             clock: For how long writes take.
             name: Of the thread.
-            disk: Threads of the directory, to watch what it takes; None: nobody watches.
+            disk: Threads of the directory, which measure writeback; None: it is not measured.
             room: Bytes that may be written before the kernel makes writers wait, if known.
         """
         self._room = room
         self.pace = DirectoryPace(clock.monotonic_ms, clock.monotonic_s, cpu_wait_ms=cpu_wait_ms)
         self._disk = disk
         self._watching = False
-        # Called with the error of a disk that could not take what was written.
-        self.on_failed: Callable[[DiskError], None] = _nobody_told
+        # Called with the error of a disk that failed to take written pages.
+        self.on_failed: Callable[[DiskError], None] = _ignore_failure
         if disk is not None:
             self.pace.watch_from(self._watch, self._room())
         self.writes = 0
@@ -103,8 +103,8 @@ class DirectoryWriter:
         self._thread: threading.Thread | None = None
         self._tickets: SimpleQueue[tuple[WriteTicket, OnDone] | None] = SimpleQueue()
         self._done: deque[tuple[WriteTicket, OnDone, BaseException | None, float]] = deque()
-        # The loop has been asked to look at what is done, and has not looked yet.
-        self._told = False
+        # The loop has been woken to deliver results, and has not run yet.
+        self._is_woken = False
         self._resumers: deque[Callable[[], None]] = deque()
 
     def submit(self, ticket: "WriteTicket", on_done: OnDone) -> None:
@@ -133,15 +133,15 @@ class DirectoryWriter:
                 took_ms -= cpu_wait_ms() - waited_ms
             self._done.append((ticket, on_done, failure, took_ms))
             del item, ticket, on_done, failure
-            if not self._told:
-                self._told = True
-                # A closed loop: nobody waits for the answer any more.
+            if not self._is_woken:
+                self._is_woken = True
+                # A closed loop: no caller waits for the result any more.
                 with contextlib.suppress(RuntimeError):
                     self._loop.call_soon_threadsafe(self._deliver)
 
     def _deliver(self) -> None:
-        # First: what is done from here on asks again.
-        self._told = False
+        # First: tickets done from here on wake the loop again.
+        self._is_woken = False
         done = self._done
         while done:
             ticket, on_done, failure, took_ms = done.popleft()
@@ -154,9 +154,9 @@ class DirectoryWriter:
             self._resume_some()
 
     def _resume_some(self) -> None:
-        """Some in a turn: each may have requests that were put aside."""
+        """Resume some connections in an iteration: each may have deferred requests."""
         resumers = self._resumers
-        for _ in range(RESUMED_PER_TURN):
+        for _ in range(RESUMED_PER_ITERATION):
             if not resumers or self.pace.is_congested:
                 return
             resumers.popleft()()
@@ -164,7 +164,7 @@ class DirectoryWriter:
             self._loop.call_soon(self._resume_some)
 
     def _watch(self, segment: "Segment") -> None:
-        """Have the disk take what a segment holds, beside all else, and see how long it takes.
+        """Start writeback of a segment in the disk's threads, and measure how long it takes.
 
         Writeback begins long before the kernel would begin it by itself.
         """
@@ -205,18 +205,18 @@ class DirectoryWriter:
         disk.submit(work, done)
 
     def when_uncongested(self, resume: Callable[[], None]) -> None:
-        """Call `resume` when less waits (`pace.is_congested` is true now)."""
+        """Call `resume` when fewer bytes are queued (`pace.is_congested` is true now)."""
         self._resumers.append(resume)
 
     def close(self) -> None:
-        """Let the thread finish what it has; blocks. Nothing may be submitted any more."""
+        """Let the thread finish its queue; blocks. No ticket may be submitted afterwards."""
         thread, self._thread = self._thread, None
         if thread is not None:
             self._tickets.put(None)
             thread.join()
 
 
-def _nobody_told(_error: DiskError) -> None:
+def _ignore_failure(_error: DiskError) -> None:
     return
 
 
@@ -232,7 +232,7 @@ class DirectoryWriters:
         log_dirs: "tuple[str, ...]",
         disk: "Disk | None" = None,
     ) -> None:
-        """`disk`: threads; None: nobody watches what the disks take."""
+        """`disk`: threads that measure writeback; None: it is not measured."""
         self._by_directory = {
             path: DirectoryWriter(
                 loop,
@@ -246,7 +246,7 @@ class DirectoryWriters:
         self._handle: TimerHandle | None = None
 
     def start(self, timer: "Timer") -> None:
-        """Note now and then how long the loop has waited for a processor."""
+        """Sample every SAMPLE_MS how long the loop has waited for a processor."""
 
         def sample() -> None:
             for writer in self._by_directory.values():
@@ -264,7 +264,7 @@ class DirectoryWriters:
         return dict(self._by_directory)
 
     def close(self) -> None:
-        """Let all threads finish what they have; blocks."""
+        """Let all threads finish their queues; blocks."""
         if self._handle is not None:
             self._handle.cancel()
         for writer in self._by_directory.values():

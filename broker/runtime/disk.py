@@ -1,7 +1,7 @@
-"""The threads for calls that may wait for a disk: the loop's own thread never waits for one.
+"""Thread pools for calls that may wait for a disk: the event loop never waits for one.
 
-Each log directory has a pool of its own, since it may be a disk of its own: while one answers after
-seconds, its calls take up no thread that another's flushes and reads wait for.
+Each log directory has a pool of its own, since it may be a disk of its own: while one takes
+seconds, its calls occupy no thread that another's flushes and reads wait for.
 """
 
 import asyncio
@@ -33,7 +33,7 @@ class Disk:
         return self
 
     def resize(self, threads: int) -> None:
-        """Have other threads for what comes; what runs and what waits is done by those there are.
+        """Use another number of threads from now on; earlier calls finish in the present ones.
 
         On the loop's thread, as everything that submits.
         """
@@ -46,11 +46,11 @@ class Disk:
 
     @property
     def executor(self) -> ThreadPoolExecutor:
-        """For storage code that spreads work over threads by itself (recovery)."""
+        """The executor, for storage code that spreads work over threads by itself (recovery)."""
         return self._pool
 
     async def run(self, function: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
-        """Call `function` in a thread; its exceptions come out here."""
+        """Call `function` in a thread; its exceptions are raised here."""
         self.started += 1
         self.running += 1
         try:
@@ -78,7 +78,7 @@ class Disk:
             try:
                 loop.call_soon_threadsafe(finish, result, failure)
             except RuntimeError:
-                # The loop has been closed: nobody waits for the answer any more.
+                # The loop has been closed: no caller waits for the result any more.
                 return
 
         def finish(result: T | None, failure: BaseException | None) -> None:
@@ -88,13 +88,13 @@ class Disk:
         self._pool.submit(work)
 
     def close(self) -> None:
-        """Wait for what runs, refuse what comes."""
+        """Wait for running calls, refuse new ones."""
         for pool in (*self._outgrown, self._pool):
             pool.shutdown(wait=True, cancel_futures=True)
 
 
 class Disks(Disk):
-    """A pool for each log directory, and itself for whatever lies in none of them or in several."""
+    """A pool for each log directory, and itself for paths in none of them or in several."""
 
     __slots__ = ("_by_directory",)
 
@@ -118,7 +118,7 @@ class Disks(Disk):
 
     @override
     def resize(self, threads: int) -> None:
-        """Each pool on its own."""
+        """Resize each pool on its own."""
         super().resize(threads)
         for pool in self._by_directory.values():
             pool.resize(threads)
@@ -129,7 +129,7 @@ class Disks(Disk):
 
     @override
     def close(self) -> None:
-        """Wait for what runs in any pool, refuse what comes."""
+        """Wait for running calls of all pools, refuse new ones."""
         for pool in self._by_directory.values():
             pool.close()
         super().close()

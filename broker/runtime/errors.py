@@ -1,4 +1,4 @@
-"""The one table from what went wrong inside to what the client is told."""
+"""The one table from internal exceptions to the error codes that clients get."""
 
 from protocol.error_codes import ErrorCode
 from storage import errors as storage_errors
@@ -10,7 +10,7 @@ a name or value that filled its request would not fit with the words around it."
 
 
 class ApiError(Exception):
-    """A whole request is refused with `code`; `message` goes where the response has room for it."""
+    """An error for a whole request: `code`, and `message` if the response has a field for it."""
 
     def __init__(self, code: ErrorCode, message: str | None = None) -> None:
         if message is not None and len(message) > MESSAGE_LENGTH_MAX:
@@ -41,16 +41,16 @@ _CODES: dict[type[Exception], ErrorCode] = {
     storage_errors.DiskError: ErrorCode.KAFKA_STORAGE_ERROR,
     storage_errors.DirectoryBusyError: ErrorCode.REQUEST_TIMED_OUT,
     tiered_errors.RemoteOffsetNotFoundError: ErrorCode.OFFSET_OUT_OF_RANGE,
-    # Never wrong data: consumers stop and say where.
+    # Never wrong data: consumers stop and report the offset.
     tiered_errors.CorruptRemoteDataError: ErrorCode.CORRUPT_MESSAGE,
-    # Kafka says UNKNOWN_SERVER_ERROR, which librdkafka hands to the application; on this one all
-    # clients refresh their metadata and ask again.
+    # Kafka returns UNKNOWN_SERVER_ERROR, which librdkafka hands to the application; on this one all
+    # clients refresh their metadata and retry.
     tiered_errors.TieredError: ErrorCode.KAFKA_STORAGE_ERROR,
 }
 
 
 def code_of(error: Exception) -> ErrorCode:
-    """The code a client sees for `error`; UNKNOWN_SERVER_ERROR for what nobody expected."""
+    """The error code a client gets for `error`; UNKNOWN_SERVER_ERROR if it is in no table."""
     if isinstance(error, ApiError):
         return error.code
     for kind in type(error).__mro__:

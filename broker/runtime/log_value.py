@@ -1,9 +1,9 @@
-"""Names and reasons that clients chose, made fit for a log line."""
+"""Escaping of names and reasons chosen by clients, for log lines."""
 
 from broker.runtime.logs import quoted
 
 _LENGTH_MAX = 255
-"""What Kafka's clients send as a reason at most; a name may be as long as a frame."""
+"""Longest reason that Kafka's clients send; a name may be as long as a frame."""
 
 
 def log_value(text: str) -> str:

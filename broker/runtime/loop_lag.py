@@ -1,4 +1,4 @@
-"""How late the event loop is: the one number that says whether the broker keeps up."""
+"""Lag of the event loop: the one number that shows whether the broker keeps up."""
 
 from bisect import bisect_left
 from typing import Final
@@ -13,7 +13,7 @@ TIMER_RESOLUTION_MS: Final = 5.0
 
 
 class LoopLag:
-    """Sets a timer every 100 ms and notes how late it comes."""
+    """Measures the lag: sets a timer every 100 ms and records how late it fires."""
 
     __slots__ = ("_clock", "_due_ms", "_handle", "_timer", "counts", "max_ms", "total_s")
 

@@ -1,11 +1,10 @@
-"""From a thread back to the loop's: a log that serves is changed there and nowhere else.
+"""Calls from a thread on the event loop: a log that serves is changed there and nowhere else.
 
 Compaction and deletion run in threads of `broker.runtime.disk`; where they replace segments or let
 go of a log, they hand that step over and wait for it. Done in their own thread, a fetch on the loop
-could look at the log in the middle of the step, and skip records that are there before and after
-it.
+could read the log in the middle of the step, and skip records that are there before and after it.
 
-    thread ──append, wake──> queue ──loop's next turn──> act() ──result──> thread
+    thread ──append, wake──> queue ──next iteration──> act() ──result──> thread
 """
 
 import asyncio
@@ -24,7 +23,7 @@ class OnLoop:
     __slots__ = ("_closed", "_lock", "_loop", "_queue", "_thread")
 
     def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
-        """To be made in the loop's thread."""
+        """Must be called in the loop's thread."""
         self._loop = loop
         self._thread = threading.get_ident()
         self._lock = threading.Lock()
@@ -59,7 +58,7 @@ class OnLoop:
             self._queue.popleft()()
 
     def close(self) -> None:
-        """No log serves any more: what waits is done now, what comes is done where it comes from.
+        """Run queued calls now, and later ones in their own thread: no log serves any more.
 
         In the loop's thread, before it waits for the threads to end.
         """

@@ -1,5 +1,5 @@
-"""Why a broker did not start, in a sentence for whoever started it."""
+"""Errors that end a broker's start, with a sentence for the operator."""
 
 
 class StartupError(Exception):
-    """The message is all there is to say: no traceback is shown."""
+    """A start that failed; only the message is shown, no traceback."""

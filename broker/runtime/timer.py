@@ -2,16 +2,15 @@
 
 Long polls arm and disarm a timer per request, so both must cost next to nothing: a timer is an
 entry in the dictionary of its tick, which cancelling removes. The event loop sees a single timer,
-for the earliest tick that has anybody waiting (a timer of the loop's own per request costs 3 us
-more).
+for the earliest tick that has a timer (a timer of the loop's own per request costs 3 us more).
 
     _ticks    heap of tick numbers that have a bucket       one entry per distinct tick
     _buckets  tick number -> timers due then, in order      tick = TICK_MS milliseconds
 
 A timer fires at the end of its tick: never early, up to TICK_MS late. One that is cancelled leaves
 nothing behind; a tick whose last timer is cancelled is dropped when the number of ticks has
-doubled. When many are due together, others get their turn on the loop after TURN_MS, and what is
-left goes on behind them, in order.
+doubled. When many are due together, the wheel yields to the event loop after SLICE_MS, and the
+others fire in the next iterations, in order.
 """
 
 import asyncio
@@ -28,12 +27,12 @@ TICK_MS = 5.0
 """Resolution. Kafka's own purgatory timer ticks every millisecond, with a thread to turn it."""
 
 
-TURN_MS = 5.0
-"""How long timers that are due may hold the loop: a thousand groups form at the same moment."""
+SLICE_MS = 5.0
+"""How long due timers may hold the loop: a thousand groups form at the same moment."""
 
 
 _SWEEP_FROM = 128
-"""So many ticks are few: no need to look which of them have no timer left."""
+"""Ticks from which on those without a timer are swept."""
 
 
 class TimerHandle(Protocol):
@@ -117,12 +116,14 @@ class TimerWheel:
         if self._handle is not None:
             self._handle.cancel()
         self._next_tick = tick
-        self._handle = self._loop.call_later(max(tick * TICK_MS - now_ms, 0.0) / 1000, self._turn)
+        self._handle = self._loop.call_later(
+            max(tick * TICK_MS - now_ms, 0.0) / 1000, self._fire_due
+        )
 
-    def _turn(self) -> None:
+    def _fire_due(self) -> None:
         self._handle = None
         now_ms = self._clock.monotonic_ms()
-        turn_end_ms = now_ms + TURN_MS
+        slice_end_ms = now_ms + SLICE_MS
         while (ticks := self._ticks) and ticks[0] * TICK_MS <= now_ms:
             tick = heapq.heappop(ticks)
             bucket = self._buckets.pop(tick)
@@ -135,7 +136,7 @@ class TimerWheel:
                     callback()
                 except Exception:
                     LOGGER.exception("timer callback failed")
-                if self._clock.monotonic_ms() >= turn_end_ms:
+                if self._clock.monotonic_ms() >= slice_end_ms:
                     if bucket:
                         # What is armed from now on is due after this tick, which has passed.
                         self._buckets[tick] = bucket
@@ -145,12 +146,12 @@ class TimerWheel:
         self._arm_first()
 
     def _arm_first(self) -> None:
-        """A callback may have armed a timer already; it stands if nothing is due before it."""
+        """Arm the loop's timer for the first tick, unless a callback has armed an earlier one."""
         if self._ticks and (self._handle is None or self._ticks[0] < self._next_tick):
             self._arm(self._ticks[0], self._clock.monotonic_ms())
 
     def close(self) -> None:
-        """Forget every timer."""
+        """Drop every timer."""
         if self._handle is not None:
             self._handle.cancel()
             self._handle = None

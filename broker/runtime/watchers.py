@@ -1,15 +1,15 @@
-"""Who waits for a thing to change, and how all of them are woken without holding the loop.
+"""Watcher lists of delayed operations, and their completion in slices of the event loop.
 
-    something has happened ──check()──> everybody who waits is due
-       due ──look──> satisfied: answered            (DelayedOperation.try_complete)
+    an event ──check()──> all watched operations are due
+       due ──try_due──> satisfied: completed        (DelayedOperation.try_complete)
          │      └──> not yet: waits for the next time
-         └──the turn's time is up──> the rest in the loop's next turns, in order
+         └──the slice is used up──> the rest in the loop's next iterations, in order
 
 A hundred thousand requests may wait for one partition, and answering one costs some 17 us: one
-append would hold the loop for 1.7 s. So who is due is looked at for SLICE_MS, then others get their
-turn. When something happens again meanwhile, those who have been looked at already are due once
-more; no change is lost, and no one is looked at twice before everybody was looked at once. Between
-the things of which somebody is due it goes round, QUANTUM requests of each.
+append would hold the loop for 1.7 s. So due operations are tried for SLICE_MS, then it yields to
+the loop. After another event meanwhile, those that were tried already are due again; no event is
+lost, and none is tried twice before all were tried once. Keys with due operations are served round
+robin, QUANTUM requests of each.
 
 Everything happens on the loop's thread.
 """
@@ -26,16 +26,16 @@ if TYPE_CHECKING:
 LOGGER = logging.getLogger(__name__)
 
 SLICE_MS: Final = 2.0
-"""How long the loop is held by waking, in a row; the request that is woken last may exceed it."""
+"""How long completing operations holds the loop; the last one may exceed it."""
 
 QUANTUM: Final = 16
-"""Requests that are looked at for one thing before it is another's turn."""
+"""Requests of one key that are tried before the next key's."""
 
 _SWEEP_FROM: Final = 16
 
 
 class Watchers:
-    """The operations that wait for one thing."""
+    """The operations that are watched under one key."""
 
     __slots__ = ("_again", "_at", "_due", "_operations", "_sweep_at", "_waker", "is_queued")
 
@@ -43,11 +43,11 @@ class Watchers:
         self._waker = waker
         self._operations: list[DelayedOperation] = []
         self._sweep_at = _SWEEP_FROM
-        # Those that are being looked at, from `_at` on; `_again`: all others are due as well.
+        # Those that are being tried, from `_at` on; `_again`: all others are due as well.
         self._due: list[DelayedOperation] = []
         self._at = 0
         self._again = False
-        # The waker's: it has these in its queue.
+        # Set by the waker: these are in its queue.
         self.is_queued = False
 
     def __len__(self) -> int:
@@ -62,10 +62,10 @@ class Watchers:
         operations.append(operation)
 
     def check(self) -> None:
-        """Something has happened: let each operation look again, now or in the next turns."""
+        """Try to complete each operation again after an event, now or in the next iterations."""
         operations = self._operations
         if len(operations) == 1 and not self._due and not self._waker.is_busy:
-            # The way of most long polls, one consumer of a partition, costs no more than it must.
+            # The fast path: most long polls are those of one consumer of a partition.
             operation = operations.pop()
             if not operation.completed and not _try(operation):
                 operations.append(operation)
@@ -73,20 +73,19 @@ class Watchers:
             self._waker.wake((self,))
 
     def begin(self) -> None:
-        """For the waker: from now on everybody is due."""
+        """Make all operations due; for the waker."""
         if self._due:
             self._again = True
         else:
             self._due, self._operations = self._operations, self._due
 
-    def look(self, clock: "Clock", end_ms: float) -> bool:
-        """For the waker: let those who are due look, QUANTUM at most and not beyond `end_ms`.
+    def try_due(self, clock: "Clock", end_ms: float) -> bool:
+        """Try due operations, QUANTUM at most and not beyond `end_ms`; for the waker.
 
-        At least one looks. Completing may park new operations meanwhile, or come back here through
-        `check`.
+        At least one is tried. Completing may park new operations meanwhile, or call `check`.
 
         Returns:
-            Whether nobody is due any more.
+            Whether none is due any more.
         """
         due = self._due
         left = QUANTUM
@@ -106,8 +105,8 @@ class Watchers:
             return not self._due
         return True
 
-    def look_at_once(self) -> None:
-        """Let each operation look now, however many there are: what they see is soon over."""
+    def try_all(self) -> None:
+        """Try each operation now, however many there are: the condition is short-lived."""
         operations = self._due[self._at :] + self._operations
         self._operations = []
         self._due = []
@@ -117,7 +116,7 @@ class Watchers:
         self._operations = kept + self._operations
 
     def expire(self) -> None:
-        """Let every operation's time be up: the broker stops."""
+        """Expire every operation: the broker stops."""
         operations = self._due[self._at :] + self._operations
         self._operations = []
         self._due = []
@@ -128,7 +127,7 @@ class Watchers:
 
 
 def _try(operation: "DelayedOperation") -> bool:
-    """Let an operation look; one that fails is watched no longer, and does not harm the others."""
+    """Try to complete an operation; one that raises is no longer watched."""
     try:
         return operation.try_complete()
     except Exception:
@@ -137,11 +136,11 @@ def _try(operation: "DelayedOperation") -> bool:
 
 
 class Waker:
-    """Shares out the loop's time among all who are due; see the module. `call_soon` is the loop's.
+    """Completes due operations in slices; see the module. `call_soon` is the loop's.
 
     Attributes:
-        is_busy: Somebody is due already.
-        turns: How often the rest was left to another turn.
+        is_busy: Operations are due already.
+        turns: How often the rest was left to another iteration.
     """
 
     __slots__ = ("_call_soon", "_clock", "_queue", "is_busy", "turns")
@@ -154,7 +153,7 @@ class Waker:
         self.turns = 0
 
     def wake(self, all_due: Iterable[Watchers]) -> None:
-        """Let those who wait look: at once, unless others are due already, while time lasts."""
+        """Try to complete the operations: at once, unless others are due, for one slice."""
         queue = self._queue
         for watchers in all_due:
             watchers.begin()
@@ -170,9 +169,9 @@ class Waker:
         self.is_busy = True
         while queue:
             watchers = queue.popleft()
-            # Queued again by whoever has something to tell while they look.
+            # Queued again by an event while they were tried.
             watchers.is_queued = False
-            if not watchers.look(self._clock, end_ms) and not watchers.is_queued:
+            if not watchers.try_due(self._clock, end_ms) and not watchers.is_queued:
                 watchers.is_queued = True
                 queue.append(watchers)
             if queue and self._clock.monotonic_ms() >= end_ms:

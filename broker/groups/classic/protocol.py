@@ -39,7 +39,7 @@ from broker.groups.classic.rebalance import Rebalance
 from broker.groups.classic.records import group_record
 from broker.groups.state.group import Group, GroupType
 from broker.groups.state.group_shard import GroupShard, TooManyGroupsError
-from broker.runtime.batches import in_turns
+from broker.runtime.batches import in_batches
 from broker.runtime.deadline import Deadline
 from broker.runtime.log_value import log_value
 from config.broker import BrokerConfig
@@ -435,7 +435,7 @@ class ClassicProtocol:
                     (reply, synced(group, member))
                     for reply, member in take_syncs(group.members.values())
                 ]
-                in_turns(self._timer, waiting, lambda taken: taken[0](taken[1]))
+                in_batches(self._timer, waiting, lambda taken: taken[0](taken[1]))
             else:
                 for member in group.members.values():
                     member.assignment = b""

@@ -24,7 +24,7 @@ from broker.groups.classic.classic_group_state import ClassicGroupState
 from broker.groups.classic.parked import answer_and_remove, joined, take_syncs
 from broker.groups.classic.records import group_record
 from broker.groups.state.group_shard import GroupShard
-from broker.runtime.batches import in_turns
+from broker.runtime.batches import in_batches
 from broker.runtime.deadline import Deadline
 from broker.runtime.log_value import log_value
 from broker.runtime.timer import Timer
@@ -99,7 +99,7 @@ class Rebalance:
 
     def refuse_syncs(self, group: ClassicGroup, code: ErrorCode) -> None:
         """Answer every parked SyncGroup with an error, some at a time."""
-        in_turns(
+        in_batches(
             self._timer,
             take_syncs(group.members.values()),
             lambda taken: taken[0](SyncGroupResponse(error_code=code)),
@@ -181,7 +181,7 @@ class Rebalance:
             group.pending_sync.add(member.member_id)
             if reply is not None:
                 waiting.append((reply, joined(group, member, members=leads)))
-        in_turns(self._timer, waiting, lambda taken: taken[0](taken[1]))
+        in_batches(self._timer, waiting, lambda taken: taken[0](taken[1]))
         self._schedule_sync(group)
 
     def _persist_empty(self, group: ClassicGroup) -> None:

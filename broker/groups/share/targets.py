@@ -25,7 +25,7 @@ from broker.groups.share.changes import ShareChanges
 from broker.groups.share.records import SHARE_GROUP_RECORDS
 from broker.groups.share.share_group import ShareGroup
 from broker.groups.share.simple_assignor import ShareMemberSpec, SimpleAssignor
-from broker.runtime.batches import PER_TURN
+from broker.runtime.batches import BATCH_SIZE
 from broker.runtime.log_value import log_value
 from broker.runtime.timer import Timer
 from protocol.error_codes import ErrorCode
@@ -118,7 +118,7 @@ class ShareTargets:
 
     def _answer_some(self, waiting: list[Ready], code: ErrorCode) -> None:
         """Each gets its part of the target, which is written: some together, others later."""
-        now, later = waiting[:PER_TURN], waiting[PER_TURN:]
+        now, later = waiting[:BATCH_SIZE], waiting[BATCH_SIZE:]
         if later:
             self._timer.call_later_ms(0, lambda: self._answer_some(later, code))
         with self._journal.gathering():

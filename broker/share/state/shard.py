@@ -133,7 +133,7 @@ class ShareShard:
         gone = [key for key in self.states if key.topic_id in deleted]
         for at in range(0, len(gone), RECORDS_PER_WRITE):
             self.write(
-                [self.deletion(key) for key in gone[at : at + RECORDS_PER_WRITE]], _nobody_asks
+                [self.deletion(key) for key in gone[at : at + RECORDS_PER_WRITE]], _ignore_outcome
             )
             await asyncio.sleep(0)
 
@@ -275,7 +275,7 @@ class ShareShard:
         return _snapshot_key(key), None
 
 
-def _nobody_asks(_code: ErrorCode) -> None:
+def _ignore_outcome(_code: ErrorCode) -> None:
     return
 
 

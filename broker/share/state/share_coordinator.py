@@ -361,9 +361,9 @@ class ShareCoordinator:
                     if key in shard.states
                 ]
                 if records:
-                    shard.write(records, _nobody_told)
+                    shard.write(records, _ignore_outcome)
                 await asyncio.sleep(0)
 
 
-def _nobody_told(_code: ErrorCode) -> None:
+def _ignore_outcome(_code: ErrorCode) -> None:
     return

@@ -51,7 +51,7 @@ async def load(
         WHERE,
         shard,
         read_size=read_size,
-        slices=Slices(shard.clock, slice_ms=1.0, work_per_look=1),
+        slices=Slices(shard.clock, slice_ms=1.0, work_per_check=1),
         is_wanted=lambda: log.reads < wanted_reads,
     )
     await loader.load(start, log.ends[0])

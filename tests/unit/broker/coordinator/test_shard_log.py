@@ -10,7 +10,7 @@ from broker.coordinator.shard_log import (
     HELD_BYTES_MAX,
     HELD_MAX,
     ApplyAt,
-    AtTurnEnd,
+    AtIterationEnd,
     ShardLog,
 )
 from broker.coordinator.writes import GATHERED_BYTES_MAX, GATHERED_RECORDS_MAX
@@ -37,7 +37,7 @@ class Write:
         self.calls: list[Any] = []
 
     def new(
-        self, at_turn_end: AtTurnEnd | None = None, answer_within_ms: float | None = None
+        self, at_iteration_end: AtIterationEnd | None = None, answer_within_ms: float | None = None
     ) -> ShardLog:
         return ShardLog(
             TopicPartition(TOPIC, 0),
@@ -46,7 +46,7 @@ class Write:
             timeout_ms=1_234,
             give_up=self.given_up.append,
             answer_within_ms=answer_within_ms,
-            at_turn_end=at_turn_end,
+            at_iteration_end=at_iteration_end,
             hold=self.hold,
         )
 

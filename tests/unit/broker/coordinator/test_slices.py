@@ -8,7 +8,7 @@ from tests.fakes.clock import ManualClock
 
 async def test_due_when_the_time_is_used_up() -> None:
     clock = ManualClock()
-    slices = Slices(clock, slice_ms=2.0, work_per_look=1)
+    slices = Slices(clock, slice_ms=2.0, work_per_check=1)
     assert not slices.is_due()
     clock.advance(1.9)
     assert not slices.is_due()
@@ -21,7 +21,7 @@ async def test_due_when_the_time_is_used_up() -> None:
 
 def test_the_clock_is_read_now_and_then() -> None:
     clock = ManualClock()
-    slices = Slices(clock, slice_ms=1.0, work_per_look=10)
+    slices = Slices(clock, slice_ms=1.0, work_per_check=10)
     clock.advance(5)
     assert [slices.is_due() for _ in range(20)] == ([False] * 9 + [True]) * 2
     assert slices.is_due(100), "one large piece of work"

@@ -120,7 +120,7 @@ class Harness:
             give_up=self.lost.append,
             timeout_ms=INTERNAL_APPEND_TIMEOUT_MS,
             answer_within_ms=self.settings.offsets_commit_timeout_ms,
-            at_turn_end=None if self.due is None else self.due.append,
+            at_iteration_end=None if self.due is None else self.due.append,
         )
         shard = GroupShard(log, self.clock, GroupStats())
         protocol = ClassicProtocol(shard, settings=self.settings, environment=self.environment)

@@ -6,7 +6,7 @@ from typing import Any, cast
 
 import pytest
 
-from broker.coordinator.shard_log import AtTurnEnd
+from broker.coordinator.shard_log import AtIterationEnd
 from broker.groups.classic.classic_group import ClassicGroup
 from broker.groups.coordinator import OFFSETS_TOPIC, GroupCoordinator
 from broker.groups.offsets.offset_manager import OffsetCommit
@@ -50,7 +50,7 @@ class Broker:
         partitions: int = 2,
         *,
         settings: BrokerConfig | None = None,
-        at_turn_end: AtTurnEnd | None = None,
+        at_iteration_end: AtIterationEnd | None = None,
     ) -> None:
         self.clock = ManualClock()
         self.timer = ManualTimer(self.clock)
@@ -63,7 +63,7 @@ class Broker:
             FakeEnvironment(timer=self.timer, randomness=SeededRandomness(2)),
             cast("Any", self.manager),
             cast("Any", self.controller),
-            at_turn_end=at_turn_end,
+            at_iteration_end=at_iteration_end,
         )
 
     async def start(self) -> "Broker":
@@ -533,7 +533,7 @@ async def test_commits_are_gathered_as_long_as_the_setting_says(
     due: list[Callable[[], None]] = []
     broker = await Broker(
         settings=BrokerConfig(group_coordinator_append_linger_ms=linger_ms),
-        at_turn_end=due.append,
+        at_iteration_end=due.append,
     ).start()
     broker.commit()
     written = sum(broker.manager.ends.values())
@@ -548,7 +548,7 @@ async def test_commits_are_gathered_as_long_as_the_setting_says(
 async def test_what_was_gathered_is_written_before_another_leads() -> None:
     """It may read the log at once; and whoever committed has its answer."""
     due: list[Callable[[], None]] = []
-    broker = await Broker(at_turn_end=due.append).start()
+    broker = await Broker(at_iteration_end=due.append).start()
     outcome = broker.commit()
     assert outcome == []
     broker.groups.on_resigned(broker.groups.partition_for("g"))

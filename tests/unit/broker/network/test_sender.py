@@ -7,7 +7,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from broker.network import sender as sender_module
-from broker.network.sender import INLINE_SLICE_MAX, TURN_BYTES_MAX, Sender, is_cached, warm
+from broker.network.sender import FLUSH_BYTES_MAX, INLINE_SLICE_MAX, Sender, is_cached, warm
 from storage.environment.filesystem import LocalFilesystem
 from storage.types.file_slice import FileSlice
 from tests.fakes.network.sockets import FakeStream
@@ -134,15 +134,15 @@ def test_cached_pages_are_seen(path: Path) -> None:
 def test_one_connection_does_not_keep_the_loop(tmp_path: Path) -> None:
     """A fast reader of much data lets others have their turn."""
     big = tmp_path / "big"
-    big.write_bytes(b"x" * (3 * TURN_BYTES_MAX))
+    big.write_bytes(b"x" * (3 * FLUSH_BYTES_MAX))
     stream = FakeStream()
     sender = Sender(stream)
-    sender.push([slice_of(big, 0, 3 * TURN_BYTES_MAX)])
+    sender.push([slice_of(big, 0, 3 * FLUSH_BYTES_MAX)])
     assert not sender.flush()
-    assert len(stream.sent) == TURN_BYTES_MAX
+    assert len(stream.sent) == FLUSH_BYTES_MAX
     while not sender.flush():
         pass
-    assert len(stream.sent) == 3 * TURN_BYTES_MAX
+    assert len(stream.sent) == 3 * FLUSH_BYTES_MAX
 
 
 def test_a_file_shorter_than_its_slice_is_an_error(path: Path) -> None:

@@ -150,7 +150,7 @@ async def test_a_part_that_is_lost_while_others_are_prepared_is_told_so(world: W
     responses = [ProducePartitionResponse(0, 0, 7) for _ in range(3)]
     parts = WrittenParts([(lost, 1, responses[0]), (other, 1, responses[1])])
     lost.lost_from = 0
-    lost.watch_produce().look_at_once()
+    lost.watch_produce().try_all()
     lost.lost_from = None
     for partition in (lost, other):
         partition.append(memoryview(batch(b"v")), NOW_MS)

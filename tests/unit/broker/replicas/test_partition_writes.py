@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from broker.network.read_gate import PAUSED_BY_DISK
-from broker.runtime.directory_writer import RESUMED_PER_TURN, DirectoryWriter, DirectoryWriters
+from broker.runtime.directory_writer import RESUMED_PER_ITERATION, DirectoryWriter, DirectoryWriters
 from config.topic import TopicConfig
 from protocol.api_keys import ApiKey
 from protocol.error_codes import ErrorCode
@@ -176,12 +176,12 @@ async def test_a_client_is_read_no_further_while_too_much_waits(
 
 async def test_clients_that_were_held_back_go_on_a_few_at_a_time(gated: WritersWorld) -> None:
     resumed: list[int] = []
-    for at in range(RESUMED_PER_TURN + 1):
+    for at in range(RESUMED_PER_ITERATION + 1):
         gated.writer.when_uncongested(lambda at=at: resumed.append(at))  # type: ignore[misc]  # a lambda's default
     gated.writer._deliver()
-    assert resumed == list(range(RESUMED_PER_TURN))
+    assert resumed == list(range(RESUMED_PER_ITERATION))
     await asyncio.sleep(0)
-    assert resumed == list(range(RESUMED_PER_TURN + 1))
+    assert resumed == list(range(RESUMED_PER_ITERATION + 1))
 
 
 async def test_a_large_frame_is_written_from_where_it_lies(gated: WritersWorld) -> None:

@@ -8,7 +8,7 @@ import pytest
 from broker.groups.share import targets
 from broker.groups.share.protocol import ShareProtocol
 from broker.groups.state.group_shard import GroupShard
-from broker.runtime.batches import PER_TURN
+from broker.runtime.batches import BATCH_SIZE
 from protocol.error_codes import ErrorCode
 from tests.unit.broker.groups.share.harness import Reply, ShareHarness
 
@@ -121,10 +121,10 @@ def test_the_coordinator_goes(shard: LargeHarness) -> None:
 
 def test_many_are_answered_some_at_a_time(shard: LargeHarness) -> None:
     """What changes with each of them is written together."""
-    replies = [shard.enter(f"m{number}") for number in range(2 * PER_TURN + 1)]
+    replies = [shard.enter(f"m{number}") for number in range(2 * BATCH_SIZE + 1)]
     batches = len(shard.log.batches[0])
     shard.offload.finish()
-    assert sum(not reply.is_parked for reply in replies) == PER_TURN
+    assert sum(not reply.is_parked for reply in replies) == BATCH_SIZE
     # The target; then what the first ones have of it, and that share state was asked for.
     assert len(shard.log.batches[0]) - batches <= 3
     shard.timer.advance(0)
@@ -136,7 +136,7 @@ def test_many_are_answered_some_at_a_time(shard: LargeHarness) -> None:
 
 
 def test_the_coordinator_goes_when_some_were_answered(shard: LargeHarness) -> None:
-    replies = [shard.enter(f"m{number}") for number in range(PER_TURN + 1)]
+    replies = [shard.enter(f"m{number}") for number in range(BATCH_SIZE + 1)]
     shard.offload.finish()
     shard.shares.close()
     shard.timer.advance(0)
