@@ -1,4 +1,4 @@
-"""Group coordinator: who is in a group, who gets which partitions, and what was committed.
+"""Group coordinator: members of groups, their assignments, and committed offsets.
 
 Order, top to bottom; each knows only those below it:
 
@@ -8,8 +8,8 @@ Order, top to bottom; each knows only those below it:
     migration/        classic groups become consumer groups, and back
     consumer/         KIP-848             share/   KIP-932 (membership)
     offsets/          commit, fetch, delete, expire; the offsets, packed
-    classic/          what join, sync, heartbeat and leave do to a group
-    modern/           what consumer groups and share groups have in common;  regex/  topic patterns
+    classic/          JoinGroup, SyncGroup, Heartbeat, LeaveGroup
+    modern/           common base of consumer groups and share groups;  regex/  topic patterns
     state/            the groups of a shard (its log: `broker.coordinator.shard_log`)
 
 Everything runs on the event loop and nothing here awaits, except loading, the expiry and the

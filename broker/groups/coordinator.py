@@ -1,8 +1,8 @@
-"""The group coordinator: what the handlers call.
+"""The group coordinator, as the request handlers call it.
 
-A group belongs to one partition of `__consumer_offsets`; who leads the partition coordinates the
-group. A partition's groups and offsets are a shard (`coordinator_shard`), which comes and goes with
-the `CoordinatorRuntime`.
+A group belongs to one partition of `__consumer_offsets`; the partition's leader coordinates the
+group. A partition's groups and offsets are a shard (`broker.groups.shard`), which the
+`CoordinatorRuntime` loads and unloads.
 
 Source: Kafka, GroupCoordinatorService.java.
 """
@@ -83,7 +83,7 @@ READ_SIZE = 256 * 1024
 """Bytes read at a time when a partition is loaded."""
 
 _EXPIRED_PER_SLICE = 500
-"""Offsets that are looked at for expiry before the loop gets its turn."""
+"""Offsets checked for expiry before yielding to the event loop."""
 
 
 class GroupCoordinator:
@@ -94,8 +94,8 @@ class GroupCoordinator:
     Attributes:
         stats: Counts since the start.
         share_persister: Keeps share state; None: share groups are not served.
-        on_share_state_altered: Told of a group without members whose share state was begun anew
-            or deleted: who remembers it must read it again.
+        on_share_state_altered: Called with a group without members whose share state was reset
+            or deleted: caches of it must be read again.
     """
 
     def __init__(
@@ -141,12 +141,12 @@ class GroupCoordinator:
         )
 
     async def stop(self) -> None:
-        """Answer whoever waits with NOT_COORDINATOR and stop every timer and task."""
+        """Answer all waiting requests with NOT_COORDINATOR and stop all timers and tasks."""
         await self._upkeep.stop()
         await self._runtime.stop()
 
     def on_elected(self, partition_index: int, leader_epoch: int) -> None:
-        """This broker leads the offsets partition now: load its groups."""
+        """Load the groups of an offsets partition that this broker leads now."""
         self._runtime.on_elected(partition_index, leader_epoch)
 
     def on_resigned(self, partition_index: int, leader_epoch: int | None = None) -> None:
@@ -159,7 +159,7 @@ class GroupCoordinator:
         return self._runtime.unavailable
 
     def _gather_until(self, linger_ms: int) -> AtIterationEnd | None:
-        """When what is gathered is written; None: nothing is gathered."""
+        """When gathered records are written; None: they are not gathered."""
         if linger_ms < 0:
             return self._at_iteration_end
         return partial(self._environment.timer.call_later_ms, linger_ms) if linger_ms else None
@@ -221,7 +221,7 @@ class GroupCoordinator:
             image=lambda: self._controller.image,
         )
 
-    # -- who coordinates what --
+    # -- partitions --
 
     def partition_for(self, group_id: str) -> int:
         """The offsets partition of a group, whether the topic exists yet or not."""
@@ -287,7 +287,7 @@ class GroupCoordinator:
         """ConsumerGroupHeartbeat; answered when what it changes is committed.
 
         Raises:
-            ApiError: The request is refused, whatever the group is like.
+            ApiError: The request is invalid for any group.
         """
         if not self._runtime.is_running:
             raise ApiError(ErrorCode.COORDINATOR_NOT_AVAILABLE)
@@ -306,7 +306,7 @@ class GroupCoordinator:
         """ShareGroupHeartbeat; answered when what it changes is committed.
 
         Raises:
-            ApiError: The request is refused, whatever the group is like.
+            ApiError: The request is invalid for any group.
         """
         if not self._runtime.is_running:
             raise ApiError(ErrorCode.COORDINATOR_NOT_AVAILABLE)
@@ -318,7 +318,7 @@ class GroupCoordinator:
         return reply.result()
 
     def share_protocol(self, group_id: str) -> ShareProtocol:
-        """Who serves a share group.
+        """The protocol that serves a share group.
 
         Raises:
             ApiError: It cannot be served here and now.
@@ -353,7 +353,7 @@ class GroupCoordinator:
             return ErrorCode.INVALID_GROUP_ID
         active = self._find(group_id)
         if isinstance(active, ErrorCode):
-            # While loading nobody's session runs: all is well, as far as one can say.
+            # While loading no session runs: the heartbeat succeeds.
             return ErrorCode.NONE if active is ErrorCode.COORDINATOR_LOAD_IN_PROGRESS else active
         return active.protocol.heartbeat(group_id, member_id, group_instance_id, generation)
 
@@ -405,7 +405,7 @@ class GroupCoordinator:
             active.transactional.commit(request, api_version, commits, done, guard=guard)
 
     def end_transaction(self, partition_index: int, producer_id: int, *, commit: bool) -> None:
-        """A producer's marker is in an offsets partition: what its transaction holds is decided."""
+        """Apply a producer's marker in an offsets partition: store or drop its pending offsets."""
         active = self._runtime.shard_at(partition_index)
         if active is not None:
             active.transactional.end_transaction(producer_id, commit=commit)
@@ -482,11 +482,11 @@ class GroupCoordinator:
 
         active.shares.administration.delete_state(share_group, state_deleted)
 
-    # -- to look at --
+    # -- views --
 
     @property
     def is_loading(self) -> bool:
-        """Whether some group may be missing from what is seen because its shard still loads."""
+        """Whether groups may be missing from the views because their shard still loads."""
         return self._runtime.is_loading
 
     @property
@@ -512,18 +512,18 @@ class GroupCoordinator:
 
     @property
     def default_assignor(self) -> str:
-        """The assignor of groups whose members ask for none."""
+        """The assignor of groups whose members prefer none."""
         return self._settings.group_consumer_assignors[0]
 
     def find_group(self, group_id: str) -> tuple[ErrorCode, Group | None]:
-        """A group to read from; (NONE, None) when there is no such group."""
+        """A group for reading; (NONE, None) when there is no such group."""
         active = self._find(group_id)
         if isinstance(active, ErrorCode):
             return active, None
         return ErrorCode.NONE, active.shard.groups.get(group_id)
 
     def groups(self) -> Iterator[Group]:
-        """All groups that are coordinated here; not to be kept across turns of the loop."""
+        """All groups that are coordinated here; not to be kept across loop iterations."""
         for active in self._runtime.shards():
             yield from active.shard.groups.values()
 
@@ -562,15 +562,15 @@ class GroupCoordinator:
     # -- expiry --
 
     async def expire_offsets(self) -> None:
-        """Forget offsets and groups that are due, in slices."""
-        looked_at = 0
+        """Delete expired offsets and groups, in slices."""
+        checked = 0
         for active in list(self._runtime.shards()):
             for group_id in list(active.shard.groups):
                 if active.log.is_closed:
                     break
-                looked_at += 1 + active.offsets.expire(group_id)
-                if looked_at >= _EXPIRED_PER_SLICE:
-                    looked_at = 0
+                checked += 1 + active.offsets.expire(group_id)
+                if checked >= _EXPIRED_PER_SLICE:
+                    checked = 0
                     await asyncio.sleep(0)
 
 

@@ -1,4 +1,4 @@
-"""Makes groups and offsets of the newest records of a partition of `__consumer_offsets`.
+"""Replay of groups and offsets from the newest records of a partition of `__consumer_offsets`.
 
 Records are decoded once, in slices: other partitions are served while this one loads.
 
@@ -38,7 +38,7 @@ logger = logging.getLogger(__name__)
 
 VALUE_SIZE_MAX = 16 * 1024
 """Bytes of a value that is decoded on the loop: a classic group's members, or the topics that a
-pattern stands for, may take ten milliseconds."""
+pattern matches, may take ten milliseconds."""
 
 Value = TypeVar("Value")
 
@@ -49,7 +49,7 @@ OFFSET_KEYS_BELOW = b"\x00\x02"
 async def fill_shard(
     shard: GroupShard, protocol: ClassicProtocol, log: LatestRecords, slices: Slices
 ) -> None:
-    """Decode what was read into groups and offsets; a record that is damaged is passed over."""
+    """Decode the records into groups and offsets; a damaged one is skipped."""
     consumer_groups = ConsumerGroupReplay()
     share_groups = ShareGroupReplay()
     offsets: list[tuple[OffsetCommitKey, OffsetAndMetadata, int | None]] = []
@@ -71,7 +71,7 @@ async def fill_shard(
                 elif isinstance(key, ShareGroupKey):
                     share_groups.add(key, raw_value)
                 else:
-                    # A group of a newer kind: somebody else's record.
+                    # A record of a newer kind of group.
                     shard.stats.skipped_records += 1
             except DecodeError as error:
                 shard.stats.skipped_records += 1
@@ -91,7 +91,7 @@ async def fill_shard(
     modern: list[Group] = [*consumer_groups.groups.values(), *share_groups.groups.values()]
     for group in modern:
         if group.group_id in shard.groups:
-            # Two kinds of record cannot be alive; the other one may be a damaged tombstone's.
+            # A group has records of one kind; the other's tombstone may be damaged.
             shard.stats.skipped_records += 1
         shard.add_loaded_group(group)
         if slices.is_due():

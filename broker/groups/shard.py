@@ -1,7 +1,7 @@
-"""One shard of the group coordinator: the groups and offsets in one partition of the topic.
+"""A shard of the group coordinator: the groups and offsets in one partition of the topic.
 
     replay ──> newest records ──on_loaded──> groups, offsets, sessions ──on_active──> served
-                                                                    what deleted topics left goes
+                                                                    offsets of deleted topics go
 
 Source: Kafka, GroupCoordinatorShard.java.
 """
@@ -31,10 +31,10 @@ if TYPE_CHECKING:
     from broker.controller.images.cluster_image import ClusterImage
 
 GROUPS_PER_SLICE: Final = 500
-"""Groups whose offsets of deleted topics are looked for before the loop gets its turn."""
+"""Groups searched for offsets of deleted topics before yielding to the event loop."""
 
 _WORK_PER_GROUP: Final = 25
-"""Units of work (`Slices`) that looking at all of a group is."""
+"""Units of work (`Slices`) of visiting a whole group."""
 
 
 class GroupCoordinatorShard:
@@ -97,14 +97,14 @@ class GroupCoordinatorShard:
         self._read.replay_marker(producer_id, commit=commit)
 
     async def on_loaded(self) -> None:
-        """Make groups and offsets of what was read, and start the members' sessions."""
+        """Decode groups and offsets, and start the members' sessions."""
         slices = Slices(self._clock)
         read, self._read = self._read, LatestRecords()
         await fill_shard(self.shard, self.protocol, read, slices)
         await self._start_sessions(slices)
 
     async def _start_sessions(self, slices: Slices) -> None:
-        # Nobody joins or leaves before the shard is active.
+        # No member joins or leaves before the shard is active.
         for group in list(self.shard.groups.values()):
             if isinstance(group, ConsumerGroup):
                 for member in list(group.members.values()):
@@ -130,7 +130,7 @@ class GroupCoordinatorShard:
     # -- serving ---------------------------------------------------------------------------------
 
     async def on_active(self, deleted_topics: Mapping[UUID, str]) -> None:
-        """Forget what topics left that were deleted meanwhile, or before a crash."""
+        """Delete offsets of topics that were deleted meanwhile, or before a crash."""
         for group in list(self.shard.groups_of(ClassicGroup)):
             self.protocol.prepare_over_capacity(group)
         gone = {*deleted_topics.values(), *await self._unknown_topics()}
@@ -144,7 +144,7 @@ class GroupCoordinatorShard:
                 await slices.pause()
 
     async def _unknown_topics(self) -> set[str]:
-        """Topics that offsets were committed for and that do not exist."""
+        """Topics with committed offsets that do not exist."""
         known = self._image().topics
         unknown: set[str] = set()
         slices = Slices(self._clock)
@@ -156,7 +156,7 @@ class GroupCoordinatorShard:
         return unknown
 
     async def on_topics_changed(self, change: TopicsChange) -> None:
-        """Topics are gone: so are the offsets that groups committed for them."""
+        """Delete the offsets that groups committed for deleted topics."""
         if not change.changed:
             return
         self.consumers.topics_changed(change.changed, has_new=change.has_new)
@@ -165,7 +165,7 @@ class GroupCoordinatorShard:
         await asyncio.sleep(0)
 
     async def _delete_partitions(self, topics: Collection[str]) -> None:
-        """Forget every group's offsets of topics that are gone, some groups at a time."""
+        """Delete every group's offsets of deleted topics, in slices."""
         if not topics:
             return
         group_ids = list(self.shard.groups)
@@ -176,7 +176,7 @@ class GroupCoordinatorShard:
             await asyncio.sleep(0)
 
     def on_unloaded(self) -> None:
-        """Answer whoever waits with NOT_COORDINATOR, write nothing any more."""
+        """Answer all waiting requests with NOT_COORDINATOR, and close the log."""
         self.log.close()
         self.protocol.close()
         self.consumers.close()

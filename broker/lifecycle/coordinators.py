@@ -73,7 +73,7 @@ class Coordinators:
             environment,
             replicas,
             controller,
-            at_turn_end=iteration_end.call,
+            at_iteration_end=iteration_end.call,
             alerts=alerts,
         )
         self.transactions = TransactionCoordinator(

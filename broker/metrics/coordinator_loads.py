@@ -23,7 +23,7 @@ def load_metrics(prefix: str, topic: str, stats: LoadStats) -> Iterator[Metric]:
             f"Loads of partitions of {topic} that failed; the log says why.",
             stats.load_failures,
         ),
-        ("reloads", "Partitions read anew after a write with unknown outcome.", stats.reloads),
+        ("reloads", "Partitions reloaded after a write with unknown outcome.", stats.reloads),
         (
             "skipped_records",
             f"Records of {topic} passed over in a load: damaged, or of a newer release.",

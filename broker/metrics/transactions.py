@@ -58,7 +58,7 @@ class TransactionMetrics:
         )
         for name, value, text in (
             ("timed_out", stats.timeouts, "Transactions aborted because their time was up."),
-            ("fenced", stats.fenced, "Transactions aborted because their producer began anew."),
+            ("fenced", stats.fenced, "Transactions aborted by a producer's next InitProducerId."),
             ("expired_ids", stats.expired_ids, "Transactional ids forgotten after long silence."),
             ("marker_retries", stats.marker_retries, "Markers sent again to partitions away."),
         ):

@@ -43,7 +43,7 @@ class DynamicSettings:
         return self._current
 
     def subscribe(self, keys: Iterable[str], subscriber: Subscriber) -> None:
-        """Have `subscriber` called after a change of one of `keys`, by Kafka's names.
+        """Call `subscriber` after a change of one of `keys`, by Kafka's names.
 
         It is called at once when one of them was set at run time before this start: what it was
         built from are the start-up settings.
@@ -60,7 +60,7 @@ class DynamicSettings:
         self._subscribers.append((frozenset(keys), lambda _before, _after: None))
 
     async def apply(self, old: "ClusterImage", new: "ClusterImage") -> None:
-        """A listener of the controller."""
+        """Apply a new image; a listener of the controller."""
         if new.configs is old.configs:
             return
         before, after = self._current, self._controller.effective_settings
@@ -82,7 +82,7 @@ class DynamicSettings:
     def _call(subscriber: Subscriber, before: "BrokerConfig", after: "BrokerConfig") -> None:
         try:
             subscriber(before, after)
-        except Exception:  # the setting is committed: it counts for the others all the same
+        except Exception:  # the setting is committed: the others are called all the same
             LOGGER.exception("dynamic config could not be applied")
 
 

@@ -1,7 +1,6 @@
-"""One classic group: its members, its generation, and what they agree on.
+"""A classic group: its members, its generation, protocol and leader.
 
-Only state and the rules that hold within it; timers, requests and the log are the business of
-`broker.groups.classic.protocol`.
+Only state and its invariants; timers, requests and the log are in `broker.groups.classic.protocol`.
 
 Source: Kafka, ClassicGroup.java, ClassicGroupMember.java; KIP-345 (static members).
 """
@@ -24,7 +23,7 @@ from protocol.messages.join_group import JoinGroupResponse
 from protocol.messages.sync_group import SyncGroupResponse
 
 Protocols = tuple[tuple[str, bytes], ...]
-"""What a member can do: (protocol name, metadata), the preferred one first, names unique."""
+"""A member's protocols: (protocol name, metadata), the preferred one first, names unique."""
 
 JoinReply = Callable[[JoinGroupResponse], None]
 SyncReply = Callable[[SyncGroupResponse], None]
@@ -139,24 +138,24 @@ class ClassicGroup(Group):
         self.leader_id = leader_id
         self.members: dict[str, ClassicMember] = {}
         self.static_members: dict[str, str] = {}
-        # Members who were given an id and have not come back with it yet (MEMBER_ID_REQUIRED).
+        # Pending members: they have an id and have not joined with it yet (MEMBER_ID_REQUIRED).
         self.pending_members: dict[str, Deadline] = {}
         self.pending_sync: set[str] = set()
         self.awaiting_join = 0
         self.new_member_added = False
-        # None: nobody knows, because a member's metadata could not be read.
+        # None: unknown, because a member's metadata could not be read.
         self.subscribed_topics: frozenset[str] | None = None
-        # When the join phase ends, and when members who bring no SyncGroup are let go.
+        # When the join phase ends, and when members that send no SyncGroup are removed.
         self.join_timer: TimerHandle | None = None
         self.sync_timer: TimerHandle | None = None
         self._supported_protocols: dict[str, int] = {}
 
-    # -- what it is --
+    # -- properties --
 
     @property
     @override
     def protocol_type(self) -> str | None:
-        """What the members are to each other; None for a group that never had members."""
+        """The protocol type; None for a group that never had members."""
         return self._protocol_type
 
     @property
@@ -168,7 +167,7 @@ class ClassicGroup(Group):
     @property
     @override
     def member_count(self) -> int:
-        """Members, also static ones that are away for a moment."""
+        """Number of members, static ones that are away included."""
         return len(self.members)
 
     @property
@@ -180,7 +179,7 @@ class ClassicGroup(Group):
     @property
     @override
     def is_expecting_members(self) -> bool:
-        """Whether somebody was given an id to join with."""
+        """Whether there are pending members."""
         return bool(self.pending_members)
 
     @property
@@ -210,7 +209,7 @@ class ClassicGroup(Group):
 
     @property
     def has_all_members_joined(self) -> bool:
-        """Whether nobody is left to wait for in the join phase."""
+        """Whether all members, pending ones included, have joined."""
         return len(self.members) == self.awaiting_join and not self.pending_members
 
     @property
@@ -226,7 +225,7 @@ class ClassicGroup(Group):
         return topic in self.subscribed_topics
 
     def not_yet_rejoined(self) -> Iterator[ClassicMember]:
-        """Members of the last generation who have not sent JoinGroup in this rebalance."""
+        """Members of the last generation that have not sent JoinGroup in this rebalance."""
         return (m for m in self.members.values() if m.join_reply is None)
 
     # -- offsets --
@@ -241,7 +240,7 @@ class ClassicGroup(Group):
         transactional: bool,
         api_version: int,
     ) -> ErrorCode:
-        """Whether this sender may commit now.
+        """Check that this sender may commit now.
 
         Generation -1 with no member: an administrator or a simple consumer, only while the group
         is empty; transactions of old clients always. Otherwise a member of this generation, whose
@@ -263,7 +262,7 @@ class ClassicGroup(Group):
 
     @override
     def validate_offset_fetch(self, member_id: str | None, member_epoch: int) -> ErrorCode:
-        """Anybody may."""
+        """Always NONE."""
         return ErrorCode.NONE
 
     @override
@@ -293,15 +292,15 @@ class ClassicGroup(Group):
 
     @override
     def die(self, now_ms: int) -> None:
-        """Go to state Dead; ids that were given out and not used are forgotten."""
+        """Move to state Dead; pending members are dropped."""
         for pending in self.pending_members.values():
             pending.cancel()
         self.transition_to(ClassicGroupState.DEAD, now_ms)
 
-    # -- who is in it --
+    # -- members --
 
     def validate_member(self, member_id: str, group_instance_id: str | None) -> ErrorCode:
-        """Check that a member is who it says.
+        """Check a member's id against its instance id.
 
         Returns:
             FENCED_INSTANCE_ID when another process has taken the instance id since,
@@ -318,7 +317,7 @@ class ClassicGroup(Group):
         return ErrorCode.NONE
 
     def add(self, member: ClassicMember, join_reply: JoinReply | None, protocol_type: str) -> None:
-        """Take a member in; the first one decides the protocol type and leads."""
+        """Add a member; the first one decides the protocol type and leads."""
         if member.group_instance_id is not None:
             assert member.group_instance_id not in self.static_members
             self.static_members[member.group_instance_id] = member.member_id
@@ -333,9 +332,9 @@ class ClassicGroup(Group):
         self.pending_members.pop(member.member_id, None)
 
     def remove(self, member_id: str) -> None:
-        """Let a member go, and its timer with it; another one leads if it was the leader.
+        """Remove a member and its timer; another one leads if it was the leader.
 
-        The caller has answered what was parked for it.
+        The caller has answered its parked requests.
         """
         member = self.members.pop(member_id, None)
         if member is not None:
@@ -352,7 +351,7 @@ class ClassicGroup(Group):
         self.pending_sync.discard(member_id)
 
     def replace_static(self, old: ClassicMember, new: ClassicMember) -> None:
-        """Put `new` in the place of `old`, who has the same instance id: KIP-345.
+        """Replace `old` by `new`, which has the same instance id: KIP-345.
 
         The caller has answered the requests that were parked for `old`.
         """
@@ -381,7 +380,7 @@ class ClassicGroup(Group):
         rebalance_timeout_ms: int,
         session_timeout_ms: int,
     ) -> None:
-        """Take over what a rejoining member says of itself now."""
+        """Update a rejoining member's metadata and timeouts."""
         self._count_protocols(member, -1)
         member.protocols = protocols
         self._count_protocols(member, 1)
@@ -389,12 +388,12 @@ class ClassicGroup(Group):
         member.session_timeout_ms = session_timeout_ms
 
     def set_join_reply(self, member: ClassicMember, join_reply: JoinReply | None) -> None:
-        """Park a member's JoinGroup (or forget it), keeping the count right."""
+        """Park a member's JoinGroup (None: drop it), and count it."""
         self.awaiting_join += (join_reply is not None) - (member.join_reply is not None)
         member.join_reply = join_reply
 
     def elect_joined_leader(self) -> bool:
-        """Make sure that the leader is somebody who has joined; False when nobody has."""
+        """Make a member that has joined the leader; False when none has."""
         leader = self.members.get(self.leader_id or "")
         if leader is None:
             return False
@@ -405,7 +404,7 @@ class ClassicGroup(Group):
             self.leader_id = joined.member_id
         return True
 
-    # -- what they agree on --
+    # -- protocol and generation --
 
     def supports_protocols(self, protocol_type: str, protocols: Protocols) -> bool:
         """Whether a member with these protocols could be in the group.
@@ -420,22 +419,22 @@ class ClassicGroup(Group):
         )
 
     def select_protocol(self) -> str | None:
-        """The protocol with most votes among those that all members know.
+        """The protocol with most votes among those that all members support.
 
-        Each member votes for the first one of its list. Of equals the one that was voted for
-        first wins: members are asked in the order of joining.
+        Each member votes for the first one of its list. On a tie the one that was voted for first
+        wins, by the members' order of joining.
         """
-        everybody = len(self.members)
+        member_count = len(self.members)
         votes: dict[str, int] = {}
         for member in self.members.values():
             for name, _ in member.protocols:
-                if self._supported_protocols[name] == everybody:
+                if self._supported_protocols[name] == member_count:
                     votes[name] = votes.get(name, 0) + 1
                     break
         return max(votes, key=votes.__getitem__, default=None)
 
     def start_generation(self, now_ms: int) -> None:
-        """End the join phase: next generation, protocol by vote; Empty if nobody is there."""
+        """End the join phase: next generation, protocol by vote; Empty if there are no members."""
         self.generation += 1
         self.pending_sync.clear()
         if self.members:
@@ -448,7 +447,7 @@ class ClassicGroup(Group):
             self.transition_to(ClassicGroupState.EMPTY, now_ms)
 
     def transition_to(self, state: ClassicGroupState, now_ms: int) -> None:
-        """Move on; only along the arrows of `ClassicGroupState`."""
+        """Change the state; only along the arrows of `ClassicGroupState`."""
         assert self.state in VALID_PREVIOUS_STATES[state], (
             f"group {self.group_id}: {self.state} -> {state}"
         )
@@ -457,7 +456,7 @@ class ClassicGroup(Group):
         self.current_state_timestamp_ms = now_ms
 
     def compute_subscribed_topics(self) -> frozenset[str] | None:
-        """Topics that the members read under the selected protocol; None when not known."""
+        """Topics that the members subscribe to under the selected protocol; None: unknown."""
         if not self.uses_consumer_protocol:
             return None
         if not self.members:

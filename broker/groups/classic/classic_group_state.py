@@ -1,10 +1,10 @@
-"""Life of a classic group."""
+"""States of a classic group."""
 
 import enum
 
 
 class ClassicGroupState(enum.Enum):
-    """Where a classic group stands between two generations.
+    """State of a classic group between two generations.
 
         Empty ──> PreparingRebalance ──> CompletingRebalance ──> Stable
           ^          │    ^    ^                │                  │
@@ -15,9 +15,9 @@ class ClassicGroupState(enum.Enum):
 
     - Empty: no members; offsets may still be there.
     - PreparingRebalance: waiting for members to (re)join; JoinGroup requests are parked.
-    - CompletingRebalance: a generation exists, its leader has not yet brought the assignment;
+    - CompletingRebalance: a generation exists, its leader has not yet sent the assignment;
       SyncGroup requests are parked.
-    - Stable: everybody may fetch their assignment.
+    - Stable: all members may fetch their assignment.
 
     Source: Kafka, ClassicGroupState.java.
     """

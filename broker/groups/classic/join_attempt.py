@@ -6,7 +6,7 @@ from protocol.messages.join_group import JoinGroupRequest, JoinGroupResponse
 
 
 class JoinAttempt:
-    """One JoinGroup request, with what is known of its sender."""
+    """A JoinGroup request with its client's id, host and versions."""
 
     __slots__ = (
         "api_version",

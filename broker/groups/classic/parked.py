@@ -1,4 +1,4 @@
-"""Answers to the requests that a group has parked."""
+"""Responses to a group's parked requests."""
 
 from collections.abc import Iterable
 
@@ -9,7 +9,7 @@ from protocol.messages.sync_group import SyncGroupResponse
 
 
 def joined(group: ClassicGroup, member: ClassicMember, *, members: bool) -> JoinGroupResponse:
-    """The answer to a member of the present generation; the list is for its leader."""
+    """JoinGroup's response to a member of the current generation; the list is for its leader."""
     return JoinGroupResponse(
         error_code=ErrorCode.NONE,
         generation_id=group.generation,
@@ -32,7 +32,7 @@ def joined(group: ClassicGroup, member: ClassicMember, *, members: bool) -> Join
 
 
 def synced(group: ClassicGroup, member: ClassicMember) -> SyncGroupResponse:
-    """The answer to a member of a stable group."""
+    """SyncGroup's response to a member of a stable group."""
     return SyncGroupResponse(
         error_code=ErrorCode.NONE,
         protocol_type=group.protocol_type,
@@ -42,7 +42,7 @@ def synced(group: ClassicGroup, member: ClassicMember) -> SyncGroupResponse:
 
 
 def take_syncs(members: Iterable[ClassicMember]) -> list[tuple[SyncReply, ClassicMember]]:
-    """Parked SyncGroups, which are the caller's to answer from now on."""
+    """Remove and return the parked SyncGroups; the caller has to answer them."""
     taken = []
     for member in members:
         reply, member.sync_reply = member.sync_reply, None
@@ -53,12 +53,12 @@ def take_syncs(members: Iterable[ClassicMember]) -> list[tuple[SyncReply, Classi
 
 
 def _restart_session(member: ClassicMember) -> None:
-    """Its session may have run out while it was parked, which is excused: it starts anew."""
+    """Restart a member's session: it may have expired while the request was parked."""
     member.session.set(member.session_timeout_ms)
 
 
 def answer_and_remove(group: ClassicGroup, member: ClassicMember) -> None:
-    """Remove a member; if it is alive after all, what was parked tells it to join anew."""
+    """Remove a member; its parked requests get UNKNOWN_MEMBER_ID, so that it joins again."""
     answer_join(group, member, ErrorCode.UNKNOWN_MEMBER_ID, member_id="")
     answer_sync(member, ErrorCode.UNKNOWN_MEMBER_ID)
     group.remove(member.member_id)

@@ -4,10 +4,10 @@ One generation, seen from a member:
 
     JoinGroup ──(parked: PreparingRebalance)──> member list to the leader, generation to all
     SyncGroup ──(parked: CompletingRebalance)─> the leader's assignment is written to the log,
-                                                then everybody gets their part (Stable)
-    Heartbeat ... until it says REBALANCE_IN_PROGRESS, and the member joins again
+                                                then each member gets its part (Stable)
+    Heartbeat ... until it gets REBALANCE_IN_PROGRESS, and the member joins again
 
-Here is what the requests do; how a group gets from one generation to the next is in
+This module handles the requests; the phases of a rebalance are in
 `broker.groups.classic.rebalance`.
 
 Source: Kafka, GroupMetadataManager.java (classicGroup...), GroupCoordinator.scala before it;
@@ -52,10 +52,10 @@ from storage.environment.environment import Environment
 logger = logging.getLogger(__name__)
 
 NEW_MEMBER_JOIN_TIMEOUT_MS = 5 * 60_000
-"""How long a new member may be parked in JoinGroup before it is taken for gone."""
+"""How long a new member may be parked in JoinGroup before it is removed."""
 
 PENDING_MEMBERS_MAX = 10_000
-"""Members of one group who were given an id and have not used it yet."""
+"""Most pending members of a group: they have an id and have not joined with it yet."""
 
 CLIENT_ID_IN_MEMBER_ID_MAX = 1_000
 """Characters of the client id that become part of a member id."""
@@ -125,7 +125,7 @@ class ClassicProtocol:
         self.modern: ModernMembers | None = None
 
     def _modern_of(self, group: Group | None) -> ModernMembers | None:
-        """What serves the group's classic members if it is a consumer group."""
+        """The handler of the group's classic members if it is a consumer group."""
         is_consumer = group is not None and group.type is GroupType.CONSUMER
         return self.modern if is_consumer else None
 
@@ -173,7 +173,7 @@ class ClassicProtocol:
     def _without_members(
         self, group: Group, attempt: JoinAttempt, member_id: str
     ) -> ClassicGroup | None:
-        """The classic group that takes the place of an empty group of the other protocol."""
+        """The classic group that replaces an empty group of the other protocol."""
         if not group.is_empty or member_id or not attempt.protocol_type or not attempt.protocols:
             return None
         made = ClassicGroup(
@@ -181,17 +181,17 @@ class ClassicProtocol:
         )
         records = [*group.tombstones(), group_record(made)]
         self._shard.add_group(made)
-        # Who joins is answered after it: the first generation is written behind it.
+        # Joining members are answered after it: the first generation is written behind it.
         self._shard.log.append(records, lambda _: None, lambda _: None)
         return made
 
     def _accepts(self, group: ClassicGroup, member_id: str) -> bool:
-        """Whether the group has room for the member, or it is in already."""
+        """Whether the group has room for the member, or contains it."""
         if group.state is _EMPTY:
             return True
         member = group.members.get(member_id)
         if group.state is _PREPARING:
-            # Those who wait are counted, not those of the last generation: if the limit was
+            # Parked members are counted, not those of the last generation: if the limit was
             # lowered meanwhile, the last ones to rejoin have to go.
             waiting = member is not None and member.join_reply is not None
             return waiting or group.awaiting_join < self._group_max_size
@@ -211,8 +211,8 @@ class ClassicProtocol:
             if len(group.pending_members) >= PENDING_MEMBERS_MAX:
                 attempt.refuse(ErrorCode.GROUP_MAX_SIZE_REACHED)
                 return
-            # The client joins again with the id. If its answer gets lost, nobody but an id that
-            # nobody uses has to time out, instead of a member the rebalance waits for (KIP-394).
+            # The client joins again with the id. If the response gets lost, an unused id has to
+            # time out, instead of a member that the rebalance waits for (KIP-394).
             pending = Deadline(
                 self._timer,
                 self._clock,
@@ -248,7 +248,7 @@ class ClassicProtocol:
             self._update_member(group, member, attempt)
             self._rebalance.prepare_or_complete_join(group, f"{member_id} joins: {attempt.reason}")
         else:
-            # It did not get the answer of this generation; here it is again.
+            # It did not get the response of this generation: send it again.
             attempt.reply(joined(group, member, members=leads and group.state is _COMPLETING))
 
     def _add_member(self, group: ClassicGroup, member_id: str, attempt: JoinAttempt) -> None:
@@ -282,7 +282,7 @@ class ClassicProtocol:
             session_timeout_ms=attempt.session_timeout_ms,
         )
         if member.join_reply is not None:
-            # The same member on another connection: nobody reads the first answer any more.
+            # The same member on another connection: the first response is not read any more.
             member.join_reply(
                 JoinGroupResponse(
                     error_code=ErrorCode.REBALANCE_IN_PROGRESS,
@@ -295,7 +295,7 @@ class ClassicProtocol:
     def _replace_static_member(
         self, group: ClassicGroup, old: ClassicMember, new_member_id: str, attempt: JoinAttempt
     ) -> None:
-        """A static member has come back, without its member id: KIP-345."""
+        """Replace a static member that joins without its member id: KIP-345."""
         old_leader_id = group.leader_id
         answer_join(group, old, ErrorCode.FENCED_INSTANCE_ID)
         answer_sync(old, ErrorCode.FENCED_INSTANCE_ID)
@@ -317,7 +317,7 @@ class ClassicProtocol:
         if group.state is _STABLE and group.select_protocol() == group.protocol_name:
             self._persist_static_member(group, old, member, old_leader_id, attempt)
         elif group.state is _STABLE or group.state is _COMPLETING:
-            # In CompletingRebalance the leader knows the old id only, and would assign to that.
+            # In CompletingRebalance the leader has the old id only, and would assign to that.
             self._rebalance.prepare(group, reason)
         else:
             self._rebalance.maybe_complete_join(group)
@@ -330,7 +330,7 @@ class ClassicProtocol:
         old_leader_id: str | None,
         attempt: JoinAttempt,
     ) -> None:
-        """Keep the generation: only the member's id changes, in the log first."""
+        """Write the member's new id to the log, then replace it; the generation stays."""
         generation = group.generation
 
         def done(code: ErrorCode) -> None:
@@ -352,11 +352,11 @@ class ClassicProtocol:
                     response.skip_assignment = new_leads
                 else:
                     # A leader would compute an assignment that a stable group does not take: so
-                    # it is told that somebody else leads, its own old id (KIP-814).
+                    # the response names another leader, its own old id (KIP-814).
                     response.leader = old_leader_id or ""
                 if reply is not None:
                     reply(response)
-            # Else a rebalance has begun meanwhile, and answers when it is complete.
+            # Else a rebalance has begun meanwhile, and responds when it is complete.
 
         self._shard.log.append([group_record(group)], lambda _: None, done)
 
@@ -388,7 +388,7 @@ class ClassicProtocol:
             return
         member = group.members[request.member_id]
         if group.state is _COMPLETING:
-            # The same member on another connection: nobody reads the first answer any more.
+            # The same member on another connection: the first response is not read any more.
             answer_sync(member, ErrorCode.REBALANCE_IN_PROGRESS)
             member.sync_reply = reply
             self._rebalance.remove_pending_sync(group, member.member_id)
@@ -419,11 +419,11 @@ class ClassicProtocol:
         return ErrorCode.NONE
 
     def _assign(self, group: ClassicGroup, assignments: dict[str, bytes]) -> None:
-        """Write the leader's assignment; hand it out once it is committed."""
+        """Write the leader's assignment; answer SyncGroups once it is committed."""
         generation = group.generation
 
         def done(code: ErrorCode) -> None:
-            # Somebody may have joined or left while it was being written.
+            # A member may have joined or left while it was being written.
             if group.state is not _COMPLETING or group.generation != generation:
                 return
             if code is ErrorCode.NONE:
@@ -449,7 +449,7 @@ class ClassicProtocol:
     def heartbeat(
         self, group_id: str, member_id: str, group_instance_id: str | None, generation: int
     ) -> ErrorCode:
-        """Keep a member's session alive; tells it when to join again."""
+        """Reset a member's session; REBALANCE_IN_PROGRESS when it has to join again."""
         group = self._shard.groups.get(group_id)
         if not isinstance(group, ClassicGroup):
             modern = self._modern_of(group)
@@ -468,7 +468,7 @@ class ClassicProtocol:
         return ErrorCode.NONE
 
     def touch(self, group: ClassicGroup, member_id: str) -> None:
-        """An offset commit is as good as a heartbeat."""
+        """Reset a member's session after an offset commit."""
         member = group.members.get(member_id)
         if member is not None and group.state in (_STABLE, _PREPARING):
             member.session.set(member.session_timeout_ms)
@@ -479,7 +479,7 @@ class ClassicProtocol:
         """Remove members; each gets its own answer.
 
         An identity without a member id names a static member by its instance id: so an
-        administrator removes one that is gone for good.
+        administrator removes it for good.
         """
         found = self._shard.groups.get(group_id)
         modern = self._modern_of(found)
@@ -534,14 +534,14 @@ class ClassicProtocol:
         """A member's session timer, not yet running."""
         return self._rebalance.session(group, member_id)
 
-    # -- when a group becomes one of the other protocol, or was one --
+    # -- conversion to and from the other protocol --
 
     def begin_rebalance(self, group: ClassicGroup, reason: str) -> None:
-        """Have everybody join again."""
+        """Make all members join again."""
         self._rebalance.prepare(group, reason)
 
     def abandon(self, group: ClassicGroup, code: ErrorCode) -> None:
-        """It goes on as another kind of group, or elsewhere: answer everybody, stop every timer."""
+        """Answer all parked requests, stop all timers: the group is converted, or moves away."""
         for timer in (group.join_timer, group.sync_timer):
             if timer is not None:
                 timer.cancel()
@@ -553,9 +553,9 @@ class ClassicProtocol:
             member.session.cancel()
         group.transition_to(_DEAD, self._clock.now_ms())
 
-    # -- the end --
+    # -- closing --
 
     def close(self) -> None:
-        """This broker is no longer the coordinator: answer everybody, stop every timer."""
+        """Answer all parked requests and stop all timers: this broker resigned as coordinator."""
         for group in self._shard.groups_of(ClassicGroup):
             self.abandon(group, ErrorCode.NOT_COORDINATOR)

@@ -1,17 +1,17 @@
-"""From one generation of a group to the next, and what time does to its members.
+"""The rebalance of a classic group: from one generation to the next, and members' time-outs.
 
-    prepare ──> wait for joins ──> complete: new generation, everybody is answered
+    prepare ──> wait for joins ──> complete: new generation, all members are answered
                                        └──> wait for SyncGroup of all, at most the rebalance timeout
 
-The join phase ends when everybody is there, or with the longest rebalance timeout. The first time
-nobody knows how many there will be, and `group.initial.rebalance.delay.ms` says how long to wait:
+The join phase ends when all members have joined, or with the longest rebalance timeout. In the
+first one their number is unknown, and `group.initial.rebalance.delay.ms` is how long to wait:
 
     |<---------- half of the delay ---------->|
-    |          newcomers ...          |< fifth >| nobody new in it: done; else another fifth
+    |          new members ...        |< fifth >| no new one in it: done; else another fifth
 
-Kafka waits for the whole delay, and for all of it again when somebody has come meanwhile: twice
-3 s where a hundred consumers that start together are served after 1.5 s here. Who comes later than
-that costs one more rebalance, as those do who come after Kafka's delay.
+Kafka waits for the whole delay, and for all of it again when a member has joined meanwhile: twice
+3 s where a hundred consumers that start together are served after 1.5 s here. A member that joins
+later costs one more rebalance, as it does after Kafka's delay.
 
 Source: Kafka, GroupMetadataManager.java (prepareRebalance, completeClassicGroupJoin and theirs).
 """
@@ -39,7 +39,7 @@ SETTLING_SHARE = 2
 """The first join phase lasts at least this part of the initial delay."""
 
 EXTENSION_SHARE = 5
-"""It ends when nobody has come for this part of the initial delay."""
+"""It ends when no member has joined for this part of the initial delay."""
 
 _EMPTY = ClassicGroupState.EMPTY
 _PREPARING = ClassicGroupState.PREPARING_REBALANCE
@@ -49,7 +49,7 @@ _DEAD = ClassicGroupState.DEAD
 
 
 class Rebalance:
-    """Moves the groups of one shard from generation to generation."""
+    """Rebalances of the classic groups of one shard."""
 
     def __init__(
         self, shard: GroupShard, *, initial_delay_ms: int, clock: Clock, timer: Timer
@@ -63,7 +63,7 @@ class Rebalance:
     # -- the join phase --
 
     def prepare_or_complete_join(self, group: ClassicGroup, reason: str) -> None:
-        """Start a rebalance, or see whether the one under way can end now."""
+        """Start a rebalance, or complete the join phase under way if it can end now."""
         if group.can_rebalance:
             self.prepare(group, reason)
         else:
@@ -98,7 +98,7 @@ class Rebalance:
             self._schedule_join(group, group.rebalance_timeout_ms, self._complete_join)
 
     def refuse_syncs(self, group: ClassicGroup, code: ErrorCode) -> None:
-        """Answer every parked SyncGroup with an error, some at a time."""
+        """Answer all parked SyncGroups with an error, in batches."""
         in_batches(
             self._timer,
             take_syncs(group.members.values()),
@@ -119,7 +119,7 @@ class Rebalance:
         group.join_timer = self._timer.call_later_ms(delay_ms, fire)
 
     def _schedule_initial(self, group: ClassicGroup, delay_ms: int, remaining_ms: int) -> None:
-        """Complete the first join phase after a delay; go on if somebody new came by."""
+        """Complete the first join phase after a delay; extend it if a new member joined."""
 
         def complete_or_extend(group: ClassicGroup) -> None:
             extension_ms = min(self._initial_delay_ms // EXTENSION_SHARE, remaining_ms)
@@ -132,7 +132,7 @@ class Rebalance:
         self._schedule_join(group, delay_ms, complete_or_extend)
 
     def maybe_complete_join(self, group: ClassicGroup) -> None:
-        """End the join phase if nobody is left to wait for; a first one waits for its delay."""
+        """End the join phase if all members have joined; a first one waits for its delay."""
         if (
             group.state is _PREPARING
             and group.previous_state is not _EMPTY
@@ -141,7 +141,7 @@ class Rebalance:
             self._complete_join(group)
 
     def _complete_join(self, group: ClassicGroup) -> None:
-        """End the join phase: drop who did not come, start the generation, answer everybody."""
+        """End the join phase: remove absent members, start the generation, answer all joins."""
         if group.join_timer is not None:
             group.join_timer.cancel()
             group.join_timer = None
@@ -156,8 +156,8 @@ class Rebalance:
                 len(late),
             )
         if group.members and not group.elect_joined_leader():
-            # Only static members are left and none has come: wait for them or for their session
-            # timeouts.
+            # Only static members are left and none has joined: wait for them or for their
+            # session timeouts.
             self._schedule_join(group, group.rebalance_timeout_ms, self._complete_join)
             return
         group.start_generation(self._clock.now_ms())
@@ -190,8 +190,8 @@ class Rebalance:
 
         def done(code: ErrorCode) -> None:
             if code is not ErrorCode.NONE:
-                # The generation before it becomes current again if the broker stops now; its
-                # members then time out. So this is no more than a warning.
+                # The previous generation becomes current again if the broker stops now; its
+                # members then time out. So this is only a warning.
                 logger.warning(
                     "append to __consumer_offsets failed, empty group not recorded group=%s "
                     "error=%s",
@@ -215,7 +215,7 @@ class Rebalance:
         group.sync_timer = self._timer.call_later_ms(group.rebalance_timeout_ms, fire)
 
     def _expire_pending_sync(self, group: ClassicGroup) -> None:
-        """Members took the generation and never asked for their assignment: let them go."""
+        """Remove members that joined the generation and sent no SyncGroup in time."""
         silent = list(group.pending_sync)
         if not silent:
             return
@@ -224,7 +224,7 @@ class Rebalance:
         self.prepare(group, f"{len(silent)} members sent no SyncGroup")
 
     def remove_pending_sync(self, group: ClassicGroup, member_id: str) -> None:
-        """A member has sent its SyncGroup; the last one stops the timer."""
+        """Note a member's SyncGroup; the last one stops the timer."""
         group.pending_sync.discard(member_id)
         if not group.pending_sync:
             self._cancel_sync_timer(group)
@@ -234,7 +234,7 @@ class Rebalance:
             group.sync_timer.cancel()
             group.sync_timer = None
 
-    # -- who does not answer --
+    # -- expiry --
 
     def session(self, group: ClassicGroup, member_id: str) -> Deadline:
         """A member's session timer, not yet running."""
@@ -254,7 +254,7 @@ class Rebalance:
         self.after_removal(group, f"session of {member_id} has expired")
 
     def expire_pending(self, group: ClassicGroup, member_id: str) -> None:
-        """An id that was given out has not been used in time."""
+        """Remove a pending member that has not joined in time."""
         if group.state is _DEAD or member_id not in group.pending_members:
             return
         group.remove(member_id)
@@ -262,9 +262,9 @@ class Rebalance:
             self.after_removal(group, "")
 
     def after_removal(self, group: ClassicGroup, reason: str) -> None:
-        """A member is gone: start over, or end the wait that was for it."""
+        """Rebalance after a member was removed, or end the join phase that waited for it."""
         if group.state in (_STABLE, _COMPLETING):
             self.prepare(group, reason)
         elif group.state is _PREPARING and group.has_all_members_joined:
-            # Here even a first rebalance ends early: nobody is left who could still come.
+            # Here even a first rebalance ends early: no member is left that could still join.
             self._complete_join(group)

@@ -1,4 +1,4 @@
-"""A classic group as a record of `__consumer_offsets`, and back."""
+"""Records of a classic group in `__consumer_offsets`."""
 
 from collections.abc import Mapping
 
@@ -14,7 +14,7 @@ from protocol.internal.consumer_offsets import (
 
 
 def group_record(group: ClassicGroup, assignments: Mapping[str, bytes] | None = None) -> KeyValue:
-    """The group's present generation.
+    """The group metadata record of the current generation.
 
     Args:
         group: The group; without members it is recorded as empty.
@@ -47,5 +47,5 @@ def group_record(group: ClassicGroup, assignments: Mapping[str, bytes] | None = 
 
 
 def offset_tombstone(group_id: str, topic: str, partition: int) -> KeyValue:
-    """The group's offset of a partition is forgotten."""
+    """The tombstone of a committed offset."""
     return encode_offset_commit_key(group_id, topic, partition), None

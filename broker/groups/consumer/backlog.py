@@ -1,15 +1,15 @@
-"""Lets no more heartbeats change groups at a time than leave the loop to others.
+"""The backlog of heartbeats that change groups: it bounds their share of the event loop.
 
-A heartbeat that brings nothing new is answered where it is read. One that changes its group costs
-fifty times as much, and when thousands of members start together whoever else asks for something
-would wait for all of them. So some are served at once, and those that come too soon behind them
-with the ticks of the timer, those of one shard with one write:
+A heartbeat without changes is answered where it is read. One that changes its group costs fifty
+times as much, and when thousands of members start together all other requests would wait for them.
+So some are served at once, and those that follow too soon with the ticks of the timer, those of one
+shard with one write:
 
-    allowance of a tick left, nobody waits    served where it is read
-    otherwise                                 waits for ticks, which take half of the time
+    allowance of a tick left, backlog empty    served where it is read
+    otherwise                                  waits for ticks, which take half of the time
 
 Source of the idea: Kafka, CoordinatorRuntime.java (coordinators have a queue and threads of their
-own; writes of one turn share a batch).
+own; writes of one iteration share a batch).
 """
 
 import logging
@@ -23,33 +23,33 @@ from storage.environment.clock import Clock
 logger = logging.getLogger(__name__)
 
 PER_TICK = 25
-"""Served at least with each tick: two milliseconds."""
+"""Requests served at least with each tick: two milliseconds."""
 
 ROUNDS_MAX = 8
-"""So often as many are served with one tick while its time lasts."""
+"""Rounds of PER_TICK requests with one tick while its time lasts."""
 
 TIME_SHARE = 0.5
-"""Of the time since the tick before: ticks come late when the loop is busy with other things."""
+"""Part of the time since the previous tick: ticks are late when the loop is busy."""
 
 TICK_MAX_MS = 10.0
-"""The longest that a tick's time is."""
+"""Longest time of a tick."""
 
 WAITING_MAX = 100_000
-"""More are refused; the network lets a client have a few hundred under way on a connection."""
+"""Most waiting requests; the network allows a few hundred under way on a connection."""
 
 Request = TypeVar("Request", contravariant=True)
 
 
 class Served(Protocol[Request]):
-    """Somebody whose requests wait here: the protocol of one shard."""
+    """The handler of waiting requests: the protocol of one shard."""
 
     def serve(self, requests: Sequence[Request]) -> None:
-        """Serve requests in order; whatever they change is written together."""
+        """Serve requests in order; their changes are written together."""
         ...
 
 
 class Backlog(Generic[Request]):
-    """Requests of all shards, in the order in which they came."""
+    """Waiting requests of all shards, in the order of arrival."""
 
     def __init__(self, timer: Timer, clock: Clock) -> None:
         self._timer = timer
@@ -60,11 +60,11 @@ class Backlog(Generic[Request]):
         self._is_ticking = False
 
     def __len__(self) -> int:
-        """How many wait."""
+        """Number of waiting requests."""
         return len(self._waiting)
 
     def offer(self, served: Served[Request], request: Request) -> bool:
-        """Serve a request now or soon; False when too many wait."""
+        """Serve a request now or queue it; False when too many wait."""
         if not self._is_ticking:
             self._arm(self._clock.monotonic_ms())
         if self._allowance and not self._waiting:
@@ -106,5 +106,5 @@ class Backlog(Generic[Request]):
             try:
                 served.serve(requests)
             except Exception:
-                # One shard's trouble keeps neither the others waiting nor the ticks from coming.
+                # A shard's failure stops neither the others nor the ticks.
                 logger.exception("queued heartbeats failed count=%d", len(requests))

@@ -1,4 +1,4 @@
-"""Changes of a consumer group that other groups have not: static members, patterns, migration.
+"""Changes specific to consumer groups: static members, patterns, migration.
 
 Source: Kafka, GroupCoordinatorRecordHelpers.java.
 """
@@ -15,12 +15,12 @@ from protocol.internal.consumer_group_records import encode_consumer_group_key a
 
 
 class Changes(ModernChanges[ConsumerGroup, ConsumerGroupMember]):
-    """A change in the making; see `ModernChanges`."""
+    """A consumer group's changes and their records; see `ModernChanges`."""
 
     __slots__ = ()
 
     def replace_member(self, old: ConsumerGroupMember, new: ConsumerGroupMember) -> None:
-        """Put `new` in the place of `old`, who has the same instance id."""
+        """Replace `old` by `new`, which has the same instance id."""
         target = self.group.target_of(old.member_id)
         self.remove_member(old.member_id)
         self.put_member(new)
@@ -28,11 +28,11 @@ class Changes(ModernChanges[ConsumerGroup, ConsumerGroupMember]):
         self.put_current(new)
 
     def add_written_targets(self, targets: Mapping[str, Assignment]) -> None:
-        """Say what members shall own whose records are in the log already."""
+        """Set target assignments whose records are in the log already."""
         self.group.target.update(targets)
 
     def remove_target(self, member_id: str) -> None:
-        """Forget what somebody should own who has left since it was computed."""
+        """Remove the target of a member that has left since it was computed."""
         group = self.group
         group.target.pop(member_id, None)
         self.records.append((group.records.target_key(group.group_id, member_id), None))
@@ -40,24 +40,24 @@ class Changes(ModernChanges[ConsumerGroup, ConsumerGroupMember]):
     def set_resolved(
         self, regex: str, resolved: ResolvedRegularExpression, record: KeyValue
     ) -> None:
-        """Say what a pattern stands for, the record being there already."""
+        """Set a pattern's topics; `record` was encoded before."""
         self.group.update_resolved(regex, resolved)
         self.records.append(record)
 
     def remove_resolved(self, regex: str) -> None:
-        """Nobody subscribes by the pattern any more."""
+        """Remove a pattern: no member subscribes by it any more."""
         self.group.update_resolved(regex, None)
         self.records.append(
             (key(r.ConsumerGroupRegularExpressionKey(self.group.group_id, regex)), None)
         )
 
     def remove_partition_metadata(self) -> None:
-        """Delete what Kafka before 4.1 wrote about topics."""
+        """Delete the partition metadata record that Kafka before 4.1 wrote."""
         self.group.has_partition_metadata_record = False
         self.records.append((key(r.ConsumerGroupPartitionMetadataKey(self.group.group_id)), None))
 
     def put_everything(self) -> None:
-        """Write the whole group, which another kind of group has become."""
+        """Write the whole group, which was converted from another kind."""
         group = self.group
         members = list(group.members.values())
         for member in members:
@@ -71,7 +71,7 @@ class Changes(ModernChanges[ConsumerGroup, ConsumerGroupMember]):
 
 
 def resolved_record(group_id: str, regex: str, resolved: ResolvedRegularExpression) -> KeyValue:
-    """The record that says what a pattern stands for."""
+    """The record of a resolved pattern."""
     return (
         key(r.ConsumerGroupRegularExpressionKey(group_id, regex)),
         r.encode_consumer_group_regular_expression_value(

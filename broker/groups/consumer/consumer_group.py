@@ -4,8 +4,8 @@ States, from the epochs of `broker.groups.modern.modern_group`:
 
     Empty        no members
     Assigning    assignment epoch < group epoch
-    Reconciling  some member is not yet where the target wants it
-    Stable       everybody is
+    Reconciling  some member has not reached its target yet
+    Stable       all members have
 
 Source: Kafka, ConsumerGroup.java.
 """
@@ -37,7 +37,7 @@ MEMBER_EPOCHS_FROM_OFFSET_COMMIT_VERSION = 9
 
 
 class ResolvedRegularExpression(NamedTuple):
-    """Topics that a pattern stands for, and when it was looked at.
+    """The topics that match a pattern, and when it was resolved.
 
     `version` is the revision of the cluster's image, `timestamp_ms` since 1970.
     """
@@ -55,9 +55,9 @@ class ConsumerGroup(ModernGroup[ConsumerGroupMember]):
 
     Attributes:
         static_members: Member id by instance id.
-        regex_topic_counts: How many patterns of the group stand for a topic.
+        regex_topic_counts: How many patterns of the group match a topic.
         regex_counts: How many members subscribe by a pattern.
-        resolved: What the group's patterns stand for.
+        resolved: By pattern, the topics that match it.
         assignor_counts: How many members prefer an assignor.
         classic_member_count: Members that speak the classic protocol.
         classic_protocol_counts: How many of these know a classic protocol.
@@ -99,7 +99,7 @@ class ConsumerGroup(ModernGroup[ConsumerGroupMember]):
     def records(self) -> ConsumerGroupRecords:
         return CONSUMER_GROUP_RECORDS
 
-    # -- what it is --
+    # -- properties --
 
     @property
     @override
@@ -119,7 +119,7 @@ class ConsumerGroup(ModernGroup[ConsumerGroupMember]):
     @property
     @override
     def protocol_type(self) -> str:
-        """Always that of consumers."""
+        """The protocol type, `consumer`."""
         return PROTOCOL_TYPE
 
     @override
@@ -152,11 +152,11 @@ class ConsumerGroup(ModernGroup[ConsumerGroupMember]):
                 yield topic
 
     def topics_of(self, member: ConsumerGroupMember) -> frozenset[str]:
-        """Topics that the member subscribed to; a pattern not yet resolved stands for none."""
+        """Topics that the member subscribed to; a pattern not yet resolved has none."""
         return topics_of(member, self.resolved)
 
     def preferred_assignor(self, default: str) -> str:
-        """The assignor that most members ask for."""
+        """The assignor that most members prefer."""
         counts = self.assignor_counts
         return max(counts, key=counts.__getitem__) if counts else default
 
@@ -188,7 +188,7 @@ class ConsumerGroup(ModernGroup[ConsumerGroupMember]):
             del self.static_members[instance_id]
 
     def update_resolved(self, regex: str, resolved: ResolvedRegularExpression | None) -> None:
-        """Say what a pattern stands for; None: nobody asks any more."""
+        """Set a pattern's topics; None: no member subscribes by it any more."""
         old = self.resolved.pop(regex, None)
         if resolved is not None:
             self.resolved[regex] = resolved
@@ -210,7 +210,7 @@ class ConsumerGroup(ModernGroup[ConsumerGroupMember]):
     # -- partitions --
 
     def partition_epoch(self, topic_id: UUID, partition: int) -> int:
-        """Epoch of the member that owns the partition; -1: nobody does."""
+        """Epoch of the member that owns the partition; -1: it is free."""
         partitions = self.partition_epochs.get(topic_id)
         return LEAVE_EPOCH if partitions is None else partitions.get(partition, LEAVE_EPOCH)
 
@@ -247,11 +247,11 @@ class ConsumerGroup(ModernGroup[ConsumerGroupMember]):
         transactional: bool,
         api_version: int,
     ) -> ErrorCode:
-        """Whether this sender may commit now.
+        """Check that this sender may commit now.
 
         A negative epoch: an administrator or a consumer that assigns its partitions itself, only
         while the group is empty; old transactional producers, which name no member, always.
-        Otherwise a member in its present epoch.
+        Otherwise a member in its current epoch.
         """
         if generation_or_epoch < 0 and not self.members:
             return ErrorCode.NONE
@@ -275,7 +275,7 @@ class ConsumerGroup(ModernGroup[ConsumerGroupMember]):
 
     @override
     def validate_offset_fetch(self, member_id: str | None, member_epoch: int) -> ErrorCode:
-        """Whether this member may fetch; anybody may without a member id."""
+        """Check that this member may fetch; without a member id every client may."""
         if member_id is None and member_epoch < 0:
             return ErrorCode.NONE
         member = self.members.get(member_id or "")
@@ -321,7 +321,7 @@ class ConsumerGroup(ModernGroup[ConsumerGroupMember]):
 def topics_of(
     member: ConsumerGroupMember, resolved: Mapping[str, ResolvedRegularExpression]
 ) -> frozenset[str]:
-    """Topics that a member subscribed to; a pattern not yet resolved stands for none."""
+    """Topics that a member subscribed to; a pattern not yet resolved has none."""
     names = member.subscribed_topic_names
     found = resolved.get(member.subscribed_topic_regex or "")
     if found is None or not found.topics:
@@ -330,7 +330,7 @@ def topics_of(
 
 
 class Parked(NamedTuple):
-    """A member that waits for the target of a group epoch; `finish` makes what `reply` gets."""
+    """A request that waits for the target of a group epoch; `finish` makes its response."""
 
     member_id: str
     group_epoch: int
@@ -339,7 +339,7 @@ class Parked(NamedTuple):
 
 
 class GroupWork(ModernGroupWork):
-    """What is under way for a consumer group and not in the log.
+    """Transient state of a consumer group, which is not in the log.
 
     Attributes:
         is_resolving: The group's patterns are being resolved.

@@ -1,7 +1,7 @@
-"""The metadata hash of a group that reads thousands of topics, computed in another thread.
+"""Computation in another thread of the metadata hash of a group that reads thousands of topics.
 
-Whoever needs it meanwhile gets the one the group has. When the new one is there and differs, the
-group begins another epoch, as it does for a small group with the heartbeat that finds it.
+Meanwhile the group's last hash is used. When the new one differs, the group begins another epoch,
+as a small group does with the heartbeat that finds it.
 """
 
 import logging
@@ -38,14 +38,14 @@ class HashRefresh:
         self._ready = ready
 
     def of(self, group: ConsumerGroup) -> int:
-        """The hash of the group's topics, or for now the one it has."""
+        """The hash of the group's topics, or its last one while the new one is computed."""
         image = self._image()
         known = self._hashes.known(group, image)
         if known is not None:
             return known
         if len(group.name_counts) + len(group.regex_topic_counts) <= INLINE_TOPICS_MAX:
             return self._hashes.of(group, image)
-        # With its patterns the hash is computed, too.
+        # The hash is computed together with its patterns.
         if not group.work.is_resolving:
             self._start(group, image)
         return group.metadata_hash

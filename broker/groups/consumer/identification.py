@@ -44,8 +44,8 @@ def find_member(
         and existing.member_epoch != STATIC_LEAVE_EPOCH
         and JOIN_EPOCH in (existing.member_epoch, existing.previous_member_epoch)
     ):
-        # It has missed the answer. Kafka refuses it, which a client takes for the end; there the
-        # answer is given at once, here it waits for the target, and a broker may die meanwhile.
+        # It missed the response. Kafka refuses it, which is fatal to a client; there the
+        # response is sent at once, here it waits for the target, and a broker may die meanwhile.
         return existing, None
     if existing.classic is None and existing.member_epoch != STATIC_LEAVE_EPOCH:
         raise ApiError(
@@ -53,7 +53,7 @@ def find_member(
             f"Static member {member_id} with instance id {instance_id} cannot join the group "
             f"because the instance id is owned by {existing.member_id} member.",
         )
-    # It gets what its predecessor had, from the first epoch on.
+    # It gets its predecessor's assignment, from the first epoch on.
     heir = existing._replace(
         member_id=member_id, member_epoch=JOIN_EPOCH, previous_member_epoch=JOIN_EPOCH
     )
@@ -89,10 +89,10 @@ def known_member(
 
 
 def _check_epoch(member: ConsumerGroupMember, request: ConsumerGroupHeartbeatRequest) -> None:
-    """Refuse a member in an epoch that it cannot be in.
+    """Refuse a member with an invalid epoch.
 
-    The epoch before is taken from a member that has no more than it shall have: the answer with
-    the new epoch may have got lost. Who joins under the id of a member is that member, which has
+    The previous epoch is accepted from a member that owns no more than its target: the response
+    with the new epoch may have got lost. A join under the id of a member is that member, which has
     lost its state.
     """
     epoch = request.member_epoch
@@ -117,7 +117,7 @@ def _check_epoch(member: ConsumerGroupMember, request: ConsumerGroupHeartbeatReq
 def updated_member(
     member: ConsumerGroupMember, request: ConsumerGroupHeartbeatRequest, client: Client
 ) -> ConsumerGroupMember:
-    """The member with what the request says of it; what it leaves out stays as it is."""
+    """The member with the request's fields; those left out stay as they are."""
     names = request.subscribed_topic_names
     new_names = member.subscribed_topic_names if names is None else frozenset(names)
     if new_names == member.subscribed_topic_names:

@@ -1,10 +1,10 @@
-"""One member of a consumer group, as a value: a change makes a new one.
+"""A member of a consumer group, as a value: a change makes a new one.
 
-What a member owns moves towards its target in steps, each of which it has to confirm:
+A member's assignment moves towards its target in steps, each of which it has to confirm:
 
                target has more                         target has less
     STABLE ─────────────────────> UNRELEASED    STABLE ─────────────────> UNREVOKED
-      ^   somebody else owns it yet   │           ^   it owns it still        │
+      ^   another member owns it yet  │           ^   it owns it still        │
       └───────────────────────────────┘           └───────────────────────────┘
              the partitions are free                it has given them back
 
@@ -25,11 +25,11 @@ from protocol.internal.consumer_group_records import (
 )
 
 STATIC_LEAVE_EPOCH: Final = -2
-"""What a static member sends when it means to come back."""
+"""Member epoch that a static member sends when it leaves temporarily."""
 
 
 class MemberState(IntEnum):
-    """How far a member is on its way to the target; the numbers are in the log."""
+    """State of a member's reconciliation with its target; the numbers are in the log."""
 
     STABLE = 0
     UNREVOKED_PARTITIONS = 1
@@ -47,13 +47,13 @@ class MemberState(IntEnum):
 
 
 class ConsumerGroupMember(NamedTuple):
-    """A member, what it wants and what it owns.
+    """A member, its subscription and its assignment.
 
     Attributes:
         member_epoch: Of the target that the member works on; 0 when it has just joined, -2 while a
             static member is away.
         previous_member_epoch: The one before, which the member sends if an answer got lost.
-        rebalance_timeout_ms: How long it may take to give partitions back; -1: it has not told.
+        rebalance_timeout_ms: How long it may take to give partitions back; -1: unknown.
         subscribed_topic_regex: A pattern of further topics; empty (None in a log of others): none.
         assigned: What it owns, or may take as of its last answer.
         pending_revocation: What it has to give back before it gets anything.
@@ -82,15 +82,15 @@ class ConsumerGroupMember(NamedTuple):
         return self.classic is not None
 
     def is_reconciled_to(self, assignment_epoch: int) -> bool:
-        """Whether it owns what the target of this epoch gives it."""
+        """Whether it owns its target of this epoch."""
         return self.state is MemberState.STABLE and self.member_epoch == assignment_epoch
 
     def with_epoch(self, member_epoch: int) -> "ConsumerGroupMember":
-        """The member in another epoch, its present one being the previous one then."""
+        """The member in another epoch; its current epoch becomes the previous one."""
         return self._replace(member_epoch=member_epoch, previous_member_epoch=self.member_epoch)
 
     def metadata_value(self) -> ConsumerGroupMemberMetadataValue:
-        """Who it is and what it wants, for the log."""
+        """Its identity and subscription, for the log."""
         return ConsumerGroupMemberMetadataValue(
             instance_id=self.instance_id,
             rack_id=self.rack_id,
@@ -104,7 +104,7 @@ class ConsumerGroupMember(NamedTuple):
         )
 
     def current_value(self) -> ConsumerGroupCurrentMemberAssignmentValue:
-        """What it owns, for the log."""
+        """Its current assignment, for the log."""
         return ConsumerGroupCurrentMemberAssignmentValue(
             member_epoch=self.member_epoch,
             previous_member_epoch=self.previous_member_epoch,
@@ -114,7 +114,7 @@ class ConsumerGroupMember(NamedTuple):
         )
 
     def with_metadata(self, value: ConsumerGroupMemberMetadataValue) -> "ConsumerGroupMember":
-        """The member as the log describes it."""
+        """The member with metadata from the log."""
         return self._replace(
             instance_id=value.instance_id,
             rack_id=value.rack_id,
@@ -130,7 +130,7 @@ class ConsumerGroupMember(NamedTuple):
     def with_current(
         self, value: ConsumerGroupCurrentMemberAssignmentValue
     ) -> "ConsumerGroupMember":
-        """The member with what it owns according to the log."""
+        """The member with its current assignment from the log."""
         return self._replace(
             member_epoch=value.member_epoch,
             previous_member_epoch=value.previous_member_epoch,

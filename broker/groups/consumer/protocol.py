@@ -1,12 +1,12 @@
-"""The protocol of consumer groups: ConsumerGroupHeartbeat does everything.
+"""The protocol of consumer groups: ConsumerGroupHeartbeat joins, rebalances and leaves.
 
 One heartbeat:
 
     identification    create or find the member, check its epoch      FENCED_MEMBER_EPOCH, ...
     rebalance         new group epoch, target, one step, response     `rebalance`
-    session           begins anew                                     `sessions`
+    session           restarted                                       `sessions`
 
-A heartbeat that finds nothing to do costs a few microseconds and writes nothing.
+A heartbeat that changes nothing costs a few microseconds and writes nothing.
 
 Source: Kafka, GroupMetadataManager.java (consumerGroupHeartbeat, consumerGroupLeave,
 consumerGroupFenceMembers); KIP-848.
@@ -53,20 +53,20 @@ logger = logging.getLogger(__name__)
 
 
 class Migration(Protocol):
-    """What turns groups of one protocol into those of the other while members go on."""
+    """Online conversion of groups from one protocol to the other."""
 
     def upgrade(self, group: Group, changes: list[KeyValue]) -> ConsumerGroup:
-        """Make a consumer group of a classic one that has members, and put it into its place.
+        """Replace a classic group with members by a consumer group.
 
         Raises:
-            ApiError: It may not be done; GROUP_ID_NOT_FOUND, with the reason.
+            ApiError: It is not allowed; GROUP_ID_NOT_FOUND, with the reason.
         """
         ...
 
     def downgrade(self, group: ConsumerGroup, leaving: Iterable[ConsumerGroupMember]) -> bool:
-        """Make a classic group of what is left without these members, if only classic ones are.
+        """Make a classic group of the members that stay, if all of them are classic.
 
-        It writes what there is to write. False: the group stays what it is.
+        It writes the records. False: the group stays a consumer group.
         """
         ...
 
@@ -93,16 +93,16 @@ class ConsumerProtocol:
         group_settings: Callable[[str], ConsumerGroupSettings],
         backlog: Backlog[Heartbeat] | None = None,
     ) -> None:
-        """Make it.
+        """A protocol without requests under way.
 
         Args:
             shard: Whose groups.
             settings: Of the broker.
             environment: Clock and timers; randomness for member ids.
-            offload: Runs what takes long.
-            image: The cluster as it is now.
+            offload: Runs long computations.
+            image: Returns the current cluster image.
             group_settings: Of one group.
-            backlog: Where heartbeats wait that change groups; None: none waits.
+            backlog: Queues heartbeats that change groups; None: they are served at once.
         """
         self._shard = shard
         self._clock = environment.clock
@@ -131,7 +131,7 @@ class ConsumerProtocol:
     def heartbeat(
         self, request: ConsumerGroupHeartbeatRequest, client: Client, reply: HeartbeatReply
     ) -> None:
-        """Answer a request that `validation` has let through."""
+        """Answer a request that has passed `validation`."""
         if self._is_quiet(request, client, reply):
             return
         if (
@@ -139,7 +139,7 @@ class ConsumerProtocol:
             and request.group_id not in self._shard.groups
             and not self._backlog
         ):
-            # It changes nothing either, and is not to take the place of one that does. Where some
+            # It changes nothing either, and must not take the place of one that does. If some
             # wait it may be a member that leaves behind its own joining.
             reply(refusal(no_such_group(request.group_id, exists=False)))
             return
@@ -150,7 +150,7 @@ class ConsumerProtocol:
             reply(refusal(ApiError(ErrorCode.COORDINATOR_NOT_AVAILABLE)))
 
     def serve(self, requests: Sequence[Heartbeat]) -> None:
-        """Answer requests that may change groups; what they change is written together."""
+        """Answer requests that may change groups; their changes are written together."""
         if len(requests) == 1:
             self._serve_safely(requests[0])
             return
@@ -181,7 +181,7 @@ class ConsumerProtocol:
     def _is_quiet(
         self, request: ConsumerGroupHeartbeatRequest, client: Client, reply: HeartbeatReply
     ) -> bool:
-        """Answer a heartbeat that brings nothing new to a member that has all it shall have."""
+        """Answer a heartbeat without changes, of a member that has reached its target."""
         group = self._shard.groups.get(request.group_id)
         if not isinstance(group, ConsumerGroup):
             return False
@@ -240,7 +240,7 @@ class ConsumerProtocol:
                 self._shard.add_group(group)
             except TooManyGroupsError:
                 raise ApiError(ErrorCode.GROUP_MAX_SIZE_REACHED) from None
-        # From here on nothing is refused: what changes is written.
+        # From here on nothing is refused: changes are written.
         changes = Changes(group)
         changes.records += records
         if replaced is not None:
@@ -322,7 +322,7 @@ class ConsumerProtocol:
     ) -> None:
         """Remove members; the group becomes a classic one if only classic members are left."""
         if self.migration is not None and self.migration.downgrade(group, members):
-            # What they leave behind is written with the group's new form.
+            # Their removal is written with the classic group.
             self.journal.write(group, [], done)
             return
         changes = Changes(group)
@@ -340,7 +340,7 @@ class ConsumerProtocol:
     # -- time --
 
     def expire(self, group: ConsumerGroup, member_id: str, reason: str) -> None:
-        """Fence a member that does not do in time what it has to."""
+        """Fence a member whose timer has expired."""
         member = group.members.get(member_id)
         if member is None or group.is_dead:
             return
@@ -358,14 +358,14 @@ class ConsumerProtocol:
         for member in group.members.values():
             self.sessions.start(group, member)
 
-    # -- what happens around it --
+    # -- events --
 
     def topics_changed(self, changed: frozenset[str], *, has_new: bool) -> None:
-        """Topics were created, extended or deleted: groups that read them look at it."""
+        """Mark the metadata of groups that read created, extended or deleted topics as stale."""
         if has_new:
             self.rebalance.topics_created()
         for group in self._shard.groups_of(ConsumerGroup):
-            # The views look the few names up that have changed, rather than all they have.
+            # The few changed names are looked up in the groups, rather than all of theirs.
             if not (
                 group.name_counts.keys().isdisjoint(changed)
                 and group.regex_topic_counts.keys().isdisjoint(changed)
@@ -373,7 +373,7 @@ class ConsumerProtocol:
                 group.is_metadata_stale = True
 
     def close(self) -> None:
-        """This broker is no longer the coordinator: answer everybody, stop every timer."""
+        """Answer all parked requests and stop all timers: this broker resigned as coordinator."""
         self._is_closed = True
         for group in self._shard.groups_of(ConsumerGroup):
             parked, group.work.parked = group.work.parked, []

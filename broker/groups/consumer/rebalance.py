@@ -38,7 +38,7 @@ from broker.groups.modern.journal import Journal
 from broker.groups.modern.offload import Offload
 from broker.groups.regex.topic_regex import InvalidRegexError, TopicRegex
 from broker.groups.state.group_shard import GroupShard
-from broker.runtime.batches import PER_TURN
+from broker.runtime.batches import BATCH_SIZE
 from broker.runtime.errors import ApiError
 from broker.runtime.log_value import log_value
 from config.broker import BrokerConfig
@@ -125,16 +125,16 @@ class ConsumerRebalance:
         owned: Owned | None,
         reply: HeartbeatReply,
     ) -> None:
-        """Take over what a member says, move it one step on, and answer when this is written.
+        """Apply a member's request, reconcile it by one step, and answer when this is written.
 
         Args:
             group: The group, which is in the shard.
-            changes: Made before; they are written with what changes here.
+            changes: Made before; they are written with those made here.
             member: The member as it was, or a new one.
             updated: The member as it is now.
             is_new_regex: Whether it brings a pattern that the group has not seen.
-            is_joining: Whether it waits for a target that has a place for it; a member whose
-                subscription has changed does so, too.
+            is_joining: Whether it waits for a target that includes it, as does a member whose
+                subscription has changed.
             is_full: Whether the answer has its partitions even if these are the same.
             owned: What it reports to own.
             reply: Called once.
@@ -145,7 +145,7 @@ class ConsumerRebalance:
         )
         if member_id not in group.timers:
             self._sessions.add(group, member_id)
-            # Of hundreds that come at once, the new target tells how many there are.
+            # Of hundreds that join at once, the new target shows how many there are.
             logger.debug(
                 "member joins group=%s member=%s instance=%s",
                 log_value(group.group_id),
@@ -170,7 +170,7 @@ class ConsumerRebalance:
                 self._park(group, member_id, finish, reply)
                 return
         elif is_joining and group.work.is_resolving and not group.topics_of(updated):
-            # Its pattern stands for nothing yet, but will in a moment.
+            # Its pattern is being resolved.
             self.journal.write(group, changes.records, _ignore)
             self._park(group, member_id, finish, reply)
             self._targets.defer(group)
@@ -207,7 +207,7 @@ class ConsumerRebalance:
         *,
         is_new_regex: bool,
     ) -> bool:
-        """Take over what the member says; begin a new group epoch if that matters to others.
+        """Update the member; begin a new group epoch if its subscription has changed.
 
         Returns:
             Whether the member's subscription has changed.
@@ -247,7 +247,7 @@ class ConsumerRebalance:
         has_subscription_changed: bool,
         is_full: bool,
     ) -> ConsumerGroupHeartbeatResponse:
-        """Move the member one step on; its answer, to be given when the changes are written."""
+        """Reconcile the member by one step; return its response, for when that is written."""
         member = group.members.get(member_id)
         if member is None or member.member_epoch == STATIC_LEAVE_EPOCH:
             # It has left while it was waiting; a step would bring it back.
@@ -280,7 +280,7 @@ class ConsumerRebalance:
         has_subscription_changed: bool,
         owned: Owned | None,
     ) -> ConsumerGroupMember:
-        """Move a member one step towards its target, and time how long it takes to give back.
+        """Reconcile a member by one step, and start the timer of its revocation.
 
         Raises:
             ApiError: FENCED_MEMBER_EPOCH, for a member in a state that is not known here.
@@ -325,7 +325,7 @@ class ConsumerRebalance:
         self.wake(group)
 
     def wake(self, group: ConsumerGroup) -> None:
-        """Answer those who waited for the target that is there now, some at a time."""
+        """Answer requests that waited for the target, in batches."""
         work = group.work
         if not work.parked:
             return
@@ -343,13 +343,13 @@ class ConsumerRebalance:
 
     def _answer_parked(self, group: ConsumerGroup, ready: list[Parked]) -> None:
         if group.is_dead:
-            # Since the last turn: it is another kind of group now, or another broker's.
+            # Since the last batch: it is another kind of group now, or another broker's.
             for parked in ready:
                 parked.reply(refusal(ApiError(ErrorCode.NOT_COORDINATOR)))
             return
-        now, later = ready[:PER_TURN], ready[PER_TURN:]
+        now, later = ready[:BATCH_SIZE], ready[BATCH_SIZE:]
         if later:
-            # Before anything can go wrong here: the others must not wait for ever.
+            # Before a call can fail: the others must not wait for ever.
             self._timer.call_later_ms(0, lambda: self._answer_parked(group, later))
         changes = Changes(group)
         answers = [(parked.reply, parked.finish(group, changes)) for parked in now]

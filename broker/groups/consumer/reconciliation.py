@@ -1,19 +1,19 @@
-"""One step of a member towards its target.
+"""Reconciliation of a member with its target, by one step.
 
     STABLE        at the target's epoch: nothing to do. Otherwise take the next step.
-    UNREVOKED     it was told to give partitions back. Until it no longer reports them it stays in
-                  its epoch; then it goes on to the next one.
-    UNRELEASED    it waits for partitions that others have not given back; takes what is free.
-    UNKNOWN       a newer broker knows; it has to begin anew.
+    UNREVOKED     it has to revoke partitions. Until it no longer reports them it stays in its
+                  epoch; then it goes on to the next one.
+    UNRELEASED    it waits for partitions that others have not revoked; takes those that are free.
+    UNKNOWN       written by a newer broker; it has to join again.
 
 The next step:
 
     has partitions that the target does not give it, and reports them   UNREVOKED, in its old epoch
     target gives it partitions that are free                            takes them, in the new epoch
-    target gives it partitions that somebody owns                       UNRELEASED, new epoch
-    has all it shall have                                               STABLE, new epoch
+    target gives it partitions that another member owns                 UNRELEASED, new epoch
+    owns all of its target                                              STABLE, new epoch
 
-Whatever the target says, nobody gets partitions of topics it no longer subscribes to.
+Whatever the target, a member gets no partitions of topics it no longer subscribes to.
 
 Source: Kafka, CurrentAssignmentBuilder.java.
 """
@@ -53,7 +53,7 @@ def reconcile(
     Args:
         member: The member.
         assignment_epoch: Of the target.
-        target: What the member shall own.
+        target: The member's target assignment.
         is_subscribed_to: Whether the member reads a topic that exists.
         partition_epoch: Epoch in which a partition is owned; -1 when it is free.
         has_subscription_changed: With this very heartbeat.
@@ -84,7 +84,7 @@ def reconcile(
 
 
 def owns_any(owned: Owned | None, assignment: Assignment) -> bool:
-    """Whether the member reports one of the partitions, or does not report what it has."""
+    """Whether the member reports one of the partitions, or reports none at all."""
     if owned is None:
         return True
     for topic in owned:
@@ -95,7 +95,7 @@ def owns_any(owned: Owned | None, assignment: Assignment) -> bool:
 
 
 def owns_only(owned: Owned | None, assignment: Assignment) -> bool:
-    """Whether the member reports what it has, and nothing but some of these partitions."""
+    """Whether the member reports its partitions, and only some of these."""
     if owned is None:
         return False
     for topic in owned:
@@ -132,7 +132,7 @@ class _Step:
         self._owned = owned
 
     def without_unsubscribed(self) -> ConsumerGroupMember:
-        """Take away partitions of topics that the member has just unsubscribed from."""
+        """Revoke partitions of topics that the member has just unsubscribed from."""
         member = self._member
         kept: dict[UUID, tuple[int, ...]] = {}
         revoked = dict(member.pending_revocation)
@@ -150,7 +150,7 @@ class _Step:
         return member._replace(assigned=kept)
 
     def next(self, member_epoch: int) -> ConsumerGroupMember:
-        """Give back first, in `member_epoch`; otherwise take, in the target's epoch."""
+        """Revoke first, in `member_epoch`; otherwise assign, in the target's epoch."""
         member = self._member
         assigned: dict[UUID, tuple[int, ...]] = {}
         revoked: dict[UUID, tuple[int, ...]] = {}
@@ -171,7 +171,7 @@ class _Step:
             missing = wanted - had
             if not missing:
                 continue
-            # Of what it is still to give back itself, it is the one who owns it.
+            # It is itself the owner of partitions that it still has to revoke.
             own = member.pending_revocation.get(topic_id, ())
             free = [
                 partition

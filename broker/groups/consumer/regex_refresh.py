@@ -1,4 +1,4 @@
-"""Keeps the patterns of consumer groups resolved, off the path of heartbeats.
+"""Resolution of consumer groups' topic patterns, off the path of heartbeats.
 
 All patterns of a group are resolved together, so that new topics cost one rebalance. A heartbeat
 starts it, when
@@ -37,7 +37,7 @@ _EMPTY = ResolvedRegularExpression(frozenset(), 0, 0)
 
 
 class RegexRefresh:
-    """Resolves the patterns of one shard's groups."""
+    """Pattern resolution for one shard's groups."""
 
     def __init__(
         self,
@@ -65,7 +65,7 @@ class RegexRefresh:
         self._topics_version = image().revision
 
     def topics_created(self) -> None:
-        """There are topics that patterns may stand for."""
+        """Note that there are new topics, which patterns may match."""
         self._topics_version = self._image().revision
 
     def maybe_refresh(self, group: ConsumerGroup, *, is_required: bool = False) -> None:
@@ -109,7 +109,7 @@ class RegexRefresh:
 
         def failed(error: BaseException) -> None:
             work.is_resolving = False
-            # Whoever looked at its topics meanwhile left that to this.
+            # A hash refresh meanwhile was left to this task.
             group.is_metadata_stale = True
             logger.error(
                 "subscribed regular expressions could not be resolved group=%s",
@@ -132,7 +132,7 @@ class RegexRefresh:
             )
             changes.set_resolved(regex, resolved, record)
         if is_whole:
-            # Nothing else has changed what it subscribes to: so this is the hash of that.
+            # Its subscriptions have not changed otherwise: so this is their hash.
             group.work.metadata_hash = (self._hashes.key(group, asked.image), found.metadata_hash)
         metadata_hash = self._hash_of(group)
         if has_changed or metadata_hash != group.metadata_hash:
@@ -153,7 +153,7 @@ class _Asked(NamedTuple):
 
 
 class _Found(NamedTuple):
-    """What each pattern stands for, with its record; and the hash of all topics of the group."""
+    """The topics of each pattern, with its record; and the hash of all topics of the group."""
 
     patterns: dict[str, tuple[ResolvedRegularExpression, KeyValue]]
     metadata_hash: int

@@ -21,7 +21,7 @@ DecodedValue: TypeAlias = (
     | ResolvedRegularExpression
     | None
 )
-"""What the log says of a consumer group; None: nothing that is still of use."""
+"""A decoded value of a consumer group's record; None: a kind that is no longer used."""
 
 
 class ConsumerGroupReplay(
@@ -53,7 +53,7 @@ class ConsumerGroupReplay(
             assert isinstance(value, ResolvedRegularExpression)
             self.group(group_id).update_resolved(key.pattern, value)
         else:
-            # Kafka before 4.1 kept what topics were like; the next change deletes it.
+            # Kafka before 4.1 kept the topics' metadata; the next change deletes it.
             self.group(group_id).has_partition_metadata_record = True
 
     @override
@@ -73,7 +73,7 @@ class ConsumerGroupReplay(
 
 
 def decode(key: r.ConsumerGroupKey, value: bytes) -> DecodedValue:
-    """What one record says; touches nothing else.
+    """Decode one record's value; may be called on any thread.
 
     Raises:
         DecodeError: The value is damaged.

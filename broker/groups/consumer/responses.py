@@ -18,7 +18,7 @@ HeartbeatReply = Callable[[ConsumerGroupHeartbeatResponse], None]
 
 
 class Heartbeat(NamedTuple):
-    """A request, who sends it, and what takes the answer."""
+    """A request, its client, and the callback of its response."""
 
     request: ConsumerGroupHeartbeatRequest
     client: Client

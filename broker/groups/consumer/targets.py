@@ -1,18 +1,18 @@
-"""Computes target assignments: not for every member that joins, and not on the loop when large.
+"""Computation of target assignments: not for every member that joins, nor on the loop when large.
 
 Kafka 4.2 computes a target with each heartbeat that bumped the group epoch; a thousand members
 that join cost a thousand assignments of up to a thousand members. Kafka 4.3 computes at most one a
 second (group.consumer.assignment.interval.ms). Here a member that joins waits, parked, for the
-target that has a place for it:
+target that includes it:
 
-    join ──> parked ──(nobody new for a moment, at most the interval)──> one target for all of them
-                                                                         ──> everybody is answered
+    join ──> parked ──(no further join for QUIET_MS, at most the interval)──> one target for all
+                                                                         ──> all are answered
 
-so members that start together find their partitions free, rather than with the first of them. What
-makes a new target otherwise (somebody left, subscribes to something else, topics changed) is
+so members that start together find their partitions free, rather than with the first of them. The
+target after any other change (a member left or changed its subscription, topics changed) is
 computed with the next heartbeat, as Kafka does. Large targets are computed in another thread, and
-not again before `COST_FACTOR` times what the last one took; a group that changed meanwhile gets the
-next one, and a member that asked for other topics waits for it as one that joins.
+not again before `COST_FACTOR` times the duration of the last one; a group that changed meanwhile
+gets the next one, and a member that subscribed to other topics waits for it as one that joins.
 
 Source: Kafka, TargetAssignmentBuilder.java; GroupMetadataManager.java (updateTargetAssignment).
 """
@@ -43,24 +43,24 @@ from storage.environment.clock import Clock
 logger = logging.getLogger(__name__)
 
 QUIET_MS = 50
-"""A target is computed when nobody has joined for this long."""
+"""Debounce interval: a target is computed when no member has joined for this long."""
 
 FIRST_QUIET_MS = 200
-"""The same while nobody owns a partition yet: whoever comes too late for the first target waits for
-heartbeats of those who came in time, ten seconds mostly."""
+"""The same while no member owns a partition yet: one that is too late for the first target waits
+for heartbeats of the others, ten seconds mostly."""
 
 COST_FACTOR = 20
 """Computing large targets of one group takes at most this part of the time."""
 
 RETRY_MS = 1_000
-"""Before an assignor that failed is asked again."""
+"""Retry delay after an assignor failed."""
 
 INLINE_SIZE_MAX = 1_000
 """Members and partitions of a target that is computed on the loop: about two milliseconds."""
 
 
 class _Snapshot(NamedTuple):
-    """All that a target depends on, as it was; what is in it never changes."""
+    """An immutable snapshot of all that a target depends on."""
 
     group_id: str
     epoch: int
@@ -72,7 +72,7 @@ class _Snapshot(NamedTuple):
 
 
 class _Output(NamedTuple):
-    """What has changed; large targets come with their records in batches."""
+    """Changed targets; large ones come with their records in batches."""
 
     epoch: int
     changed: list[ChangedTarget]
@@ -81,7 +81,7 @@ class _Output(NamedTuple):
 
 
 class Targets:
-    """Says when the groups of one shard get a new target, and computes it."""
+    """The target computation of one shard's groups: when, and where."""
 
     def __init__(
         self,
@@ -107,10 +107,10 @@ class Targets:
         self._ready = ready
 
     def update(self, group: ConsumerGroup, changes: Changes, *, joining: bool) -> bool:
-        """Compute the target for the present group epoch if it may be computed now.
+        """Compute the target for the current group epoch if it may be computed now.
 
         Returns:
-            Whether it is there. Otherwise `ready` will be called.
+            Whether it was computed. Otherwise `ready` will be called.
         """
         work = group.work
         if work.is_assigning:
@@ -123,7 +123,7 @@ class Targets:
         return self._compute(group, changes)
 
     def defer(self, group: ConsumerGroup) -> None:
-        """Compute the target soon, whether a heartbeat comes or not: somebody is parked."""
+        """Schedule the target for parked members, whether a heartbeat comes or not."""
         now_ms = self._clock.monotonic_ms()
         self._defer(group, max(self._due_ms(group, now_ms, joining=True) - now_ms, 0))
 
@@ -202,7 +202,7 @@ class Targets:
             work.is_assigning = False
             self._failed(group, error)
 
-        def work_apart() -> _Output:
+        def compute() -> _Output:
             changed = _run(given)
             return _Output(
                 given.epoch,
@@ -211,11 +211,11 @@ class Targets:
                 self._journal.prepare([one.record for one in changed]) if changed else [],
             )
 
-        self._offload.run(work_apart, done, failed)
+        self._offload.run(compute, done, failed)
         return False
 
     def _failed(self, group: ConsumerGroup, error: BaseException) -> None:
-        """An assignor must not fail, as topics that do not exist are left out: try again later."""
+        """Retry later; an assignor must not fail, as topics that do not exist are left out."""
         logger.error(
             "target assignment could not be computed group=%s",
             log_value(group.group_id),
@@ -225,13 +225,13 @@ class Targets:
         work.deferred_since_ms = None
         work.assign_not_before_ms = self._clock.monotonic_ms() + max(self._interval_ms, RETRY_MS)
         if not group.is_dead:
-            # Whoever waits for it is parked, or will be when this returns.
+            # Members that wait for it are parked, or will be when this returns.
             self._defer(group, max(self._interval_ms, RETRY_MS))
 
     def _take(
         self, group: ConsumerGroup, changes: Changes, given: _Snapshot, output: _Output
     ) -> None:
-        """Take over a large target: all at once, whoever has left meanwhile is taken out again."""
+        """Apply a large target at once, without members that have left meanwhile."""
         self._journal.write_prepared(group, output.batches)
         changes.add_written_targets(output.targets)
         gone = output.targets.keys() - group.members.keys()
@@ -264,7 +264,7 @@ class Targets:
 
     def _snapshot(self, group: ConsumerGroup) -> _Snapshot:
         name = group.preferred_assignor(self._default_assignor)
-        # An assignor that was switched off since the member asked for it.
+        # The assignor may have been disabled since the member chose it.
         assignor = self._assignors.get(name) or self._assignors[self._default_assignor]
         return _Snapshot(
             group.group_id,

@@ -1,17 +1,17 @@
-"""Timers of one member of a consumer group."""
+"""Timers of a member of a consumer group."""
 
 from broker.runtime.deadline import Deadline
 from broker.runtime.timer import TimerHandle
 
 
 class MemberTimers:
-    """What fences a member that does not do in time what it has to.
+    """The timers of a member; each fences it on expiry.
 
     Attributes:
-        session: No heartbeat.
-        rebalance: It does not give back partitions.
-        join: A classic member was told to join again and does not.
-        sync: A classic member has joined and does not fetch its assignment.
+        session: Until the next heartbeat.
+        rebalance: Until it has revoked partitions.
+        join: Until a classic member that has to rejoin sends JoinGroup.
+        sync: Until a classic member that has joined sends SyncGroup.
     """
 
     __slots__ = ("join", "rebalance", "session", "sync")
@@ -30,19 +30,19 @@ class MemberTimers:
         self.cancel_sync()
 
     def cancel_rebalance(self) -> None:
-        """The member has given back what it had to."""
+        """Stop the rebalance timer: the member has revoked its partitions."""
         if self.rebalance is not None:
             self.rebalance.cancel()
             self.rebalance = None
 
     def cancel_join(self) -> None:
-        """The classic member has joined again."""
+        """Stop the join timer: the classic member has joined again."""
         if self.join is not None:
             self.join.cancel()
             self.join = None
 
     def cancel_sync(self) -> None:
-        """The classic member has fetched its assignment."""
+        """Stop the sync timer: the classic member has fetched its assignment."""
         if self.sync is not None:
             self.sync.cancel()
             self.sync = None

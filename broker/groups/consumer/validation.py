@@ -1,4 +1,4 @@
-"""What a ConsumerGroupHeartbeat must be like, whatever the group is like.
+"""Validation of ConsumerGroupHeartbeat, independent of the group.
 
 Source: Kafka, GroupCoordinatorService.java (throwIfConsumerGroupHeartbeatRequestIsInvalid).
 """

@@ -1,4 +1,4 @@
-"""A classic group becomes a consumer group and back, with its members (KIP-848).
+"""Conversion of a classic group with members into a consumer group, and back (KIP-848).
 
                        a KIP-848 member joins
     ClassicGroup  ─────────────────────────────────>  ConsumerGroup, some members still classic
@@ -7,20 +7,20 @@
 
     classic                          consumer
     generation                       group epoch, assignment epoch, epoch of every member
-    assignment of the leader         target, and what every member owns
+    assignment of the leader         target, and assignment of every member
     JoinGroup's protocols            `ClassicMemberMetadata`
     session timeout                  the same
     subscription's topics, rack      the same
 
-`group.consumer.migration.policy` says which of the ways are open. A group without members goes
-either way always: nobody is there who could notice.
+`group.consumer.migration.policy` says which conversions are allowed. A group without members can
+always be converted.
 
 User data of an assignor that is not one of the clients' own would be lost, so such a group stays
-classic. Kafka looks at any user data, and so refuses librdkafka's members with `cooperative-sticky`
-once they have rebalanced twice: that client sends back in assignments what members told its
-assignor about themselves, which nobody misses.
+classic. Kafka checks for any user data, and so refuses librdkafka's members with
+`cooperative-sticky` once they have rebalanced twice: that client returns in assignments the user
+data of members' subscriptions, which no client needs.
 
-The functions here make the other group from what they are given, and change nothing.
+The functions here make the other group from their arguments, and change nothing.
 
 Source: Kafka, ConsumerGroup.fromClassicGroup, ClassicGroup.fromConsumerGroup,
 GroupMetadataManager.java (validateOnlineUpgrade, validateOnlineDowngradeWithFencedMembers).
@@ -55,11 +55,11 @@ from protocol.internal.consumer_protocol import (
 from protocol.internal.consumer_subscription import PROTOCOL_TYPE
 
 OWN_ASSIGNORS: Final = frozenset({"range", "roundrobin", "sticky", "cooperative-sticky"})
-"""Assignors that come with the clients: what they put beside partitions only they read."""
+"""Assignors of the clients themselves: only they read their own user data."""
 
 PROTOCOLS_SIZE_MAX: Final = 256 * 1024
-"""Bytes of what one classic member says for all its protocols: they are one record, with its
-subscription, and a record that the log refuses costs everybody a reload."""
+"""Bytes of a classic member's metadata of all protocols: they are one record, with its
+subscription, and a record that the log refuses costs the whole shard a reload."""
 
 
 class MigrationPolicy(StrEnum):
@@ -85,11 +85,11 @@ class MigrationPolicy(StrEnum):
 
 
 def check_upgrade(group: ClassicGroup, policy: MigrationPolicy, max_size: int) -> None:
-    """Refuse what cannot become a consumer group.
+    """Refuse a classic group that cannot become a consumer group.
 
     Raises:
-        ApiError: GROUP_ID_NOT_FOUND, with Kafka's sentence: to the member that wants to join there
-            is no consumer group of this name.
+        ApiError: GROUP_ID_NOT_FOUND, with Kafka's message: for the joining member there is no
+            consumer group of this name.
     """
     if not policy.allows_upgrade:
         raise _no_upgrade(group, "online upgrade is disabled")
@@ -103,8 +103,8 @@ def to_consumer_group(group: ClassicGroup, image: ClusterImage) -> ConsumerGroup
     """The consumer group that `group` would be; its metadata hash is still to be computed.
 
     Raises:
-        ApiError: GROUP_ID_NOT_FOUND when members' metadata cannot be read, or an assignor has told
-            members more than partitions, which would be lost.
+        ApiError: GROUP_ID_NOT_FOUND when members' metadata cannot be read, or an assignment has
+            user data, which would be lost.
     """
     epoch = group.generation
     made = ConsumerGroup(group.group_id)
@@ -147,7 +147,7 @@ def to_consumer_group(group: ClassicGroup, image: ClusterImage) -> ConsumerGroup
 
 
 def classic_metadata(session_timeout_ms: int, protocols: Protocols) -> ClassicMemberMetadata:
-    """What a classic member brings to a consumer group."""
+    """Metadata of a classic member in a consumer group."""
     return ClassicMemberMetadata(
         session_timeout_ms,
         tuple(ClassicProtocolMetadata(name, metadata) for name, metadata in protocols),
@@ -155,7 +155,7 @@ def classic_metadata(session_timeout_ms: int, protocols: Protocols) -> ClassicMe
 
 
 def fits_into_record(protocols: Protocols) -> bool:
-    """Whether there is room in a record for what a classic member brings."""
+    """Whether a record has room for a classic member's metadata."""
     return sum(len(name) + len(metadata) for name, metadata in protocols) <= PROTOCOLS_SIZE_MAX
 
 
@@ -180,11 +180,11 @@ def may_downgrade(
     """Whether the group becomes a classic one when `leaving` are gone.
 
     Args:
-        group: The group, with those who leave.
+        group: The group, with the leaving members.
         leaving: Member ids.
-        policy: Which ways are open.
+        policy: Which conversions are allowed.
         max_size: Of a classic group.
-        joining: How many classic members come instead.
+        joining: How many classic members join instead.
     """
     if not policy.allows_downgrade:
         return False
@@ -206,7 +206,7 @@ def to_classic_group(
 
     Args:
         group: The group; its targets become the assignments.
-        members: Who will be in it, all of them classic, by the id their target has in `group`.
+        members: Its members, all of them classic, by the id of their target in `group`.
         image: Has the topics' names.
         now_ms: When it becomes Stable.
         session: Makes the session timer of a member.

@@ -1,16 +1,16 @@
-"""Members that speak the classic protocol in a consumer group, while it migrates (KIP-848).
+"""Classic members of a consumer group, while it migrates (KIP-848).
 
-To them it looks like a classic group whose leader is somebody else; what they are told is what the
+To them it is a classic group with another leader; the responses reflect the reconciliation that the
 coordinator does with every member:
 
-    JoinGroup   says what the member wants and still owns ──> one step towards its target;
+    JoinGroup   has the member's subscription and owned partitions ──> one step towards its target;
                 parked until there is a target for it. The generation is the member's epoch.
-    SyncGroup   what it owns after that step
+    SyncGroup   its assignment after that step
     Heartbeat   REBALANCE_IN_PROGRESS when there is another step to take: join again
     LeaveGroup  removes it; a group of which only such members are left becomes a classic one
 
-A member that is told to join again has its rebalance timeout to do so, and as long again to fetch
-what it got; else it is fenced.
+A member that has to join again has its rebalance timeout to do so, and as long again to fetch its
+assignment; else it is fenced.
 
 Source: Kafka, GroupMetadataManager.java (classicGroupJoinToConsumerGroup and its siblings).
 """
@@ -66,7 +66,7 @@ CLIENT_ID_IN_MEMBER_ID_MAX = 1_000
 
 
 class ClassicMembers:
-    """Serves the classic members of one shard's consumer groups."""
+    """The classic protocol for members of one shard's consumer groups."""
 
     def __init__(
         self,
@@ -103,14 +103,14 @@ class ClassicMembers:
         try:
             subscription = decode_subscription(attempt.protocols[0][1])
         except DecodeError:
-            # Kafka fails here with UNKNOWN_SERVER_ERROR, which a client takes for a passing one.
+            # Kafka fails here with UNKNOWN_SERVER_ERROR, which a client takes for retriable.
             raise ApiError(ErrorCode.INCONSISTENT_GROUP_PROTOCOL) from None
         is_unknown = not member_id
         if is_unknown:
             prefix = instance_id or attempt.client_id[:CLIENT_ID_IN_MEMBER_ID_MAX]
             member_id = f"{prefix}-{self._randomness.uuid4()}"
             if instance_id is None and attempt.api_version >= MEMBER_ID_REQUIRED_FROM_VERSION:
-                # Nothing has to be kept of it: whoever comes with an id is taken in.
+                # The id need not be kept: a member may join with any id.
                 attempt.refuse(ErrorCode.MEMBER_ID_REQUIRED, member_id)
                 return
         member, replaced = _find(group, member_id, instance_id, is_unknown=is_unknown)
@@ -159,7 +159,7 @@ class ClassicMembers:
                 generation_id=epoch,
                 protocol_type=PROTOCOL_TYPE,
                 protocol_name=attempt.protocols[0][0],
-                # Nobody leads: the coordinator assigns.
+                # No member leads: the coordinator assigns.
                 leader="",
                 member_id=member_id,
                 members=[],
@@ -175,7 +175,7 @@ class ClassicMembers:
         subscription: ConsumerSubscription,
         attempt: JoinAttempt,
     ) -> None:
-        """The last member of the new protocol comes back with the old one."""
+        """Replace the last member of the new protocol, which rejoins with the classic one."""
         has_changed = updated.subscribed_topic_names != member.subscribed_topic_names or bool(
             replaced.subscribed_topic_regex
         )
@@ -199,7 +199,7 @@ class ClassicMembers:
             else:
                 attempt.refuse(code, updated.member_id)
 
-        # Others may still be on their way to their target, which a generation takes for reached.
+        # Others may not have reached their target yet, which a generation takes for reached.
         is_rebalancing = has_changed or not all(
             one.is_reconciled_to(group.group_epoch) for one in group.members.values()
         )
@@ -221,7 +221,7 @@ class ClassicMembers:
     # -- sync --
 
     def sync(self, group: Group, request: SyncGroupRequest, reply: SyncReply) -> None:
-        """Answer SyncGroup with what the member owns."""
+        """Answer SyncGroup with the member's assignment."""
         assert isinstance(group, ConsumerGroup)
         try:
             member = _classic_member(group, request.member_id, request.group_instance_id)
@@ -264,7 +264,7 @@ class ClassicMembers:
     def heartbeat(
         self, group: Group, member_id: str, instance_id: str | None, generation: int
     ) -> ErrorCode:
-        """Keep a member's session alive; tells it when there is another step to take."""
+        """Reset a member's session; REBALANCE_IN_PROGRESS when there is another step to take."""
         assert isinstance(group, ConsumerGroup)
         try:
             member = _classic_member(group, member_id, instance_id)
@@ -352,7 +352,7 @@ def connect(
     environment: Environment,
     image: Callable[[], ClusterImage],
 ) -> None:
-    """Let one shard's groups go from one protocol to the other."""
+    """Enable conversions between the protocols of one shard."""
     migration = GroupMigration(
         shard, classic, consumers, settings=settings, clock=environment.clock, image=image
     )
@@ -367,7 +367,7 @@ def connect(
 
 
 def waits_for_partitions(group: ConsumerGroup, member: ConsumerGroupMember) -> bool:
-    """Whether somebody still owns partitions that the member shall have."""
+    """Whether other members still own partitions of the member's target."""
     for topic_id, partitions in group.target_of(member.member_id).items():
         assigned = member.assigned.get(topic_id, ())
         for partition in partitions:
@@ -377,7 +377,7 @@ def waits_for_partitions(group: ConsumerGroup, member: ConsumerGroupMember) -> b
 
 
 def _supports(group: ConsumerGroup, attempt: JoinAttempt) -> bool:
-    """Whether all classic members know one of the protocols: the group may become classic again."""
+    """Whether all classic members support one of the protocols, so that a downgrade is possible."""
     if attempt.protocol_type != PROTOCOL_TYPE or not attempt.protocols:
         return False
     counts = group.classic_protocol_counts
@@ -387,7 +387,7 @@ def _supports(group: ConsumerGroup, attempt: JoinAttempt) -> bool:
 def _find(
     group: ConsumerGroup, member_id: str, instance_id: str | None, *, is_unknown: bool
 ) -> tuple[ConsumerGroupMember, ConsumerGroupMember | None]:
-    """The member as the group knows it, or a new one; and the static one whose place it takes."""
+    """The group's member, or a new one; and the static member that it replaces."""
     if instance_id is None:
         return group.members.get(member_id) or ConsumerGroupMember(member_id), None
     existing = group.members.get(group.static_members.get(instance_id, ""))

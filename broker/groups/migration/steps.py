@@ -1,12 +1,12 @@
-"""Puts a group of the other kind in the place of one whose members go on (KIP-848).
+"""Upgrade and downgrade of groups with members: the group is replaced by one of the other kind.
 
-Both ways are one change in memory and one batch in the log: tombstones of all that the group was,
-then all that it is now. A crash leaves the one group or the other. Where the topic takes no batch
-as large, not even a compressed one (max.message.bytes; several thousand members), the group stays
-what it is, as it does in Kafka.
+Both are one change in memory and one batch in the log (KIP-848): tombstones of the old group, then
+the records of the new one. A crash leaves the one group or the other. If the topic takes no batch
+as large, not even a compressed one (max.message.bytes; several thousand members), the group is not
+converted, as in Kafka.
 
-    upgrade     whoever waits in JoinGroup or SyncGroup joins again, to the new group
-    downgrade   everybody is told to join again, and the first generation is agreed upon
+    upgrade     members parked in JoinGroup or SyncGroup join again, to the new group
+    downgrade   all members have to join again, which makes the first generation
 
 Source: Kafka, GroupMetadataManager.java (convertToConsumerGroup, convertToClassicGroup).
 """
@@ -43,7 +43,7 @@ logger = logging.getLogger(__name__)
 
 
 class GroupMigration:
-    """Converts the groups of one shard."""
+    """Conversions of one shard's groups."""
 
     def __init__(
         self,
@@ -65,9 +65,9 @@ class GroupMigration:
         self._consumer_max_size = settings.group_consumer_max_size
 
     def upgrade(self, group: Group, records: list[KeyValue]) -> ConsumerGroup:
-        """Put a consumer group in the place of a classic one, for a member that is to join it.
+        """Replace a classic group by a consumer group, for a joining member.
 
-        It is written here and now, and stays converted should the member be refused after all;
+        It is written at once, and stays converted should the member be refused after all;
         `records` gets nothing.
 
         Raises:
@@ -85,7 +85,7 @@ class GroupMigration:
             )
             raise
         self._classic.abandon(group, ErrorCode.REBALANCE_IN_PROGRESS)
-        # Classic from now on only where it is still spoken of, as by a write under way.
+        # The classic group is referred to by writes under way only.
         self._shard.groups[group.group_id] = made
         self._consumers.start_timers(made)
         logger.info(
@@ -101,7 +101,7 @@ class GroupMigration:
         changes = Changes(made)
         changes.records += group.tombstones()
         changes.put_everything()
-        if not self._consumers.journal.write_whole(made, changes.records, _nobody):
+        if not self._consumers.journal.write_whole(made, changes.records, _ignore_outcome):
             raise ApiError(
                 ErrorCode.GROUP_ID_NOT_FOUND,
                 f"Cannot upgrade classic group {group.group_id} to consumer group because its "
@@ -131,15 +131,15 @@ class GroupMigration:
         )
 
     def downgrade(self, group: ConsumerGroup, leaving: Iterable[ConsumerGroupMember]) -> bool:
-        """Put a classic group in the place of one in which only classic members are left.
+        """Replace a consumer group in which only classic members are left by a classic group.
 
-        It is written here and now. False: the group stays what it is.
+        It is written at once. False: the group is not converted.
         """
         gone = list(leaving)
         if not self.may_downgrade(group, gone):
             return False
         return self.convert_to_classic(
-            group, [member.member_id for member in gone], [], _nobody, is_rebalancing=True
+            group, [member.member_id for member in gone], [], _ignore_outcome, is_rebalancing=True
         )
 
     def convert_to_classic(
@@ -158,7 +158,7 @@ class GroupMigration:
             leaving: Member ids.
             records: Of changes that have been made to `group` before, to be written first.
             done: Called when all is committed.
-            is_rebalancing: Whether everybody has to join again.
+            is_rebalancing: Whether all members have to join again.
 
         Returns:
             False if members' metadata cannot be read, or they do not fit into one batch: the group
@@ -224,5 +224,5 @@ class GroupMigration:
         return True
 
 
-def _nobody(code: ErrorCode) -> None:
-    """Whoever caused it is answered behind this write."""
+def _ignore_outcome(code: ErrorCode) -> None:
+    """Ignore the outcome: the caller is answered behind this write."""

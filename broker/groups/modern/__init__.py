@@ -1,1 +1,1 @@
-"""What consumer groups and share groups have in common; Kafka calls these groups modern."""
+"""Common base of consumer groups and share groups; Kafka calls these groups modern."""

@@ -1,4 +1,4 @@
-"""Assignments: which partitions of which topics a member owns, or shall own."""
+"""Assignments: the partitions of a member, by topic."""
 
 from collections.abc import Mapping
 from typing import Final, TypeAlias

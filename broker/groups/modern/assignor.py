@@ -1,4 +1,4 @@
-"""What an assignor is given and what it gives back.
+"""The interface of assignors: their input and output.
 
 An assignor is a pure function of members and topics: no clock, no chance, no reading. The same
 group gives the same answer whatever the order of the dicts, so it may run in another thread, and
@@ -20,7 +20,7 @@ class AssignorError(Exception):
 
 
 class MemberSpec(NamedTuple):
-    """What an assignor knows of a member.
+    """A member, as the input of an assignor.
 
     `assignment` is the member's current target, of any topics: those it no longer subscribes to
     are taken away.
@@ -33,9 +33,9 @@ class MemberSpec(NamedTuple):
 
 
 class TopicSpec(NamedTuple):
-    """What an assignor knows of a topic; `racks` by partition, empty when racks are not known.
+    """A topic, as the input of an assignor; `racks` by partition, empty when not known.
 
-    Neither built-in assignor looks at racks: Kafka's stopped in 4.0.
+    Neither built-in assignor uses racks: Kafka's stopped in 4.0.
     """
 
     name: str
@@ -47,11 +47,11 @@ Members: TypeAlias = Mapping[str, MemberSpec]
 """By member id."""
 
 Topics: TypeAlias = Mapping[UUID, TopicSpec]
-"""By topic id; at least those that somebody subscribed to."""
+"""By topic id; at least those with subscribers."""
 
 
 class Assignor(Protocol):
-    """One way of sharing partitions out."""
+    """A strategy of assigning partitions."""
 
     @property
     def name(self) -> str:

@@ -1,8 +1,8 @@
-"""Changes of a modern group: made here and now, and the records that say so.
+"""Changes of a modern group in memory, and their records.
 
 A group is changed when its records are on their way to the log, as the next request has to see
 the change; the request that made it is answered when they are committed. If the log refuses them
-the shard is given up and read anew: what is in the log is true.
+the shard is given up and loaded again: the log is authoritative.
 
 Source: Kafka, GroupCoordinatorRecordHelpers.java.
 """
@@ -20,7 +20,7 @@ Member = TypeVar("Member", bound=ModernGroupMember)
 
 
 class ModernChanges(Generic[Changed, Member]):
-    """A change in the making; `records` go to the log in one batch, or in batches in this order."""
+    """A group's changes; `records` go to the log in one batch, or in batches in this order."""
 
     __slots__ = ("_encode", "group", "records")
 
@@ -38,13 +38,13 @@ class ModernChanges(Generic[Changed, Member]):
         self.records.append((self._encode.group_key(group.group_id), value))
 
     def put_member(self, member: Member) -> None:
-        """Add a member, or replace what is known of it."""
+        """Add or update a member."""
         self.group.update_member(member)
         key = self._encode.member_key(self.group.group_id, member.member_id)
         self.records.append((key, self._encode.member_value(member)))
 
     def put_current(self, member: Member) -> None:
-        """Change what a member owns, and its epoch."""
+        """Change a member's assignment and epoch."""
         self.group.update_member(member)
         key = self._encode.current_key(self.group.group_id, member.member_id)
         self.records.append((key, self._encode.current_value(member)))
@@ -57,12 +57,12 @@ class ModernChanges(Generic[Changed, Member]):
         self.records += self._encode.member_tombstones(group.group_id, member_id)
 
     def set_target(self, member_id: str, assignment: Assignment) -> None:
-        """Set what a member shall own."""
+        """Set a member's target."""
         record = self._encode.target(self.group.group_id, member_id, assignment)
         self.add_target(member_id, assignment, record)
 
     def add_target(self, member_id: str, assignment: Assignment, record: KeyValue) -> None:
-        """Set what a member shall own; the record was encoded before."""
+        """Set a member's target; the record was encoded before."""
         self.group.update_target(member_id, assignment)
         self.records.append(record)
 

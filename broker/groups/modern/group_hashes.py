@@ -1,6 +1,6 @@
-"""Metadata hashes of groups, computed no more often than something has changed.
+"""Cache of groups' metadata hashes.
 
-A group is asked for its hash whenever a member joins or leaves; its topics change rarely.
+A group's hash is needed whenever a member joins or leaves; its topics change rarely.
 """
 
 from collections.abc import Iterable
@@ -22,16 +22,16 @@ class GroupHashes:
 
     @staticmethod
     def key(group: AnyModernGroup, image: ClusterImage) -> HashKey:
-        """What a hash computed now would be computed from."""
+        """The cache key of a hash computed now."""
         return (group.topics_version, image.revision, image.broker_revision)
 
     def known(self, group: AnyModernGroup, image: ClusterImage) -> int | None:
-        """The hash of what the group subscribed to, if it was computed already."""
+        """The hash of the group's subscribed topics, if it was computed already."""
         known = group.work.metadata_hash
         return known[1] if known is not None and known[0] == self.key(group, image) else None
 
     def of(self, group: AnyModernGroup, image: ClusterImage) -> int:
-        """The hash of what the group subscribed to, as the image has it."""
+        """The hash of the group's subscribed topics in the image."""
         known = self.known(group, image)
         if known is not None:
             return known

@@ -1,7 +1,7 @@
-"""Writes the changes of consumer and share groups, and answers when they are committed.
+"""The journal of consumer and share groups: it writes changes, and responds once they commit.
 
-A heartbeat that changes nothing still tells what the group is like; when that is not committed yet
-the answer waits for it, so that nobody hears of something that a crash undoes.
+A heartbeat that changes nothing still returns the group's state; when that is not committed yet the
+response waits for it, so that no client sees a state that a crash undoes.
 
 Source: Kafka, CoordinatorRuntime.java (deferred events).
 """
@@ -26,10 +26,10 @@ GATHERED_SIZE_MAX = 128 * 1024
 
 
 class Journal:
-    """Writes of one shard's groups."""
+    """The journal of one shard's groups."""
 
     def __init__(self, log: ShardLog) -> None:
-        """`log` is given up when it has refused what was changed in memory already."""
+        """`log` is given up when it has refused changes that were made in memory already."""
         self._log = log
         self._give_up = log.give_up
         self._gathered: list[_Change] | None = None
@@ -52,14 +52,14 @@ class Journal:
         batches = list(_batches(records)) if size > BATCH_SIZE_MAX else [records]
         work.unwritten += len(batches)
         for batch in batches[:-1]:
-            self._append([_Change(group, batch, 0, _nobody, self._give_up)])
+            self._append([_Change(group, batch, 0, _ignore_outcome, self._give_up)])
         self._append([_Change(group, batches[-1], 0, done, self._give_up)])
 
     def write_whole(self, group: AnyModernGroup, records: Sequence[KeyValue], done: Done) -> bool:
         """Append records as one batch, all or none of which a crash leaves.
 
         Returns:
-            False if the topic takes no batch as large; then nothing has happened, and is not to.
+            False if the topic takes no batch as large; then nothing was written.
         """
         self._append_gathered()
         group.work.unwritten += 1
@@ -72,20 +72,20 @@ class Journal:
         return is_taken
 
     def write_prepared(self, group: AnyModernGroup, batches: Sequence[bytearray]) -> None:
-        """Append batches; what is written next is answered behind them."""
+        """Append batches; later writes are answered behind them."""
         self._append_gathered()
         group.work.unwritten += len(batches)
         for batch in batches:
-            change = _Change(group, (), 0, _nobody, self._give_up)
+            change = _Change(group, (), 0, _ignore_outcome, self._give_up)
             self._log.append_batch(batch, change.committed, change.written, refused=change.refused)
 
     def prepare(self, records: Sequence[KeyValue]) -> list[bytearray]:
-        """The batches that records become, for `write_prepared`; may be called on any thread."""
+        """Encode records as batches for `write_prepared`; may be called on any thread."""
         return [self._log.batch_of(batch) for batch in _batches(records)]
 
     @contextmanager
     def gathering(self) -> Iterator[None]:
-        """What is written meanwhile goes to the log together, in as few batches as it fits in."""
+        """Gather writes in the context, and append them in as few batches as possible."""
         self._gathered = []
         try:
             yield
@@ -93,11 +93,11 @@ class Journal:
             try:
                 self._append_gathered()
             finally:
-                # Whatever goes wrong: what comes later must not be gathered for ever.
+                # Also after an exception: later writes must not be gathered for ever.
                 self._gathered = None
 
     def _append_gathered(self) -> None:
-        # Whoever hears that something is written may write more, which is behind all of this.
+        # A callback may write more, which is behind all of this.
         while self._gathered:
             gathered, self._gathered = self._gathered, []
             together: list[_Change] = []
@@ -135,9 +135,9 @@ class Journal:
 
 
 class _Change:
-    """A write on its way, and who waits for it."""
+    """A write under way, and its callback."""
 
-    __slots__ = ("_done", "_give_up", "_group", "_is_told", "records", "size")
+    __slots__ = ("_done", "_give_up", "_group", "_is_answered", "records", "size")
 
     def __init__(
         self,
@@ -152,7 +152,7 @@ class _Change:
         self._group = group
         self._done = done
         self._give_up = give_up
-        self._is_told = False
+        self._is_answered = False
 
     def committed(self, base_offset: int) -> None:
         self._settled(ErrorCode.NONE)
@@ -162,11 +162,11 @@ class _Change:
         self._give_up()
 
     def written(self, code: ErrorCode) -> None:
-        """Tell; not committed in time is not yet refused.
+        """Call back; a write that timed out is not yet refused.
 
-        What was changed stays unwritten until the log has decided.
+        The change stays unwritten until the append completes.
         """
-        self._is_told = True
+        self._is_answered = True
         if code is not ErrorCode.NONE:
             logger.warning(
                 "append to __consumer_offsets failed, group is unchanged group=%s error=%s",
@@ -180,7 +180,7 @@ class _Change:
     def _settled(self, code: ErrorCode) -> None:
         work = self._group.work
         work.unwritten -= 1
-        if self._is_told and not work.unwritten:
+        if self._is_answered and not work.unwritten:
             self._release(code)
 
     def _release(self, code: ErrorCode) -> None:
@@ -207,5 +207,5 @@ def _batches(records: Sequence[KeyValue]) -> "list[Sequence[KeyValue]]":
     return batches
 
 
-def _nobody(code: ErrorCode) -> None:
-    """Nobody waits for this batch: the last one of the change is answered."""
+def _ignore_outcome(code: ErrorCode) -> None:
+    """Ignore the outcome: the last batch of the change is the one that is answered."""

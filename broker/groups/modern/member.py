@@ -1,4 +1,4 @@
-"""Members of modern groups: what the group, its targets and its records need of every kind.
+"""The interface of modern groups' members, for the group, its targets and its records.
 
 Source: Kafka, ModernGroupMember.java.
 """
@@ -8,10 +8,10 @@ from typing import Final, NamedTuple, Protocol
 from broker.groups.modern.assignment import Assignment
 
 JOIN_EPOCH: Final = 0
-"""What a member sends to join, or to join again when it was fenced."""
+"""Member epoch of a request to join, or to join again after being fenced."""
 
 LEAVE_EPOCH: Final = -1
-"""What a member sends to leave for good; also the epoch of a partition without an owner."""
+"""Member epoch of a request to leave; also the epoch of a partition without an owner."""
 
 
 class Client(NamedTuple):

@@ -1,4 +1,4 @@
-"""Did the topics that a group subscribed to change? One number answers (KIP-1101).
+"""The metadata hash: one number that changes with the topics a group subscribed to (KIP-1101).
 
 A topic's hash is that of its id, name, number of partitions, and where their replicas are; a
 group's is that of its topics' hashes in the order of their names. The number is kept with the

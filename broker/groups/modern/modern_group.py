@@ -4,11 +4,11 @@
     assignment epoch   group epoch that the target assignment was computed for
     member epochs      of the target that each member has been moved to
 
-    members + topics ──> target assignment ──> what each member owns
+    members + topics ──> target assignment ──> assignment of each member
                          `target`              `members[...].assigned`
 
-Only state and the rules that hold within it; requests, timers and the log are the business of each
-kind's `protocol`. Each method changes the group as one record of the log does, whether the record
+Only state and its invariants; requests, timers and the log are in each kind's `protocol`.
+Each method changes the group as one record of the log does, whether the record
 is being written (`changes`) or read back (`replay`).
 
 Source: Kafka, ModernGroup.java.
@@ -29,16 +29,16 @@ from broker.groups.state.group import Group
 Member = TypeVar("Member", bound=ModernGroupMember)
 
 HashKey: TypeAlias = tuple[int, int, int]
-"""What a hash was computed from: version of the subscriptions, revisions of topics and brokers."""
+"""Version of the subscriptions, revisions of topics and brokers that a hash was computed from."""
 
 
 class ModernGroupWork:
-    """What is under way for a group and not in the log; a new coordinator begins without it.
+    """Transient state of a group, which is not in the log; a new coordinator starts without it.
 
     Attributes:
         unwritten: Writes that are not yet committed.
-        behind_writes: Answers that must not be seen before these are.
-        metadata_hash: The hash of the topics, and what it was computed from.
+        behind_writes: Responses that must not be sent before these are committed.
+        metadata_hash: The hash of the topics, and its key.
         is_assigning: A target is being computed in another thread.
     """
 
@@ -56,12 +56,12 @@ class ModernGroup(Group, Generic[Member]):
 
     Attributes:
         members: By member id.
-        target: What each member shall own, by member id.
+        target: Target assignment by member id.
         metadata_hash: Of the subscribed topics, as of the group epoch.
         name_counts: How many members subscribe to a topic by its name.
         topics_version: Grows when a topic comes into or goes out of the subscriptions.
         is_metadata_stale: Topics may have changed since the metadata hash was computed.
-        work: What is under way.
+        work: Transient state.
     """
 
     __slots__ = (
@@ -97,12 +97,12 @@ class ModernGroup(Group, Generic[Member]):
     def records(self) -> GroupRecords[Member]:
         """Encodes the group's records."""
 
-    # -- what it is --
+    # -- properties --
 
     @property
     @override
     def member_count(self) -> int:
-        """Members, also static ones that are away for a moment."""
+        """Number of members, static ones that are away included."""
         return len(self.members)
 
     @property
@@ -114,7 +114,7 @@ class ModernGroup(Group, Generic[Member]):
     @property
     @override
     def is_expecting_members(self) -> bool:
-        """Never: a member is one from its first heartbeat on."""
+        """Always False: a member is one from its first heartbeat on."""
         return False
 
     @property
@@ -125,7 +125,7 @@ class ModernGroup(Group, Generic[Member]):
 
     @override
     def die(self, now_ms: int) -> None:
-        """Go to state Dead and stop every timer."""
+        """Move to state Dead and stop all timers."""
         self.is_dead = True
         self._stop_timers()
 
@@ -151,7 +151,7 @@ class ModernGroup(Group, Generic[Member]):
     # -- changes, one for each kind of record --
 
     def update_member(self, member: Member) -> None:
-        """Add a member, or replace it by what has changed about it."""
+        """Add or update a member."""
         old = self.members.get(member.member_id)
         self.members[member.member_id] = member
         if old is None or old.subscribed_topic_names is not member.subscribed_topic_names:
@@ -173,14 +173,14 @@ class ModernGroup(Group, Generic[Member]):
         self._member_changed(old, None)
 
     def _member_changed(self, old: Member | None, new: Member | None) -> None:
-        """A member was added (`old` is None), changed or removed (`new` is None)."""
+        """Hook: a member was added (`old` is None), changed or removed (`new` is None)."""
 
     def update_target(self, member_id: str, assignment: Assignment) -> None:
-        """Set what a member shall own."""
+        """Set a member's target."""
         self.target[member_id] = assignment
 
     def target_of(self, member_id: str) -> Assignment:
-        """What a member shall own; nothing when no target has been computed with it."""
+        """A member's target; empty when none has been computed with it."""
         return self.target.get(member_id, NO_PARTITIONS)
 
     def _count_name(self, topic: str, change: int) -> None:
@@ -193,7 +193,7 @@ class ModernGroup(Group, Generic[Member]):
 
     @override
     def tombstones(self) -> list[KeyValue]:
-        """Everything that may be in the log of the group, in the order in which Kafka reads it."""
+        """Tombstones of all the group's records, in the order in which Kafka reads them."""
         group_id, records = self.group_id, self.records
         keys = [
             *(records.current_key(group_id, member_id) for member_id in self.members),

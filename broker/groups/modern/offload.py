@@ -29,7 +29,7 @@ class ThreadOffload:
         done: Callable[[Result], None],
         failed: Callable[[BaseException], None],
     ) -> None:
-        """See `Offload`; a loop that is closed before the work is done calls nobody."""
+        """See `Offload`; no callback is called if the loop is closed before the work is done."""
 
         def finish(future: "asyncio.Future[Result]") -> None:
             if future.cancelled():

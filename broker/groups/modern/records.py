@@ -1,11 +1,11 @@
 """Records of one modern group in `__consumer_offsets`: the kinds that every such group has.
 
-    kind                        says
+    kind                        content
     group metadata              the group epoch, and the hash of the topics
-    member metadata             the member's client and what it subscribes to
+    member metadata             the member's client and subscriptions
     target assignment metadata  the group epoch that the target is for
-    target assignment member    what the member shall own
-    current member assignment   what the member owns
+    target assignment member    the member's target
+    current member assignment   the member's assignment
 
 Layouts are those of `protocol.internal.consumer_group_records` and `share_group_records`; the
 values of targets are the same in both.
@@ -30,7 +30,7 @@ Member = TypeVar("Member", bound=ModernGroupMember)
 
 
 class GroupRecords(ABC, Generic[Member]):
-    """Encodes the records of one kind of group."""
+    """Encoder of the records of one kind of group."""
 
     @abstractmethod
     def group_key(self, group_id: str) -> bytes:
@@ -75,7 +75,7 @@ class GroupRecords(ABC, Generic[Member]):
         return self.target_epoch_key(group_id), encode_target_assignment_metadata_value(value)
 
     def member_tombstones(self, group_id: str, member_id: str) -> list[KeyValue]:
-        """Tombstones of everything about a member; Kafka reads them in this order only."""
+        """Tombstones of a member's records; Kafka reads them in this order only."""
         return [
             (self.current_key(group_id, member_id), None),
             (self.target_key(group_id, member_id), None),

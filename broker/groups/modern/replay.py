@@ -1,7 +1,7 @@
-"""Modern groups from the newest records of their keys.
+"""Replay of modern groups from the newest records of their keys.
 
-The order in which keys come does not matter. A member that is only half there, because a record
-was damaged, is left out: its next heartbeat is answered with UNKNOWN_MEMBER_ID, and it joins again.
+The order of the keys does not matter. A member that lacks a record, because it was damaged, is left
+out: its next heartbeat is answered with UNKNOWN_MEMBER_ID, and it joins again.
 
 Source: Kafka, GroupMetadataManager.java (replay).
 """
@@ -23,7 +23,7 @@ Current = TypeVar("Current")
 
 
 class ModernGroupReplay(ABC, Generic[ReplayedGroup, Metadata, Current]):
-    """Collects groups of one kind; `groups` are complete when `finish` is exhausted."""
+    """Replayed groups of one kind; `groups` are complete when `finish` is exhausted."""
 
     def __init__(self) -> None:
         self.groups: dict[str, ReplayedGroup] = {}
@@ -41,7 +41,7 @@ class ModernGroupReplay(ABC, Generic[ReplayedGroup, Metadata, Current]):
         """Add a member of which all records are known."""
 
     def group(self, group_id: str) -> ReplayedGroup:
-        """The group of this name, which is made if it is new."""
+        """The group of this name; it is created if it is new."""
         group = self.groups.get(group_id)
         if group is None:
             group = self.groups[group_id] = self._new_group(group_id)

@@ -1,4 +1,4 @@
-"""What the computation of a target has to compare and to look up, whatever the kind of group.
+"""Comparison and look-ups of target computations, for all kinds of groups.
 
 Source: Kafka, TargetAssignmentBuilder.java.
 """
@@ -14,7 +14,7 @@ from broker.groups.modern.records import GroupRecords
 
 
 class ChangedTarget(NamedTuple):
-    """A member whose target is another one now, and the record that says so."""
+    """A member whose target has changed, and its record."""
 
     member_id: str
     assignment: Assignment
@@ -27,7 +27,7 @@ def changed_targets(
     after: Mapping[str, Assignment],
     records: GroupRecords[Any],
 ) -> list[ChangedTarget]:
-    """Members whose target differs, or who had none; may be called on any thread.
+    """Members whose target differs, or that had none; may be called on any thread.
 
     Members that are in `before` only have left, and their targets went with them.
     """
@@ -39,7 +39,7 @@ def changed_targets(
 
 
 class SubscribedTopics:
-    """Topics of an image by what members subscribe to; members mostly subscribe to the same.
+    """Topics of an image by members' subscriptions, which are mostly the same.
 
     Attributes:
         topics: All that were found, by id.

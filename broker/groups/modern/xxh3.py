@@ -1,4 +1,4 @@
-"""XXH3, 64 bits, seed 0: a fast hash that is good enough to tell that something changed.
+"""XXH3, 64 bits, seed 0: a fast hash, not a cryptographic one.
 
 Kafka hashes the topics of a group with it; nothing here is secret. Lengths have their own ways:
 

@@ -1,19 +1,19 @@
 """Offsets of the groups in one shard: commit, fetch, delete, expire.
 
-Commits of one turn of the loop are written as one batch (`ShardLog.gather`). Whoever looks at
-offsets, or decides by them, has what was gathered written first.
+Commits of one event loop iteration are written as one batch (`ShardLog.gather`). Before offsets are
+read, gathered commits are written (`flush`).
 
-Expiry (KIP-211), looked at every `offsets.retention.check.interval.ms`. An offset goes
+Expiry (KIP-211), checked every `offsets.retention.check.interval.ms`. An offset expires
 `offsets.retention.minutes` after
 
     group                                        counted from
     simple (never had members)                   its commit
     had members, now Empty                       the moment the group became empty
     consumers, Stable, topic not subscribed      its commit
-    anything else                                never
+    any other                                    never
 
 but not while a transaction is about to change it. A commit that came with a retention time of its
-own (OffsetCommit below version 5) goes at that time. A group goes with its last offset.
+own (OffsetCommit below version 5) expires at that time. A group is deleted with its last offset.
 
 Source: Kafka, OffsetMetadataManager.java, OffsetExpirationConditionImpl.java.
 """
@@ -57,7 +57,7 @@ _TIMESTAMP_MAX = (1 << 63) - 1
 
 
 class OffsetCommit(NamedTuple):
-    """One partition of an OffsetCommit, and where its outcome goes."""
+    """One partition of an OffsetCommit, and its part of the response."""
 
     topic: str
     topic_id: UUID
@@ -76,7 +76,7 @@ class FetchedOffset(NamedTuple):
 
 
 class OffsetManager:
-    """Commits and reads offsets of one shard's groups."""
+    """The committed offsets of one shard's groups."""
 
     def __init__(
         self,
@@ -103,7 +103,7 @@ class OffsetManager:
         commits: Sequence[OffsetCommit],
         done: Done,
     ) -> None:
-        """Write offsets; `done` once they are committed, or with what refuses them all.
+        """Write offsets; `done` once they are committed, or with an error for all of them.
 
         Partitions refused on their own account have their error set in `commits`.
         """
@@ -182,7 +182,7 @@ class OffsetManager:
 
     def _ensure_group(self, group_id: str) -> None:
         if group_id not in self._shard.groups:
-            # It is in the log: too many of them or not, it is there.
+            # It is in the log: it is added even beyond the limit.
             self._shard.add_loaded_group(
                 ClassicGroup(
                     group_id,
@@ -211,7 +211,7 @@ class OffsetManager:
                 committed to another topic of this name does not count.
             partitions: Partition indexes.
             require_stable: Offsets that an open transaction would change are answered with
-                UNSTABLE_OFFSET_COMMIT, which makes the client ask again (KIP-447).
+                UNSTABLE_OFFSET_COMMIT, on which the client retries (KIP-447).
         """
         self._shard.log.flush()
         offsets = self._shard.offsets
@@ -246,7 +246,7 @@ class OffsetManager:
         partitions: Sequence[tuple[str, int]],
         done: Callable[[ErrorCode, list[ErrorCode]], None],
     ) -> None:
-        """Forget single offsets (OffsetDelete, KIP-496).
+        """Delete single offsets (OffsetDelete, KIP-496).
 
         `done` gets the group's error and one for each partition: GROUP_SUBSCRIBED_TO_TOPIC where
         consumers still read the topic.
@@ -274,7 +274,7 @@ class OffsetManager:
         self._remove(doomed, None, lambda code: done(code, codes))
 
     def delete_group(self, group_id: str, done: Done) -> None:
-        """Forget a group and its offsets (DeleteGroups); it must be empty."""
+        """Delete a group and its offsets (DeleteGroups); it must be empty."""
         self._shard.log.flush()
         group = self._shard.groups.get(group_id)
         if group is None:
@@ -289,7 +289,7 @@ class OffsetManager:
     def delete_partitions(
         self, topics: Collection[str], group_ids: Iterable[str] | None = None
     ) -> None:
-        """Topics are gone: forget these groups' offsets of them, or every group's."""
+        """Delete these groups' offsets of deleted topics, or every group's."""
         self._shard.log.flush()
         deleted = set(topics)
         doomed = [
@@ -305,10 +305,10 @@ class OffsetManager:
     # -- expire --
 
     def expire(self, group_id: str) -> int:
-        """Forget the group's offsets that are due, and the group with the last of them.
+        """Delete the group's expired offsets, and the group with the last of them.
 
         Returns:
-            How many offsets were looked at.
+            How many offsets were checked.
         """
         self._shard.log.flush()
         group = self._shard.groups.get(group_id)
@@ -321,9 +321,9 @@ class OffsetManager:
         offsets = self._shard.offsets
         stored = offsets.topics(group_id)
         doomed = []
-        looked_at = 0
+        checked = 0
         for topic, partitions in stored:
-            looked_at += len(partitions)
+            checked += len(partitions)
             if group.is_subscribed_to(topic):
                 continue
             for partition in partitions:
@@ -336,12 +336,12 @@ class OffsetManager:
         ends = (
             group.is_empty
             and not group.is_expecting_members
-            and len(doomed) == looked_at
+            and len(doomed) == checked
             and not offsets.pending_topics(group_id)
         )
         self._shard.stats.offset_expirations += len(doomed)
         self._remove(doomed, group if ends else None, lambda _: None)
-        return looked_at
+        return checked
 
     def _is_expired(self, value: OffsetCommitValue, counted_from: int, now_ms: int) -> bool:
         if value.expire_timestamp_ms != NO_TIMESTAMP:
@@ -373,8 +373,8 @@ class OffsetManager:
     ) -> None:
         """Write tombstones batch after batch, the group's own last; apply each as it commits.
 
-        The group is gone when its tombstones are appended: whoever joins from then on begins a new
-        one, which is recorded behind them. Who joins before ends the deletion.
+        The group is gone when its tombstones are appended: a member that joins from then on
+        creates a new one, recorded behind them. A join before that ends the deletion.
         """
         self._shard.log.flush()
         if group is not None and not self._may_go(group):
@@ -409,7 +409,7 @@ class OffsetManager:
 
         def next_batch(code: ErrorCode) -> None:
             if code is ErrorCode.NONE and rest:
-                # In the loop's next turn, so that a great many do not hold up everybody else.
+                # In the loop's next iteration, so that a great many do not hold the loop.
                 self._timer.call_later_ms(0, lambda: self._remove(rest, group, done))
             else:
                 done(code)

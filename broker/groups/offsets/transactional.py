@@ -41,7 +41,7 @@ from storage.types.topic_partition import TopicPartition
 
 
 class TransactionalOffsetCommit(NamedTuple):
-    """One partition of a TxnOffsetCommit, and where its outcome goes."""
+    """One partition of a TxnOffsetCommit, and its part of the response."""
 
     topic: str
     request: TxnOffsetCommitRequestPartition
@@ -49,7 +49,7 @@ class TransactionalOffsetCommit(NamedTuple):
 
 
 class TransactionalAppender(Protocol):
-    """The part of the replica manager that transactional offsets are written through."""
+    """The replica manager's interface for transactional offsets."""
 
     def append_coordinated(
         self,
@@ -59,7 +59,7 @@ class TransactionalAppender(Protocol):
         *,
         terms: TransactionTerms | None = None,
     ) -> int:
-        """Append; returns the base offset, or -1 where nothing was written.
+        """Append a batch; return its base offset, or -1 if nothing was written.
 
         `on_committed` is called once, as `append_internal` does, perhaps before this returns.
         """
@@ -99,11 +99,11 @@ class TransactionalOffsets:
         Partitions refused on their own account have their error set in `commits`.
 
         Args:
-            request: Who commits.
+            request: With the producer, and its consumer.
             api_version: Of the request.
-            commits: What; partitions that exist.
-            done: Gets what holds for all partitions without an error of their own.
-            guard: What the verification of this transaction began with (KIP-890).
+            commits: The offsets, of partitions that exist.
+            done: Gets the error code of all partitions without an error of their own.
+            guard: From the verification of this transaction (KIP-890).
         """
         code = self._validate(request, api_version)
         if code is not ErrorCode.NONE:
@@ -164,7 +164,7 @@ class TransactionalOffsets:
         if group is None:
             if request.generation_id >= 0:
                 return ErrorCode.ILLEGAL_GENERATION
-            # A producer that says nothing of its consumer, or one that assigns partitions itself.
+            # A producer without consumer metadata, or one that assigns partitions itself.
             try:
                 group = create_classic_group(self._shard, request.group_id)
             except TooManyGroupsError:
@@ -176,9 +176,9 @@ class TransactionalOffsets:
             transactional=True,
             api_version=api_version,
         )
-        # The client of a transaction knows generations only.
+        # A transactional client sends generations only.
         return ErrorCode.ILLEGAL_GENERATION if code is ErrorCode.STALE_MEMBER_EPOCH else code
 
     def end_transaction(self, producer_id: int, *, commit: bool) -> None:
-        """A marker is in the log: store what the producer's transaction holds, or drop it."""
+        """Store or drop a producer's pending offsets: its marker is in the log."""
         self._shard.offsets.end_transaction(producer_id, commit=commit)

@@ -24,7 +24,7 @@ _RANGE = "invalid character class range"
 
 
 class InvalidRegexError(ValueError):
-    """The pattern is not one, or is too large; the text says what is wrong."""
+    """A malformed pattern, or one that is too large; the text is for the client."""
 
 
 class CharacterReader:
@@ -35,7 +35,7 @@ class CharacterReader:
         self._position = 0
         self._folds = False
 
-    # What is left of the text.
+    # The rest of the text.
 
     def _more(self) -> bool:
         return self._position < len(self._text)

@@ -6,13 +6,13 @@ r"""Syntax of RE2 expressions, as RE2/J reads it, down to sets of ASCII characte
     ^  $  \A  \z  \b  \B
     \a \f \t \n \r \v  \123  \x7F  \x{10FFFF}  \Q...\E
 
-No back references, no looking ahead or behind: what remains can be matched in linear time. Names of
-topics are ASCII, so a set of characters is a number of 128 bits, one per character; what a pattern
-says about others is checked and forgotten. Greedy or not is the same where the whole name must
+No back references, no lookahead or lookbehind: the rest can be matched in linear time. Names of
+topics are ASCII, so a set of characters is a number of 128 bits, one per character; other
+characters of a pattern are checked and dropped. Greedy or not is the same where the whole name must
 match, and so are groups that capture and those that do not.
 
-Messages are RE2/J's, since Kafka passes them on to clients. What is too large is an error here and
-not there.
+Messages are RE2/J's, since Kafka passes them on to clients. A pattern that is too large is an error
+here and not there.
 
 Source: RE2 syntax (google/re2, doc/syntax.txt); RE2/J 1.8, Parser.java, CharClass.java.
 """

@@ -1,16 +1,15 @@
-"""Which topics a pattern stands for, in bounded time whatever the pattern.
+"""A compiled topic pattern: it matches names in bounded time, whatever the pattern.
 
-The whole name must match, as in Kafka. A set of states of the machine (`topic_regex_program`) that
-was met once is kept with where each character leads from there, so that a name is usually one look
-up a character:
+The whole name must match, as in Kafka. A set of states of the machine (`program`)
+is cached with its transition for each character, so that a name is usually one look-up a character:
 
     set of states --character--> set of states --character--> ... --end--> matched or not
 
-What is kept is bounded and forgotten as a whole when it is full. Working out one step costs as much
+The cache is bounded and dropped as a whole when it is full. Computing one transition costs as much
 as the set has states; a pattern that needs a new set at every character of every name would keep a
 core busy for minutes. Such work is counted: there is a stock of it, each name adds a little, and a
-pattern that has used it up is an error. Ordinary patterns use next to none: a few hundred steps and
-then only what is kept.
+pattern that has used it up is an error. Ordinary patterns use next to none: a few hundred
+transitions and then only the cache.
 
 Source: Kafka, GroupMetadataManager.java (refreshRegularExpressions, which uses RE2/J);
 Cox, Regular Expression Matching in the Wild, 2010.
@@ -28,20 +27,20 @@ from broker.groups.regex.syntax import Assertion, parse
 __all__ = ["InvalidRegexError", "TopicRegex"]
 
 KEPT_SETS_MAX: Final = 1_000
-"""Most sets of states that are kept, of a kilobyte each for where characters lead."""
+"""Most cached sets of states, of a kilobyte each for the transitions."""
 
 KEPT_STATES_MAX: Final = 100_000
 """Most states in all of them together."""
 
 WORK_STOCK_MAX: Final = 2_000_000
-"""Looks at a state that a pattern may need at once: less than a second."""
+"""Visits of a state that a pattern may need at once: less than a second."""
 
 WORK_PER_NAME: Final = 1_000
-"""And that each name adds to the stock: a fraction of a millisecond."""
+"""Visits that each name adds to the stock: a fraction of a millisecond."""
 
 
 class _Beside(IntEnum):
-    """What stands before or behind a place, as far as assertions ask."""
+    """The kind of character before or behind a place, for assertions."""
 
     EDGE = 0
     NEWLINE = 1
@@ -75,9 +74,9 @@ class _Set:
 
 
 class TopicRegex:
-    """A pattern, ready to be asked.
+    """A compiled pattern.
 
-    Not for several threads at once: matching keeps what it learned.
+    Not for several threads at once: matching fills the cache.
     """
 
     __slots__ = (
@@ -103,10 +102,10 @@ class TopicRegex:
 
     @classmethod
     def compile(cls, pattern: str) -> "TopicRegex":
-        """Read a pattern: a few milliseconds for the largest.
+        """Compile a pattern: a few milliseconds for the largest.
 
         Raises:
-            InvalidRegexError: It is not a pattern, or too large a one; the text is for the client.
+            InvalidRegexError: It is malformed or too large; the text is for the client.
         """
         return cls(pattern, build(parse(pattern)))
 
@@ -142,7 +141,7 @@ class TopicRegex:
         return bool(current.matched)
 
     def _step(self, current: _Set, code: int) -> _Set:
-        """Where a character leads, worked out and kept."""
+        """Compute and cache a transition."""
         beside = _BESIDE_CHARACTER[code] if self._watches else _Beside.OTHER
         reading = current.reading.get(beside)
         if reading is None:
@@ -192,13 +191,13 @@ class TopicRegex:
         return kept
 
     def _forget(self) -> None:
-        """Sets refer to each other: the start must let go of them as well."""
+        """Drop the cache; sets refer to each other, so the start must drop them as well."""
         self._kept.clear()
         self._start = _Set(self._start.states, self._start.before)
         self._kept[self._start.states, self._start.before] = self._start
 
-    def _work(self, looks: int) -> None:
-        self._stock -= looks
+    def _work(self, visits: int) -> None:
+        self._stock -= visits
         if self._stock < 0:
             raise InvalidRegexError("pattern takes too long to match")
 

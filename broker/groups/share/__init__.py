@@ -1,1 +1,1 @@
-"""Share groups (KIP-932): who is in them, and which partitions each member works on."""
+"""Share groups (KIP-932): members and assignments."""

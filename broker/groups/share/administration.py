@@ -1,9 +1,8 @@
-"""What is done to share groups from outside: start offsets altered, deleted, looked at; deletion.
+"""Administration of share groups: start offsets altered, deleted, described; deletion.
 
-Offsets of a share group are share state, so each of these changes is three steps: the log says
-what is about to happen, the share coordinator does it, the log says that it is done. While that
-goes on nobody can join, as a member would see half of it; if it is cut short, the next attempt
-starts with what the log says.
+Offsets of a share group are share state, so each of these changes is three steps: the intention is
+logged, the share coordinator does it, the completion is logged. Meanwhile no member can join, as it
+would see half of the change; after an interruption, the next attempt starts from the log.
 
 Source: Kafka, GroupMetadataManager.java (alterShareGroupOffsets,
 sharePartitionsEligibleForOffsetDeletion, shareGroupBuildPartitionDeleteRequest),
@@ -28,17 +27,17 @@ from protocol.error_codes import ErrorCode
 from storage.environment.environment import Environment
 
 Altered = Callable[[ErrorCode, Codes], None]
-"""The group's error, or what became of each partition."""
+"""The group's error, or the error code of each partition."""
 
 TopicsDeleted = Callable[[ErrorCode, dict[UUID, ErrorCode]], None]
-"""The group's error, or what became of each topic."""
+"""The group's error, or the error code of each topic."""
 
 Summaries = Callable[[dict[UUID, dict[int, ShareSummary | None]]], None]
-"""By topic id and partition; None where there is nothing to be told."""
+"""By topic id and partition; None if there is no state."""
 
 
 class ShareGroupAdministration:
-    """Serves administrators of one shard's share groups."""
+    """Administrative requests for one shard's share groups."""
 
     def __init__(
         self,
@@ -64,7 +63,7 @@ class ShareGroupAdministration:
     def alter_offsets(
         self, group_id: str, offsets: Mapping[UUID, Mapping[int, int]], done: Altered
     ) -> None:
-        """Begin partitions anew at these offsets; a group that does not exist is created.
+        """Reset partitions to these start offsets; a group that does not exist is created.
 
         Args:
             group_id: The group.
@@ -106,9 +105,9 @@ class ShareGroupAdministration:
     # -- delete --
 
     def delete_offsets(self, group_id: str, topic_ids: Iterable[UUID], done: TopicsDeleted) -> None:
-        """Forget where the group stands in topics.
+        """Delete the group's start offsets of topics.
 
-        `done` gets for each topic UNKNOWN_TOPIC_OR_PARTITION where the group stands nowhere.
+        `done` gets UNKNOWN_TOPIC_OR_PARTITION for each topic without any.
 
         Raises:
             ApiError: GROUP_ID_NOT_FOUND, NON_EMPTY_GROUP.
@@ -147,7 +146,7 @@ class ShareGroupAdministration:
         self._write(group, group.kept.topics_deleting(set(codes)), written)
 
     def delete_state(self, group: ShareGroup, done: Done) -> None:
-        """Forget all share state of a group that is about to be deleted; it must be empty."""
+        """Delete all share state of a group that is about to be deleted; it must be empty."""
         if group.members or group.work.is_altered:
             done(ErrorCode.NON_EMPTY_GROUP)
             return
@@ -206,7 +205,7 @@ class ShareGroupAdministration:
 
         each_partition(keys, delete, finished, self._timer)
 
-    # -- look --
+    # -- describe --
 
     def summaries(
         self,
@@ -214,9 +213,9 @@ class ShareGroupAdministration:
         partitions: Mapping[UUID, Sequence[int]] | None,
         done: Summaries,
     ) -> None:
-        """Where a group stands in these partitions, or in all that it works on.
+        """Read a group's start offsets in these partitions, or in all of its partitions.
 
-        Of a group that does not exist, or is of another kind, nothing is known.
+        A group that does not exist, or is of another kind, has none.
         """
         if partitions is None:
             group = self._shard.groups.get(group_id)

@@ -1,4 +1,4 @@
-"""Changes of a share group that other groups have not: whose share state is kept.
+"""Changes specific to share groups: the partitions whose share state is kept.
 
 Source: Kafka, GroupCoordinatorRecordHelpers.java.
 """
@@ -11,12 +11,12 @@ from protocol.internal import share_group_records as r
 
 
 class ShareChanges(ModernChanges[ShareGroup, ShareGroupMember]):
-    """A change in the making; see `ModernChanges`."""
+    """A share group's changes and their records; see `ModernChanges`."""
 
     __slots__ = ()
 
     def set_kept(self, kept: KeptState) -> None:
-        """Set whose share state is kept, or about to be."""
+        """Set the partitions whose share state is kept, or about to be."""
         self.group.update_kept(kept)
         self.records.append(
             (

@@ -1,4 +1,4 @@
-"""One call of the share coordinator for each of many partitions, and all their results."""
+"""Calls of the share coordinator for many partitions, in batches."""
 
 from collections.abc import Callable, Sequence
 from functools import partial
@@ -7,7 +7,7 @@ from typing import Final, TypeVar
 from broker.runtime.timer import Timer
 
 AT_A_TIME: Final = 100
-"""Calls that are under way together; the next ones come in a later turn of the loop."""
+"""Calls that are under way together; the next ones follow in a later loop iteration."""
 
 Item = TypeVar("Item")
 Result = TypeVar("Result")
@@ -22,10 +22,10 @@ def each_partition(
     """Call `call` for every item, some at a time.
 
     Args:
-        items: What it is called with.
+        items: Its arguments.
         call: Calls back once, perhaps before it returns.
-        finished: Gets every item with its result, in order, when all are there.
-        timer: Lets the loop turn in between.
+        finished: Gets every item with its result, in order, when all are complete.
+        timer: Yields to the event loop in between.
     """
     results: dict[int, Result] = {}
 

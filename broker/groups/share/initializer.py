@@ -1,9 +1,9 @@
-"""Has the share coordinator begin the state of share-partitions, and writes down that it did.
+"""Initialization of share-partitions' state by the share coordinator, recorded in the log.
 
     log: initializing ──> share coordinator, each partition ──> log: initialized,
                                                                      or no longer initializing
 
-Nobody waits for it: the members' next heartbeats find partitions that they may be given.
+No request waits for it: the members' next heartbeats find partitions that can be assigned.
 
 Source: Kafka, GroupCoordinatorService.java (persisterInitialize and what follows it).
 """
@@ -24,11 +24,11 @@ from protocol.error_codes import ErrorCode
 logger = logging.getLogger(__name__)
 
 Codes = dict[UUID, dict[int, ErrorCode]]
-"""What became of each partition, by topic id."""
+"""Error code of each partition, by topic id."""
 
 
 class Initializer:
-    """Begins share state for the groups of one shard."""
+    """Initialization of share state for the groups of one shard."""
 
     def __init__(
         self, journal: Journal, persister: Callable[[], SharePersister | None], timer: Timer
@@ -43,12 +43,12 @@ class Initializer:
         start_offsets: Mapping[UUID, Mapping[int, int]],
         done: Callable[[Codes], None],
     ) -> None:
-        """Begin state of these partitions, which the log says are initializing.
+        """Initialize the state of these partitions, which are initializing in the log.
 
         Args:
             group: In its present epoch, which becomes that of the state.
-            start_offsets: By topic id and partition; -1: wherever a reader begins.
-            done: Called when the log says what became of it.
+            start_offsets: By topic id and partition; -1: by `share.auto.offset.reset`.
+            done: Called when the outcome is in the log.
         """
         state_epoch = group.group_epoch
 
@@ -80,7 +80,7 @@ class Initializer:
 
     def _write_down(self, group: ShareGroup, codes: Codes, done: Callable[[Codes], None]) -> None:
         if group.is_dead:
-            # Whoever coordinates it now asks anew.
+            # Its new coordinator initializes again.
             done(codes)
             return
         good: dict[UUID, list[int]] = {}

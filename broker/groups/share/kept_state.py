@@ -1,11 +1,11 @@
-"""Which share-partitions of a group have state in the share coordinator, as a value.
+"""The share-partitions of a group with state in the share coordinator, as a value.
 
     subscribed ──> initializing ──────────────────────> initialized ──────────> deleting ──> gone
                         │    the share coordinator did it     offsets or group deleted
-                        └──> as if never asked for: it could not
+                        └──> dropped: it failed
 
-Only initialized partitions are given to members. The log says what was asked for, so that nothing
-is forgotten when a coordinator ends between asking and hearing: the new one asks again.
+Only initialized partitions are assigned to members. Requests are recorded in the log before they
+are sent, so that none is lost when a coordinator ends before the response: the new one repeats it.
 
 Source: Kafka, ShareGroup.java (ShareGroupStatePartitionMetadataInfo), GroupMetadataManager.java
 (subscribedTopicsChangeMap, addInitializingTopicsRecords, initializeShareGroupState,
@@ -25,11 +25,11 @@ from protocol.internal.share_group_records import (
 )
 
 LONG_AGO_MS: Final = -(1 << 62)
-"""When something was asked for that nobody waits for any more."""
+"""Time of a request whose response is no longer awaited."""
 
 
 class TopicPartitions(NamedTuple):
-    """Partitions of one topic; `asked_at_ms` says when their state was asked for."""
+    """Partitions of one topic; `asked_at_ms` is when their state was requested."""
 
     name: str
     partitions: frozenset[int]
@@ -61,7 +61,7 @@ class KeptState(NamedTuple):
     def missing(
         self, names: Iterable[str], image: ClusterImage, *, now_ms: float, retry_ms: float
     ) -> dict[UUID, TopicPartitions]:
-        """Partitions of these topics that have no state and nobody has asked for lately."""
+        """Partitions of these topics that have no state and no recent request for it."""
         found = {}
         for name in names:
             topic = image.topics.get(name)
@@ -81,7 +81,7 @@ class KeptState(NamedTuple):
         return found
 
     def asked_for(self, topics: Topics) -> "KeptState":
-        """Begin to initialize; what was being deleted is so no longer."""
+        """Add initializing partitions; they are no longer being deleted."""
         initializing = dict(self.initializing)
         for topic_id, asked in topics.items():
             known = initializing.get(topic_id)
@@ -92,7 +92,7 @@ class KeptState(NamedTuple):
     def answered(
         self, done: Mapping[UUID, Collection[int]], failed: Mapping[UUID, Collection[int]]
     ) -> "KeptState":
-        """Partitions that are initialized now, and some that are not; unasked ones do not count."""
+        """Move partitions to initialized, or drop those that failed; ignore unrequested ones."""
         initializing = dict(self.initializing)
         initialized = dict(self.initialized)
         for topic_id in {*done, *failed}:
@@ -111,26 +111,26 @@ class KeptState(NamedTuple):
         return KeptState(initializing, initialized, self.deleting)
 
     def all_deleting(self, image: ClusterImage) -> "KeptState":
-        """The group is to be deleted: all its state goes; topics that are gone are left out."""
+        """Move all state to deleting, for the group's deletion; deleted topics are left out."""
         names = {i: name for i, name in self.deleting.items() if i in image.topics_by_id}
         for topics in (self.initialized, self.initializing):
             names.update((topic_id, topic.name) for topic_id, topic in topics.items())
         return KeptState(deleting=names)
 
     def topics_deleting(self, topic_ids: Collection[UUID]) -> "KeptState":
-        """Offsets of these initialized topics are to be deleted."""
+        """Move these initialized topics to deleting."""
         initialized = {i: t for i, t in self.initialized.items() if i not in topic_ids}
         deleting = dict(self.deleting)
         deleting.update((i, t.name) for i, t in self.initialized.items() if i in topic_ids)
         return KeptState(self.initializing, initialized, deleting)
 
     def deleted(self, topic_ids: Collection[UUID]) -> "KeptState":
-        """State of these topics is gone."""
+        """Remove topics whose state was deleted."""
         deleting = {i: name for i, name in self.deleting.items() if i not in topic_ids}
         return self._replace(deleting=deleting)
 
     def without(self, topic_ids: Collection[UUID]) -> "KeptState":
-        """The topics themselves are gone."""
+        """Remove topics that were deleted themselves."""
         return KeptState(
             {i: t for i, t in self.initializing.items() if i not in topic_ids},
             {i: t for i, t in self.initialized.items() if i not in topic_ids},
@@ -147,7 +147,7 @@ class KeptState(NamedTuple):
 
     @staticmethod
     def of(value: ShareGroupStatePartitionMetadataValue) -> "KeptState":
-        """As the log has it: what another coordinator has asked for will be asked for anew."""
+        """Decode from the log; requests of another coordinator will be repeated."""
         return KeptState(
             _topics(value.initializing),
             _topics(value.initialized),

@@ -1,17 +1,17 @@
-"""The protocol of share groups: ShareGroupHeartbeat does everything.
+"""The protocol of share groups: ShareGroupHeartbeat joins, rebalances and leaves.
 
 One heartbeat:
 
-    who is it?        create or find the member, check its epoch          FENCED_MEMBER_EPOCH, ...
-    what has changed? subscriptions, topics, partitions whose share       a new group epoch
-                      state is there now
+    member            create or find it, check its epoch                  FENCED_MEMBER_EPOCH, ...
+    changes           of subscriptions, topics, partitions whose share    a new group epoch
+                      state was initialized
     target            compute it when the group epoch is ahead of it      `targets`
-    give              the member its target, all at once
+    assignment        the member gets its target, all at once
     answer            when all this is in the log                         `journal`
-    then              have share state of new partitions initialized      `initializer`
+    then              initialize share state of new partitions            `initializer`
 
-So a member learns of the partitions of a new topic with its second heartbeat; clients send that as
-soon as they have taken over what the first one said.
+So a member gets the partitions of a new topic with its second heartbeat; clients send that as soon
+as they have applied the first response.
 
 Source: Kafka, GroupMetadataManager.java (shareGroupHeartbeat, shareGroupLeave,
 shareGroupFenceMember); KIP-932.
@@ -58,10 +58,10 @@ HeartbeatReply = Callable[[ShareGroupHeartbeatResponse], None]
 
 
 class ShareProtocol:
-    """Serves the members of one shard's share groups.
+    """The share group protocol of one shard.
 
     Attributes:
-        administration: What is done to groups from outside.
+        administration: Administrative requests.
     """
 
     def __init__(
@@ -76,9 +76,9 @@ class ShareProtocol:
         state_altered: Callable[[str], None],
         offload: Offload | None = None,
     ) -> None:
-        """`offload` runs what takes long; threads of the running loop's unless another is given.
+        """`offload` runs long computations, by default in threads of the running loop.
 
-        `state_altered` is called with a group whose share state was begun anew or deleted.
+        `state_altered` is called with a group whose share state was reset or deleted.
         """
         self._shard = shard
         self._clock = environment.clock
@@ -109,7 +109,7 @@ class ShareProtocol:
     def heartbeat(
         self, request: ShareGroupHeartbeatRequest, client: Client, reply: HeartbeatReply
     ) -> None:
-        """Answer a request that `validation` has let through."""
+        """Answer a request that has passed `validation`."""
         try:
             if request.member_epoch == LEAVE_EPOCH:
                 self._leave(request, reply)
@@ -140,7 +140,7 @@ class ShareProtocol:
                 self._shard.add_group(group)
             except TooManyGroupsError:
                 raise ApiError(ErrorCode.GROUP_MAX_SIZE_REACHED) from None
-        # From here on nothing is refused: what changes is written.
+        # From here on nothing is refused: changes are written.
         changes = ShareChanges(group)
         updated = _updated(member, request, client)
         has_new_epoch = self._subscribe(group, changes, member, updated)
@@ -160,13 +160,13 @@ class ShareProtocol:
         if is_there or not wants_place:
             self._give(group, changes, request, member, updated, reply, is_forced=has_new_epoch)
             return
-        # What it said is written now; it is answered when there is a target with a place for it.
+        # Its changes are written now; it is answered when there is a target that includes it.
         self._journal.write(group, changes.records, lambda _: None)
 
         def ready(code: ErrorCode) -> None:
             found = group.members.get(member_id)
             if group.is_dead:
-                # Since the target was there: others were answered before.
+                # Since the target was computed: others were answered before.
                 code = ErrorCode.NOT_COORDINATOR
             if code is not ErrorCode.NONE:
                 reply(_refusal(ApiError(code)))
@@ -190,7 +190,7 @@ class ShareProtocol:
         *,
         is_forced: bool,
     ) -> None:
-        """Give the member its target, and answer when that is written."""
+        """Assign the member its target, and answer when that is written."""
         reached = self._reconcile(group, changes, member, is_forced=is_forced)
         response = ShareGroupHeartbeatResponse(
             member_id=member.member_id,
@@ -217,7 +217,7 @@ class ShareProtocol:
         code: ErrorCode,
     ) -> None:
         reply(response if code is ErrorCode.NONE else _refusal(ApiError(code)))
-        # What was not written in time is asked for after the retry interval.
+        # State whose request was not written in time is requested after the retry interval.
         if missing and code is ErrorCode.NONE and not group.is_dead:
             offsets = {
                 topic_id: dict.fromkeys(sorted(topic.partitions), UNINITIALIZED_OFFSET)
@@ -244,7 +244,7 @@ class ShareProtocol:
         member: ShareGroupMember,
         updated: ShareGroupMember,
     ) -> bool:
-        """Take over what the member says; begin a new group epoch if that matters to others."""
+        """Update the member; begin a new group epoch if its subscription has changed."""
         if updated != member or member.member_id not in group.members:
             changes.put_member(updated)
         image = self._image()
@@ -286,7 +286,7 @@ class ShareProtocol:
         return moved
 
     def _ask_for_state(self, group: ShareGroup, changes: ShareChanges) -> Topics:
-        """Write down that partitions without share state are about to have one."""
+        """Record partitions without share state as initializing."""
         missing = group.kept.missing(
             group.subscribed_topics(),
             self._image(),
@@ -338,18 +338,18 @@ class ShareProtocol:
         self._remove(group, member_id, lambda _: None)
 
     def start_timers(self, group: ShareGroup) -> None:
-        """Begin to time the members of a group that was read from the log."""
+        """Start the sessions of the members of a loaded group."""
         timeout_ms = self._group_settings(group.group_id).session_timeout_ms
         for member_id in group.members:
             self._start_session(group, member_id)
             group.sessions[member_id].set(timeout_ms)
 
-    # -- what happens around it --
+    # -- events --
 
     def topics_changed(self, changed: frozenset[str], deleted: Collection[UUID]) -> None:
-        """Topics were created, extended or deleted: groups that read them look at it.
+        """Mark the metadata of groups that read created, extended or deleted topics as stale.
 
-        The share coordinator forgets the state of deleted topics by itself.
+        The share coordinator deletes the state of deleted topics by itself.
         """
         for group in self._shard.groups_of(ShareGroup):
             if not changed.isdisjoint(group.name_counts):
@@ -358,7 +358,7 @@ class ShareProtocol:
                 self._forget_topics(group, deleted)
 
     def forget_unknown_topics(self, group: ShareGroup) -> None:
-        """Topics may have been deleted while nobody coordinated the group."""
+        """Drop topics that were deleted while the group had no coordinator."""
         known = self._image().topics_by_id
         kept = group.kept
         mentioned = {*kept.initializing, *kept.initialized, *kept.deleting}
@@ -372,16 +372,16 @@ class ShareProtocol:
             self._journal.write(group, changes.records, lambda _: None)
 
     def close(self) -> None:
-        """This broker is no longer the coordinator: stop every timer."""
+        """Stop all timers: this broker resigned as coordinator."""
         for group in self._shard.groups_of(ShareGroup):
             group.die(self._clock.now_ms())
 
 
 def _check_epoch(member: ShareGroupMember, epoch: int) -> None:
-    """Refuse a member in an epoch that it cannot be in.
+    """Refuse a member with an invalid epoch.
 
-    The epoch before is taken: the answer with the new one may have got lost. Who joins under the id
-    of a member is that member, which has lost its state.
+    The previous epoch is accepted: the response with the new one may have got lost. A join under
+    the id of a member is that member, which has lost its state.
     """
     known = member.member_epoch
     if epoch in (JOIN_EPOCH, known):
@@ -406,7 +406,7 @@ def _check_epoch(member: ShareGroupMember, epoch: int) -> None:
 def _updated(
     member: ShareGroupMember, request: ShareGroupHeartbeatRequest, client: Client
 ) -> ShareGroupMember:
-    """The member with what the request says of it; what it leaves out stays as it is."""
+    """The member with the request's fields; those left out stay as they are."""
     names = request.subscribed_topic_names
     new_names = member.subscribed_topic_names if names is None else frozenset(names)
     if new_names == member.subscribed_topic_names:

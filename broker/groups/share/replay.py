@@ -1,4 +1,4 @@
-"""Share groups from the newest records of their keys; see `broker.groups.modern.replay`.
+"""Replay of share groups from the newest records of their keys; see `broker.groups.modern.replay`.
 
 Source: Kafka, GroupMetadataManager.java (replay).
 """
@@ -17,7 +17,7 @@ class ShareGroupReplay(
         ShareGroup, r.ShareGroupMemberMetadataValue, r.ShareGroupCurrentMemberAssignmentValue
     ]
 ):
-    """Collects share groups."""
+    """Replayed share groups."""
 
     def add(self, key: r.ShareGroupKey, value: bytes) -> None:
         """Replay one record.

@@ -1,7 +1,7 @@
 """A share group (KIP-932): members work on partitions together.
 
     Empty    no members
-    Stable   members; each has what it shall have as of its last heartbeat
+    Stable   members; each has its target as of its last heartbeat
 
 The group epoch grows also when the partitions change whose share state is kept.
 
@@ -29,10 +29,10 @@ PROTOCOL_TYPE: Final = "share"
 
 
 class ShareGroupWork(ModernGroupWork):
-    """What is under way for a share group and not in the log.
+    """Transient state of a share group, which is not in the log.
 
     Attributes:
-        waiting_for_target: Called when the target is there, or with why it is not.
+        waiting_for_target: Called when the target is computed, or with the error.
         is_altered: Its offsets are being changed, or it is being deleted: no member may join.
     """
 
@@ -69,7 +69,7 @@ class ShareGroup(ModernGroup[ShareGroupMember]):
     def records(self) -> ShareGroupRecords:
         return SHARE_GROUP_RECORDS
 
-    # -- what it is --
+    # -- properties --
 
     @property
     @override
@@ -82,7 +82,7 @@ class ShareGroup(ModernGroup[ShareGroupMember]):
     @property
     @override
     def protocol_type(self) -> str:
-        """Always that of share groups."""
+        """The protocol type, `share`."""
         return PROTOCOL_TYPE
 
     @override
@@ -100,9 +100,9 @@ class ShareGroup(ModernGroup[ShareGroupMember]):
     # -- partitions --
 
     def lacks_partitions(self, image: ClusterImage) -> bool:
-        """Whether initialized partitions that somebody subscribed to are not those of the target.
+        """Whether initialized partitions of subscribed topics differ from those of the target.
 
-        They become initialized when nobody is looking: the next heartbeat has to notice.
+        They are initialized between heartbeats: the next one has to check.
         """
         if not self.may_lack_partitions or not self.members:
             return False
@@ -133,12 +133,12 @@ class ShareGroup(ModernGroup[ShareGroupMember]):
 
     @override
     def update_target(self, member_id: str, assignment: Assignment) -> None:
-        """Set what a member shall own."""
+        """Set a member's target."""
         super().update_target(member_id, assignment)
         self.may_lack_partitions = True
 
     def update_kept(self, kept: KeptState) -> None:
-        """Say whose share state is kept."""
+        """Set the partitions whose share state is kept."""
         self.kept = kept
         self.may_lack_partitions = True
 
@@ -154,17 +154,17 @@ class ShareGroup(ModernGroup[ShareGroupMember]):
         transactional: bool,
         api_version: int,
     ) -> ErrorCode:
-        """Nobody may commit."""
+        """Refuse every commit."""
         return ErrorCode.GROUP_ID_NOT_FOUND
 
     @override
     def validate_offset_fetch(self, member_id: str | None, member_epoch: int) -> ErrorCode:
-        """There is nothing to fetch: as of a group that does not exist."""
+        """Refuse every fetch, as for a group that does not exist."""
         return ErrorCode.NONE
 
     @override
     def offset_expiry_base(self) -> int | None:
-        """It never goes by itself: share state knows no retention."""
+        """None: share state has no retention."""
         return None
 
     @override

@@ -1,4 +1,4 @@
-"""The assignor of share groups: as many members on each partition as there are to go round.
+"""The assignor of share groups: it spreads members evenly over partitions, and vice versa.
 
     partitions P, members M          every partition is shared by ceil(M / P) members
                                      every member has its part of all these places, within one
@@ -26,7 +26,7 @@ Place = tuple[UUID, int]
 
 
 class ShareMemberSpec(NamedTuple):
-    """What the assignor knows of a member; `assignment` is its present target."""
+    """A member, as the assignor's input; `assignment` is its current target."""
 
     subscribed_topic_ids: AbstractSet[UUID]
     assignment: Assignment = NO_PARTITIONS
@@ -75,7 +75,7 @@ def _share_out(
     members: Mapping[str, ShareMemberSpec],
     owned: dict[str, set[Place]],
 ) -> None:
-    """Add to `owned` what these members get of these partitions."""
+    """Add to `owned` the partitions that these members get."""
     if not places:
         return
     sharing = -(-len(member_ids) // len(places))
@@ -110,7 +110,7 @@ def _share_out(
 
 
 def _wanted(kept: Mapping[str, Sequence[Place]], count: int) -> dict[str, int]:
-    """How many partitions each member shall have; those with most get what is left over."""
+    """Number of partitions of each member; those with most get the remainder."""
     each, over = divmod(count, len(kept))
     by_size = sorted(kept, key=lambda member_id: (-len(kept[member_id]), member_id))
     return {member_id: each + (rank < over) for rank, member_id in enumerate(by_size)}
@@ -122,9 +122,9 @@ def _fill(
     workers: Mapping[Place, int],
     sharing: int,
 ) -> None:
-    """Give partitions that have too few members to members that have too few, in turn.
+    """Assign partitions that have too few members to members that have too few, round robin.
 
-    A place for which there are only members who work on the partition already stays free.
+    A place for which there are only members that own the partition already stays free.
     """
     unfilled = [member_id for member_id, count in wanted.items() if count > 0]
     position = 0

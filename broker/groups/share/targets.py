@@ -1,12 +1,12 @@
-"""Computes target assignments of share groups: large ones in another thread.
+"""Computation of share groups' target assignments: large ones in another thread.
 
     small    with the heartbeat that finds the group epoch ahead
-    large    one at a time in another thread, from a picture of the group; whoever joins or asks
-             for other topics is answered when it is there, some members at a time, everybody else
-             as things stand
+    large    one at a time in another thread, from a snapshot of the group; members that join or
+             change their subscription are answered when it is computed, in batches, all others
+             at once
 
-A group that has changed meanwhile takes what was computed all the same, without those who have
-left: the group epoch is ahead again, so the next heartbeat has the next target computed.
+A group that has changed meanwhile takes the target all the same, without members that have left:
+the group epoch is ahead again, so the next heartbeat computes the next target.
 
 Source: Kafka, TargetAssignmentBuilder.java; the thread is Varve's.
 """
@@ -36,13 +36,13 @@ INLINE_SIZE_MAX = 1_000
 """Members and partitions of a target that is computed on the loop: about four milliseconds."""
 
 WAITING_MAX = 2_000
-"""Answers of one group that wait for a target; a group has at most a thousand members."""
+"""Requests of one group that wait for a target; a group has at most a thousand members."""
 
 Ready = Callable[[ErrorCode], None]
 
 
 class _Given(NamedTuple):
-    """All that a target depends on, as it was; what is in it never changes."""
+    """An immutable snapshot of all that a target depends on."""
 
     group_id: str
     epoch: int
@@ -53,7 +53,7 @@ class _Given(NamedTuple):
 
 
 class ShareTargets:
-    """Computes the targets of one shard's share groups."""
+    """The target computation of one shard's share groups."""
 
     def __init__(
         self,
@@ -71,7 +71,7 @@ class ShareTargets:
         self._journal = journal
 
     def update(self, group: ShareGroup, changes: ShareChanges) -> bool:
-        """Compute the target for the present group epoch; whether it is there already."""
+        """Compute the target for the current group epoch; return whether it is complete."""
         if group.work.is_assigning:
             return False
         given = self._given(group)
@@ -105,7 +105,7 @@ class ShareTargets:
 
     @staticmethod
     def wait(group: ShareGroup, ready: Ready) -> None:
-        """Have `ready` called when the target that is being computed is there, or why not."""
+        """Call `ready` when the target is computed, or with the error."""
         waiting = group.work.waiting_for_target
         if len(waiting) >= WAITING_MAX:
             ready(ErrorCode.COORDINATOR_NOT_AVAILABLE)
@@ -117,7 +117,7 @@ class ShareTargets:
         self._answer_some(waiting, code)
 
     def _answer_some(self, waiting: list[Ready], code: ErrorCode) -> None:
-        """Each gets its part of the target, which is written: some together, others later."""
+        """Answer waiting requests with the target, which is written, in batches."""
         now, later = waiting[:BATCH_SIZE], waiting[BATCH_SIZE:]
         if later:
             self._timer.call_later_ms(0, lambda: self._answer_some(later, code))
@@ -139,7 +139,7 @@ class ShareTargets:
         )
 
     def _run(self, given: _Given) -> list[ChangedTarget]:
-        """What changes, and the records that say so; touches nothing else."""
+        """Compute changed targets and their records; touches nothing else."""
         subscribed = SubscribedTopics(given.image)
         specs = {
             member_id: ShareMemberSpec(
@@ -159,7 +159,7 @@ def _is_small(given: _Given) -> bool:
 def _take(changes: ShareChanges, epoch: int, changed: list[ChangedTarget]) -> None:
     members = changes.group.members
     for one in changed:
-        # It may have left since.
+        # The member may have left since.
         if one.member_id in members:
             changes.add_target(*one)
     changes.set_assignment_epoch(epoch)

@@ -1,4 +1,4 @@
-"""What a ShareGroupHeartbeat must be like, whatever the group is like.
+"""Validation of ShareGroupHeartbeat, independent of the group.
 
 Source: Kafka, GroupCoordinatorService.java (throwIfShareGroupHeartbeatRequestIsInvalid),
 KafkaApis.scala (isMemberIdValid).

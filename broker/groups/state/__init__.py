@@ -1,1 +1,1 @@
-"""Groups of one shard, and what every kind of group is."""
+"""Groups of one shard, and the common interface of all kinds of groups."""

@@ -1,4 +1,4 @@
-"""What the coordinator needs of a group, whatever protocol its members speak.
+"""The interface of a group, whatever protocol its members speak.
 
     shard.groups: group id ──> Group ──┬── ClassicGroup     JoinGroup, SyncGroup, Heartbeat
                                        ├── ConsumerGroup    ConsumerGroupHeartbeat (KIP-848)
@@ -49,7 +49,7 @@ class Group(ABC):
     @property
     @abstractmethod
     def member_count(self) -> int:
-        """Members, also static ones that are away for a moment."""
+        """Number of members, static ones that are away included."""
 
     @property
     @abstractmethod
@@ -59,7 +59,7 @@ class Group(ABC):
     @property
     @abstractmethod
     def is_expecting_members(self) -> bool:
-        """Whether somebody who is no member yet is about to become one."""
+        """Whether there are pending members."""
 
     @property
     @abstractmethod
@@ -68,7 +68,7 @@ class Group(ABC):
 
     @abstractmethod
     def die(self, now_ms: int) -> None:
-        """The group was deleted, or somebody else coordinates it: nothing is done with it now."""
+        """Move to state Dead: the group was deleted, or has another coordinator."""
 
     @abstractmethod
     def is_subscribed_to(self, topic: str) -> bool:
@@ -84,14 +84,14 @@ class Group(ABC):
         transactional: bool,
         api_version: int,
     ) -> ErrorCode:
-        """Whether this sender may commit now: NONE, or what it is told.
+        """Check that this sender may commit now; return NONE or its error code.
 
         `api_version` is OffsetCommit's, or TxnOffsetCommit's with `transactional`.
         """
 
     @abstractmethod
     def validate_offset_fetch(self, member_id: str | None, member_epoch: int) -> ErrorCode:
-        """Whether this member may fetch (OffsetFetch v9+); anybody may without a member id."""
+        """Check that this member may fetch (OffsetFetch v9+); without an id every client may."""
 
     @abstractmethod
     def offset_expiry_base(self) -> int | None:
@@ -99,10 +99,10 @@ class Group(ABC):
 
     @abstractmethod
     def member_sessions(self) -> list[Deadline]:
-        """The session of every member; one that ends may take its member from the group."""
+        """The session of every member; its expiry may remove the member."""
 
     def expire_sessions(self) -> None:
-        """Let go of members whose time is over, before somebody is told that they are there."""
+        """Remove members whose session has expired, before the group is described."""
         for session in self.member_sessions():
             session.expire_if_due()
 

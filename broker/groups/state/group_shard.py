@@ -1,4 +1,4 @@
-"""What the coordinator knows of one partition of `__consumer_offsets`."""
+"""The groups and offsets of one partition of `__consumer_offsets`."""
 
 from collections.abc import Iterator
 from typing import TypeVar
@@ -10,7 +10,7 @@ from broker.groups.state.stats import GroupStats
 from storage.environment.clock import Clock
 
 GROUPS_MAX = 100_000
-"""Groups in one shard; more are refused, so that a stranger who makes up names cannot fill memory.
+"""Most groups in one shard, so that a client that makes up names cannot fill memory.
 
 With 50 partitions this is five million groups on a broker.
 """
@@ -45,7 +45,7 @@ class GroupShard:
         return (group for group in self.groups.values() if isinstance(group, kind))
 
     def add_group(self, group: Group) -> None:
-        """Take in a new group, which may take the place of an empty one of the other kind.
+        """Add a new group, which may replace an empty one of the other kind.
 
         Raises:
             TooManyGroupsError: No further group fits.
@@ -58,10 +58,10 @@ class GroupShard:
         self.groups[group.group_id] = group
 
     def add_loaded_group(self, group: Group) -> None:
-        """Take in a group that the log knows; it counts, but is never refused."""
+        """Add a group of the log; it counts towards the limit, but is never refused."""
         self.groups[group.group_id] = group
 
     def remove_group(self, group: Group) -> None:
-        """Forget a group that has been deleted from the log."""
+        """Remove a group that has been deleted from the log."""
         group.die(self.clock.now_ms())
         self.groups.pop(group.group_id, None)

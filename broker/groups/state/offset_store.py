@@ -29,14 +29,14 @@ _NO_TOPIC_ID = bytes(16)
 
 
 class OffsetAndMetadata(NamedTuple):
-    """A committed offset and the offset of the record that says so."""
+    """A committed offset and the offset of its record."""
 
     value: OffsetCommitValue
     record_offset: int
 
 
 class GroupTopicPartition(NamedTuple):
-    """Whose offset, and of which partition."""
+    """The key of a committed offset."""
 
     group_id: str
     topic: str
@@ -73,9 +73,9 @@ def _unpack(packed: bytes) -> OffsetAndMetadata:
 
 
 class OffsetStore:
-    """Offsets by group, topic and partition; and those that wait for a transaction's end.
+    """Committed offsets by group, topic and partition; and pending ones of open transactions.
 
-    `count` is how many are stored, those that wait not included.
+    `count` is how many are stored, pending ones not included.
     """
 
     __slots__ = ("_by_group", "_pending", "_pending_by_group", "count")
@@ -88,7 +88,7 @@ class OffsetStore:
         self.count = 0
 
     def get(self, group_id: str, topic: str, partition: int) -> OffsetAndMetadata | None:
-        """What was committed, or None."""
+        """The committed offset, or None."""
         topics = self._by_group.get(group_id)
         if topics is None:
             return None
@@ -117,14 +117,14 @@ class OffsetStore:
     def remove(
         self, group_id: str, topic: str, partition: int, *, before_record: int | None = None
     ) -> bool:
-        """Forget an offset, and what transactions would make of it.
+        """Remove an offset, and pending ones of the same key.
 
         Args:
             group_id: The group.
             topic: The topic.
             partition: The partition.
-            before_record: Only what earlier records than this one have stored or announced: while
-                a tombstone waits for its commit, a transaction may write behind it.
+            before_record: Only offsets of records before this one: while a tombstone waits for
+                its commit, a transaction may write behind it.
 
         Returns:
             Whether an offset was stored.
@@ -169,13 +169,13 @@ class OffsetStore:
         return [(topic, list(partitions)) for topic, partitions in topics.items()]
 
     def topic_names(self, group_id: str) -> set[str]:
-        """Topics that the group has any offset for, stored or waiting for a transaction."""
+        """Topics that the group has any offset for, stored or pending."""
         names = {topic for topic, _ in self._pending_by_group.get(group_id, ())}
         names.update(self._by_group.get(group_id, ()))
         return names
 
     def has_group(self, group_id: str) -> bool:
-        """Whether the group has any offset, stored or waiting for a transaction."""
+        """Whether the group has any offset, stored or pending."""
         return group_id in self._by_group or group_id in self._pending_by_group
 
     def group_ids(self) -> list[str]:
@@ -208,10 +208,10 @@ class OffsetStore:
         return list(self._pending_by_group.get(group_id, ()))
 
     def end_transaction(self, producer_id: int, *, commit: bool) -> None:
-        """Store what the producer's transaction holds, or drop it.
+        """Store or drop the producer's pending offsets.
 
         An offset that was committed outside the transaction after it, by record order, stays: so
-        it does when the log is read back after compaction.
+        it does when the log is loaded after compaction.
         """
         for key, committed in self._pending.pop(producer_id, {}).items():
             partitions = self._pending_by_group[key.group_id]

@@ -1,4 +1,4 @@
-"""Figures of the group coordinator, read at scrape time."""
+"""Counters and snapshots of the group coordinator, read at scrape time."""
 
 from typing import NamedTuple
 
@@ -32,7 +32,7 @@ class GroupStats(LoadStats):
 
 
 class GroupSnapshot(NamedTuple):
-    """One group as it stands."""
+    """A snapshot of one group."""
 
     group_id: str
     state: str
@@ -43,7 +43,7 @@ class GroupSnapshot(NamedTuple):
 
 
 class CommittedOffset(NamedTuple):
-    """One committed offset as it stands; lag is the partition's end minus `offset`."""
+    """A snapshot of one committed offset; lag is the partition's end minus `offset`."""
 
     group_id: str
     topic: str

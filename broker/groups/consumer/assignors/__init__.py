@@ -1,1 +1,1 @@
-"""Server-side assignors: which member of a consumer group shall own which partitions."""
+"""Server-side assignors: they compute the target assignments of consumer groups."""

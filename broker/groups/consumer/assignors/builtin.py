@@ -1,4 +1,4 @@
-"""The assignors that every broker has, by name; `uniform` is the one nobody has to ask for.
+"""The built-in assignors, by name; `uniform` is the default.
 
 Source: Kafka, GroupCoordinatorConfig.java (group.consumer.assignors).
 """

@@ -7,8 +7,8 @@ runs as it has subscribers, the first ones longer by one when it does not divide
     7 partitions, 3 subscribers:   0 1 2 | 3 4 | 5 6
 
 Topics with equally many partitions and the same subscribers are cut at the same places, so that
-who owns partition 4 of one owns partition 4 of the other (co-partitioning, for joins). What members
-owned before plays no part.
+the owner of partition 4 of one owns partition 4 of the other (co-partitioning, for joins). Earlier
+assignments play no part.
 
 Source: Kafka, RangeAssignor.java.
 """

@@ -1,4 +1,4 @@
-"""`uniform`: everybody gets about as many partitions, and keeps what it has where it can.
+"""`uniform`: members get about as many partitions each, and keep their own where possible.
 
 Source: Kafka, UniformAssignor.java.
 """

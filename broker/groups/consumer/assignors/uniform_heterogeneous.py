@@ -43,7 +43,7 @@ def assign_heterogeneous(members: Members, topics: Topics) -> dict[str, Assignme
 
 
 class _Sharing:
-    """One assignment on its way; members are numbers, in the order of their ids."""
+    """One assignment being computed; members are numbers, in the order of their ids."""
 
     def __init__(self, members: Members, topics: Topics) -> None:
         self._member_ids = sorted(members)
@@ -143,8 +143,8 @@ class _Sharing:
 class _Line:
     """Subscribers of one topic by number of partitions, and the two fingers on it.
 
-    Whoever takes a member from the line gives it a partition, or takes one from it, at once: the
-    levels rely on it.
+    A caller that takes a member from the line gives it a partition, or takes one from it, at once:
+    the levels rely on it.
     """
 
     def __init__(self, members: list[int], sizes: list[int]) -> None:
@@ -168,7 +168,7 @@ class _Line:
         return self._high_level - self._low_level <= 1
 
     def take_fewest(self) -> int:
-        """Who has the fewest partitions, and gets one more."""
+        """The member with the fewest partitions, which gets one more."""
         line, sizes = self._line, self._sizes
         if self._low_next >= self._low_end:
             self._low_level += 1
@@ -179,7 +179,7 @@ class _Line:
         return line[self._low_next - 1]
 
     def take_most(self) -> int | None:
-        """Who has the most partitions, and gives one away; None: nobody is left that could."""
+        """The member with the most partitions, which gives one away; None: none can."""
         line, sizes = self._line, self._sizes
         if self._high_next < self._high_start:
             if self._high_end <= self._high_start and self._high_start > 0:
@@ -196,7 +196,7 @@ class _Line:
         return line[self._high_next + 1]
 
     def leave_out(self) -> None:
-        """Who was taken last from the upper end has nothing to give."""
+        """Leave out the member last taken from the upper end: it has nothing to give."""
         line = self._line
         taken, last = self._high_next + 1, self._high_end - 1
         line[taken], line[last] = line[last], line[taken]

@@ -1,11 +1,11 @@
 """`uniform` where all members subscribed to the same topics: counts differ by at most one.
 
-Of P partitions and M members, everybody gets P // M, and P % M members one more:
+Of P partitions and M members, each member gets P // M, and P % M members one more:
 
     1. Each member, by member id, keeps what it has up to its quota. While extra partitions are
        left, the quota includes one; a member that does not use it leaves it to the next, unless
        just as many members are left as extras.
-    2. What was free, by topic and partition, and then what was taken away, goes to those below
+    2. Free partitions, by topic and partition, and then those taken away, go to members below
        their quota, by member id.
 
 So a partition moves only when its owner has too many, is gone, or no longer wants the topic.
@@ -31,7 +31,7 @@ def assign_homogeneous(
     order = sorted(topic_ids, key=topic_order)
     counts = {topic_id: partition_count(topics, topic_id) for topic_id in order}
     member_ids = sorted(members)
-    # One byte a partition: somebody has it.
+    # One byte a partition: whether it is assigned.
     taken = {topic_id: bytearray(count) for topic_id, count in counts.items()}
     owned = [_owned(members[member_id].assignment, taken) for member_id in member_ids]
     unassigned: list[tuple[UUID, int]] = []
@@ -66,9 +66,9 @@ def assign_homogeneous(
 
 
 def _owned(assignment: Assignment, taken: dict[UUID, bytearray]) -> Assignment:
-    """What of an old target still counts: topics that are wanted, partitions that exist.
+    """The valid part of an old target: subscribed topics, partitions that exist.
 
-    A partition that two members claim, which no target of ours says, stays with the first.
+    A partition that two members claim, which no target of ours has, stays with the first.
     """
     owned: dict[UUID, tuple[int, ...]] = {}
     changed = False
@@ -99,7 +99,7 @@ def _owned(assignment: Assignment, taken: dict[UUID, bytearray]) -> Assignment:
 def _keep(
     assignment: Assignment, left: int, unassigned: list[tuple[UUID, int]]
 ) -> tuple[Assignment, int]:
-    """The part of an assignment that fits into a quota, and what is left of the quota."""
+    """The part of an assignment that fits into a quota, and the rest of the quota."""
     count = sum(map(len, assignment.values()))
     if count <= left:
         return assignment, left - count

@@ -1,4 +1,4 @@
-"""Partitions that nobody coordinates are told to the operator until somebody does."""
+"""Unavailable partitions are reported to the operator until they are served again."""
 
 from broker.coordinator.unavailable_partitions import UnavailablePartitions
 from storage.environment.alerts import AlertKind, Alerts
@@ -13,7 +13,7 @@ def test_an_alert_for_each_until_it_can_be_read() -> None:
     first, second = alerts.all()
     assert first.kind is second.kind is AlertKind.COORDINATOR_UNAVAILABLE
     assert first.subject == "__consumer_offsets-3"
-    assert first.text.startswith("groups cannot be loaded: damage; its clients are told NOT_")
+    assert first.text.startswith("groups cannot be loaded: damage; its clients get NOT_")
     unavailable.clear(3)
     unavailable.clear(3)
     unavailable.clear(99)

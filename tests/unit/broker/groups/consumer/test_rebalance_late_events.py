@@ -28,7 +28,7 @@ def test_members_still_to_be_woken_write_nothing_when_the_shard_is_gone(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """They are woken some at a time; what the rest would write is for another coordinator."""
-    monkeypatch.setattr(rebalance, "PER_TURN", 1)
+    monkeypatch.setattr(rebalance, "BATCH_SIZE", 1)
     h = ConsumerHarness(group_consumer_assignment_interval_ms=1_000)
     replies = [h.enter(f"m{number}") for number in range(3)]
     later: list[Callable[[], None]] = []
