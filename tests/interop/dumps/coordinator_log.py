@@ -3,7 +3,7 @@
 import json
 from collections.abc import Iterable, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 from uuid import UUID
 
 from bench.kafka_release import DUMP_LOG
@@ -17,6 +17,15 @@ from tests.fakes.clock import ManualClock
 from tests.interop.tool_server import ToolServer
 
 KeyValue = tuple[bytes | None, bytes | None]
+
+
+class GroupRecord(NamedTuple):
+    """A record of `__consumer_offsets`, and what Kafka's tool says of its key and its value."""
+
+    key: bytes
+    value: bytes
+    key_json: dict[str, object]
+    data: dict[str, object]
 
 
 def write_topic(directory: Path, topic: str, batches: Iterable[Sequence[KeyValue]]) -> Path:
@@ -59,3 +68,23 @@ def dumped_records(tools: ToolServer, path: Path, decoder: str) -> list[tuple[An
         (json.loads(key), None if payload == "<DELETE>" else json.loads(payload))
         for key, payload in dumped_payloads(tools, path, decoder)
     ]
+
+
+def check_dumped(tools: ToolServer, directory: Path, records: Sequence[GroupRecord]) -> None:
+    """kafka-dump-log --offsets-decoder reads each, with a tombstone behind it."""
+    path = write_topic(
+        directory,
+        "__consumer_offsets",
+        [((record.key, record.value), (record.key, None)) for record in records],
+    )
+    expected: list[tuple[object, object]] = []
+    for record in records:
+        expected.append((record.key_json, {"version": "0", "data": record.data}))
+        expected.append((record.key_json, None))
+    assert dumped_records(tools, path, "--offsets-decoder") == expected
+
+
+def check_written_again(tools: ToolServer, records: Sequence[GroupRecord]) -> None:
+    """The serializer of Kafka's group coordinator reads each and writes the same bytes."""
+    lines = [f"{record.key.hex()} {record.value.hex()}" for record in records]
+    assert tools.ask("GroupRecords", lines) == lines

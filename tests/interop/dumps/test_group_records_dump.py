@@ -37,7 +37,7 @@ from protocol.internal.consumer_group_records import (
     encode_consumer_group_target_assignment_metadata_value,
 )
 from storage.types.uuid_text import format_uuid
-from tests.interop.dumps.coordinator_log import dumped_records, write_topic
+from tests.interop.dumps.coordinator_log import GroupRecord, check_dumped, check_written_again
 from tests.interop.dumps.samples import (
     ROUNDS,
     assignment_json,
@@ -193,11 +193,6 @@ KINDS = (
 )
 
 
-def random_records(random: Random) -> list[Record]:
-    """Of every kind, with every optional part."""
-    return [kind(random) for _ in range(ROUNDS) for kind in KINDS]
-
-
 def key_json(key: ConsumerGroupKey) -> dict[str, object]:
     data: dict[str, object] = {"groupId": key.group}
     if isinstance(key, ConsumerGroupRegularExpressionKey):
@@ -212,26 +207,18 @@ def key_json(key: ConsumerGroupKey) -> dict[str, object]:
     return {"type": str(key.VERSION), "data": data}
 
 
+def random_records(random: Random) -> list[GroupRecord]:
+    """Of every kind, with every optional part."""
+    made = [kind(random) for _ in range(ROUNDS) for kind in KINDS]
+    return [
+        GroupRecord(encode_consumer_group_key(key), value, key_json(key), data)
+        for key, value, data in made
+    ]
+
+
 def test_kafka_dump_log_decodes_our_topic(kafka_tools: ToolServer, tmp_path: Path) -> None:
-    """kafka-dump-log --offsets-decoder, record by record, tombstones in between."""
-    records = random_records(Random(1))
-    keys = [encode_consumer_group_key(key) for key, _, _ in records]
-    path = write_topic(
-        tmp_path,
-        "__consumer_offsets",
-        [((key, value), (key, None)) for key, (_, value, _) in zip(keys, records, strict=True)],
-    )
-    expected: list[tuple[object, object]] = []
-    for key, _, data in records:
-        expected.append((key_json(key), {"version": "0", "data": data}))
-        expected.append((key_json(key), None))
-    assert dumped_records(kafka_tools, path, "--offsets-decoder") == expected
+    check_dumped(kafka_tools, tmp_path, random_records(Random(1)))
 
 
 def test_kafka_writes_the_same_bytes(kafka_tools: ToolServer) -> None:
-    """Read and written again by the serializer of Kafka's group coordinator."""
-    lines = [
-        f"{encode_consumer_group_key(key).hex()} {value.hex()}"
-        for key, value, _ in random_records(Random(2))
-    ]
-    assert kafka_tools.ask("GroupRecords", lines) == lines
+    check_written_again(kafka_tools, random_records(Random(2)))

@@ -13,7 +13,7 @@ import pytest
 from pipeline.lake.errors import ForeignTableError, TableUnavailableError
 from tests.fakes.lake.jobs import lake_job, run
 from tests.fakes.lake.numbers_log import FakeLog, is_bad, rows_of
-from tests.fakes.lake.tables import KINDS, coordinates, open_catalog, open_sink, read_table
+from tests.fakes.lake.tables import coordinates, open_catalog, open_sink, read_table
 
 LOG = {0: (0, 60), 1: (5, 33)}
 LONGER = {0: (0, 90), 1: (5, 33)}
@@ -21,12 +21,6 @@ LONGER = {0: (0, 90), 1: (5, 33)}
 
 def good(log: dict[int, tuple[int, int]]) -> list[tuple[int, int]]:
     return [one for one in rows_of(log) if not is_bad(one[1])]
-
-
-@pytest.fixture(params=KINDS)
-def kind(request: pytest.FixtureRequest) -> str:
-    name: str = request.param
-    return name
 
 
 # -- the disk -----------------------------------------------------------------------------------

@@ -1,6 +1,5 @@
 """Upkeep beside a job, both killed anywhere: the same rows, and in the end nothing left behind."""
 
-import multiprocessing
 import random
 from pathlib import Path
 
@@ -8,28 +7,14 @@ import pytest
 
 from pipeline.lake.maintain.left_over import Ages
 from tests.fakes.lake.jobs import keep
-from tests.fakes.lake.tables import KINDS, open_catalog, open_sink
+from tests.fakes.lake.tables import open_catalog, open_sink
 from tests.fakes.lake.upkeep import keep_in_shape, lake_upkeep, maintain
-from tests.system.lake.test_lake_kills import PER_ROUND, check, killed, watched
+from tests.system.lake.kills import Context, killed, watched
+from tests.system.lake.test_lake_kills import JOB, PER_ROUND, TableWatcher, check
 
 ROUNDS_MANY = 20
 
-JOB_STEPS = 70
 UPKEEP_STEPS = 45
-
-
-@pytest.fixture(params=KINDS)
-def kind(request: pytest.FixtureRequest) -> str:
-    name: str = request.param
-    return name
-
-
-@pytest.fixture(scope="module")
-def context() -> multiprocessing.context.ForkServerContext:
-    """Processes fork from one that has imported everything and has no thread."""
-    found = multiprocessing.get_context("forkserver")
-    found.set_forkserver_preload(["tests.fakes.lake.upkeep", "deltalake", "pyiceberg.catalog.sql"])
-    return found
 
 
 def left_over(kind: str, root: Path) -> set[str]:
@@ -43,28 +28,24 @@ def left_over(kind: str, root: Path) -> set[str]:
     return found - set(sink.keys(sink.view()))
 
 
-def killed_beside_each_other(
-    context: multiprocessing.context.ForkServerContext, kind: str, root: Path, rounds: int
-) -> None:
+def killed_beside_each_other(context: Context, kind: str, root: Path, rounds: int) -> None:
     chance = random.Random(f"upkeep {kind} {rounds}")
     open_catalog(root)
     keep(kind, str(root), PER_ROUND, 0)
-    with watched(kind, root, PER_ROUND * (rounds + 1)):
+    with watched(TableWatcher(kind, root, PER_ROUND * (rounds + 1))):
         for number in range(2, rounds + 2):
-            job = context.Process(
-                target=keep,
-                args=(kind, str(root), PER_ROUND * number, chance.randrange(1, 2 * JOB_STEPS)),
-            )
+            steps = chance.randrange(1, 2 * JOB.steps_max)
+            job = JOB.start(context, kind, root, PER_ROUND * number, steps)
             both = [
                 context.Process(
                     target=keep_in_shape, args=(kind, str(root), chance.randrange(1, UPKEEP_STEPS))
                 )
                 for _ in range(chance.randrange(1, 3))
             ]
-            for process in (job, *both):
+            for process in both:
                 process.start()
-            for process in (job, *both):
-                killed(process)
+            for one in (job, *both):
+                killed(one)
     keep(kind, str(root), PER_ROUND * (rounds + 1), 0)
     check(kind, root, PER_ROUND * (rounds + 1))
     # Nobody else is there: whatever was left behind is old.
@@ -73,14 +54,12 @@ def killed_beside_each_other(
     assert left_over(kind, root) == set()
 
 
-def test_killed_beside_a_job_that_is_killed(
-    context: multiprocessing.context.ForkServerContext, kind: str, tmp_path: Path
-) -> None:
+def test_killed_beside_a_job_that_is_killed(context: Context, kind: str, tmp_path: Path) -> None:
     killed_beside_each_other(context, kind, tmp_path, 3)
 
 
 @pytest.mark.slow
 def test_killed_many_times_beside_a_job_that_is_killed(
-    context: multiprocessing.context.ForkServerContext, kind: str, tmp_path: Path
+    context: Context, kind: str, tmp_path: Path
 ) -> None:
     killed_beside_each_other(context, kind, tmp_path, ROUNDS_MANY)

@@ -18,7 +18,6 @@ from pathlib import Path
 import pytest
 
 from pipeline.lake.settings.config import parse_job
-from tests.fakes.lake.tables import KINDS
 from tests.fakes.lake.watcher import TableReader, Watcher
 from tests.fakes.lake.world import Driver, World, is_alive, until
 
@@ -171,12 +170,6 @@ def report(killer: Killer, kind: str, seed: int, began: float) -> None:
         f"whole, {watcher.missed} while the store was away; rows {watcher.rows}; "
         f"problems {watcher.problems}; drivers that ended by themselves: {dict(killer.ended)}"
     )
-
-
-@pytest.fixture(params=KINDS)
-def kind(request: pytest.FixtureRequest) -> str:
-    name: str = request.param
-    return name
 
 
 @pytest.fixture

@@ -336,16 +336,22 @@ async def test_a_bucket_with_two_histories_gives_that_of_the_last_leader(
         assert "another history" in hand_over(old, broker, read_committed=False).problem
 
 
-async def test_a_copy_that_is_not_finished_and_one_that_follows(
-    start_node: StartNode, tmp_path: Path
-) -> None:
-    """Without its manifest a segment does not exist; with it, the next look sees it."""
+async def copied_topic(start_node: StartNode) -> tuple[Node, Client]:
+    """A broker with a topic `t` of 40 records, copied up to its active segment."""
     node = await start_node(**REMOTE)
     client = await node.client()
     await client.create_topic("t", 1, **TIERED)
     for number in range(40):
         await client.produce("t", b"%d" % number + KIB * 100)
     await until_copied(node, closed_end(node))
+    return node, client
+
+
+async def test_a_copy_that_is_not_finished_and_one_that_follows(
+    start_node: StartNode, tmp_path: Path
+) -> None:
+    """Without its manifest a segment does not exist; with it, the next look sees it."""
+    node, client = await copied_topic(start_node)
     store = tmp_path / "data" / "varve-objects"
     last = max(store.rglob("*.rsm-manifest"))
     kept = last.read_bytes()
@@ -369,12 +375,7 @@ async def test_what_is_removed_while_it_is_read_comes_from_elsewhere(
     start_node: StartNode, tmp_path: Path
 ) -> None:
     """From another copy; else the broker still has it; else it is lost, and named."""
-    node = await start_node(**REMOTE)
-    client = await node.client()
-    await client.create_topic("t", 1, **TIERED)
-    for number in range(40):
-        await client.produce("t", b"%d" % number + KIB * 100)
-    await until_copied(node, closed_end(node))
+    node, _ = await copied_topic(start_node)
     store = tmp_path / "data" / "varve-objects"
     options = BucketOptions(f"{store}")
     async with await open_bucket(options) as bucket:
@@ -413,12 +414,7 @@ async def test_times_are_found_as_the_broker_finds_them(
 
 async def test_deleted_records_are_not_found_again(start_node: StartNode, tmp_path: Path) -> None:
     """DeleteRecords is answered when the bucket knows; whoever erased records has erased them."""
-    node = await start_node(**REMOTE)
-    client = await node.client()
-    await client.create_topic("t", 1, **TIERED)
-    for number in range(40):
-        await client.produce("t", b"%d" % number + KIB * 100)
-    await until_copied(node, closed_end(node))
+    node, client = await copied_topic(start_node)
     assert await client.delete_records("t", 17) == 17
     options = BucketOptions(f"{tmp_path}/data/varve-objects")
     async with await open_bucket(options) as bucket:
@@ -437,12 +433,7 @@ async def test_a_topic_that_is_deleted_is_told_from_one_that_expired(
     start_node: StartNode, tmp_path: Path
 ) -> None:
     """As long as anything of it is left."""
-    node = await start_node(**REMOTE)
-    client = await node.client()
-    await client.create_topic("t", 1, **TIERED)
-    for number in range(40):
-        await client.produce("t", b"%d" % number + KIB * 100)
-    await until_copied(node, closed_end(node))
+    _, client = await copied_topic(start_node)
     options = BucketOptions(f"{tmp_path}/data/varve-objects")
     async with await open_bucket(options) as bucket:
         await until(lambda: has_history(bucket))

@@ -58,20 +58,33 @@ def is_all_copied(node: Node) -> bool:
     return log.highest_remote_offset == log.log_end_offset - 1 and not log.size()
 
 
-async def test_consumers_pass_what_a_restore_could_not_bring_back(
-    start_node: StartNode, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    """OFFSET_OUT_OF_RANGE would send them to the beginning, again and again, or past it all."""
+async def filled_node(
+    start_node: StartNode, tmp_path: Path, count: int, *, partitions: int = 1
+) -> tuple[Path, dict[str, object], Node]:
+    """The object store, the settings, and a broker with all records of a topic `t` copied."""
     store = tmp_path / "store"
     settings = REMOTE | {"rsm_config_storage_root": str(store)}
     node = await start_node(**settings)
     client = await node.client()
-    await client.create_topic("t", 1, **TIERED)
-    for number in range(60):
+    await client.create_topic("t", partitions, **TIERED)
+    for number in range(count):
         await client.produce("t", value(number))
     await until(lambda: is_all_copied(node))
+    return store, settings, node
+
+
+async def lose(node: Node, tmp_path: Path) -> None:
+    """The node with its disk."""
     await node.stop()
     shutil.rmtree(tmp_path / "data")
+
+
+async def test_consumers_pass_what_a_restore_could_not_bring_back(
+    start_node: StartNode, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """OFFSET_OUT_OF_RANGE would send them to the beginning, again and again, or past it all."""
+    store, settings, node = await filled_node(start_node, tmp_path, 60)
+    await lose(node, tmp_path)
     logs = sorted(path for path in store.rglob("*.log"))
     assert len(logs) >= 6
     starts = [int(path.name[:20]) for path in logs] + [60]
@@ -105,18 +118,10 @@ async def test_a_bucket_that_kafka_filled_with_aivens_plugin_is_enough(
     start_node: StartNode, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """Its manifests lack our part: no sums, no settings of topics, no cluster."""
-    store = tmp_path / "store"
-    settings = REMOTE | {"rsm_config_storage_root": str(store)}
-    node = await start_node(**settings)
-    client = await node.client()
-    await client.create_topic("t", 1, **TIERED)
-    for number in range(40):
-        await client.produce("t", value(number))
-    await until(lambda: is_all_copied(node))
+    store, settings, node = await filled_node(start_node, tmp_path, 40)
     assert node.broker.controller is not None
     cluster_id = node.broker.controller.image.cluster_id
-    await node.stop()
-    shutil.rmtree(tmp_path / "data")
+    await lose(node, tmp_path)
     for path in store.rglob("*.rsm-manifest"):
         fields = json.loads(path.read_text())
         del fields["remoteLogSegmentMetadata"]["varve"]
@@ -149,20 +154,12 @@ async def test_a_bucket_alone_is_enough(
     start_node: StartNode, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """Same topic id and settings, every record, and the new node goes on copying."""
-    store = tmp_path / "store"
-    settings = REMOTE | {"rsm_config_storage_root": str(store)}
-    node = await start_node(**settings)
-    client = await node.client()
-    await client.create_topic("t", 2, **TIERED)
-    for number in range(RECORDS):
-        await client.produce("t", value(number))
-    await until(lambda: is_all_copied(node))
+    store, settings, node = await filled_node(start_node, tmp_path, RECORDS, partitions=2)
     before = node.broker.controller
     assert before is not None
     topic, cluster_id = before.image.topics["t"], before.image.cluster_id
     epoch = topic.partitions[0].leader_epoch
-    await node.stop()
-    shutil.rmtree(tmp_path / "data")
+    await lose(node, tmp_path)
 
     words = (
         *("tier", "restore", "--root", str(store), "--log-dirs", str(tmp_path / "data")),
@@ -221,16 +218,8 @@ async def test_a_damaged_manifest_costs_no_object(
     start_node: StartNode, tmp_path: Path, capsys: pytest.CaptureFixture[str], damage: str
 ) -> None:
     """One bit is put right. Else it is a problem, and what is left out for it stays where it is."""
-    store = tmp_path / "store"
-    settings = REMOTE | {"rsm_config_storage_root": str(store)}
-    node = await start_node(**settings)
-    client = await node.client()
-    await client.create_topic("t", 1, **TIERED)
-    for number in range(RECORDS):
-        await client.produce("t", value(number))
-    await until(lambda: is_all_copied(node))
-    await node.stop()
-    shutil.rmtree(tmp_path / "data")
+    store, settings, node = await filled_node(start_node, tmp_path, RECORDS)
+    await lose(node, tmp_path)
     manifests = sorted(store.rglob("*.rsm-manifest"))
     damaged = manifests[len(manifests) // 2]
     whole = damaged.read_bytes()
