@@ -5,20 +5,26 @@
     parameters              constructors with more than eight, `self` left out
     lines                   by package and of tests
     largest modules
+    tests                   modules per folder, test functions
+    time by tier            of the last run of each on this machine, see `tests.tiers`
 
-Read from Git, so any commit can be counted and compared with another.
+Read from Git, so any commit can be counted and compared with another; times are not.
 """
 
 import argparse
 import ast
+import json
+import re
 import statistics
 import subprocess
 from collections import Counter
-from pathlib import PurePosixPath
+from pathlib import Path, PurePosixPath
 
 PACKAGES = ("config", "native", "protocol", "storage", "tiered", "broker", "pipeline", "cli")
 GENERATED = "protocol/messages"
 MANY_PARAMETERS = 8
+TIMES = Path(__file__).parent.parent / ".build" / "tests" / "times.json"
+TEST = re.compile(r"^ *(?:async )?def test_", re.MULTILINE)
 
 
 def sources(commit: str) -> dict[str, str]:
@@ -38,6 +44,24 @@ def sources(commit: str) -> dict[str, str]:
         found[path] = answer[end + 1 : end + 1 + size].decode()
         at = end + 1 + size + 1
     return found
+
+
+def print_folders(what: str, modules: set[str]) -> None:
+    """How many modules there are, and in which folders most of them."""
+    sizes = Counter(map(folder_of, modules))
+    median = statistics.median(sizes.values())
+    print(f"{what}: folders {len(sizes)}, modules {len(modules)}, median {median}")
+    for folder, size in sizes.most_common(8):
+        print(f"  {size:4} {folder}")
+
+
+def print_times() -> None:
+    """How long each tier of tests took when it last ran here."""
+    if not TIMES.exists():
+        return
+    print("time by tier, last run here")
+    for name, seconds in json.loads(TIMES.read_text()).items():
+        print(f"  {seconds // 60:4}:{seconds % 60:02} {name}")
 
 
 def folder_of(path: str) -> str:
@@ -92,12 +116,7 @@ def count(commit: str) -> None:
     modules = {p for p in written if not p.endswith("__init__.py")}
     trees = {p: ast.parse(written[p]) for p in modules}
 
-    sizes = Counter(map(folder_of, modules))
-    print(
-        f"folders {len(sizes)}, modules {len(modules)}, median {statistics.median(sizes.values())}"
-    )
-    for folder, size in sizes.most_common(8):
-        print(f"  {size:4} {folder}")
+    print_folders("source", modules)
 
     graph: dict[str, set[str]] = {}
     for path, tree in trees.items():
@@ -138,9 +157,14 @@ def count(commit: str) -> None:
     print("largest modules")
     for path, number in Counter({p: lines[p] for p in modules}).most_common(8):
         print(f"  {number:5,} {path}")
+    of_tests = {p for p in texts if p.startswith("tests/") and not p.endswith("__init__.py")}
+    print_folders("tests", of_tests)
+    functions = sum(len(TEST.findall(texts[path])) for path in of_tests)
+    print(f"test functions: {functions:,}")
 
 
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--at", default="HEAD", help="which commit")
     count(parser.parse_args().at)
+    print_times()

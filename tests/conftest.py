@@ -8,21 +8,28 @@ import pytest
 from tests.effort import load_profile
 from tests.fakes.s3.moto_server import moto_server
 from tests.harness.etcd import NO_ETCD
+from tests.tiers import TIERS
 
 load_profile()
 
 TESTS = Path(__file__).parent
 
-TIERS = {"system": "system", "checker": "system"}
+FOLDERS = {"system": "system", "checker": "system", "interop": "interop"}
 """Which tier the tests of a folder belong to; all others are fast."""
 
 
+@pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Mark every test with the tier of its folder; `tests.tiers` says what of it runs when."""
     for item in items:
-        tier = TIERS.get(item.path.relative_to(TESTS).parts[0])
-        if tier is not None:
-            item.add_marker(tier)
+        folder = item.path.relative_to(TESTS).parts[0]
+        if folder in FOLDERS:
+            item.add_marker(FOLDERS[folder])
+        for tier in ("system", "interop"):
+            if item.get_closest_marker(tier) and f"tests/{folder}" not in TIERS[tier].folders:
+                raise pytest.UsageError(f"{item.nodeid}: tests.tiers looks for none of {tier} here")
+        if item.get_closest_marker("measures") and FOLDERS.get(folder) != "system":
+            raise pytest.UsageError(f"{item.nodeid}: only tests of the system run alone")
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:

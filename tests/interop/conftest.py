@@ -40,7 +40,7 @@ COORDINATOR_PROPERTIES = {
     "group.share.min.heartbeat.interval.ms": "200",
 }
 
-_ran = pytest.StashKey[set[str]]()
+RAN = "client that ran"
 
 
 def new_node(directory: Path, properties: dict[str, str] | None = None) -> OwnedNode:
@@ -50,21 +50,10 @@ def new_node(directory: Path, properties: dict[str, str] | None = None) -> Owned
     return kind(directory, {**PROPERTIES, **(properties or {})})
 
 
-def pytest_configure(config: pytest.Config) -> None:
-    config.stash[_ran] = set()
-
-
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    here = Path(__file__).parent
-    for item in items:
-        if here in item.path.parents:
-            item.add_marker(pytest.mark.interop)
-
-
-def pytest_terminal_summary(
-    terminalreporter: pytest.TerminalReporter, config: pytest.Config
-) -> None:
-    names = config.stash[_ran]
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    reports = [report for found in terminalreporter.stats.values() for report in found]
+    properties = [pair for report in reports for pair in getattr(report, "user_properties", ())]
+    names = {str(value) for name, value in properties if name == RAN}
     if names:
         listed = ", ".join(sorted(names))
         terminalreporter.write_line(f"interop: broker {BROKER}; clients that ran: {listed}")
@@ -77,8 +66,12 @@ def pytest_terminal_summary(
 
 @pytest.fixture
 def ran(request: pytest.FixtureRequest) -> Callable[[str], None]:
-    """Note a client for the summary line."""
-    return request.config.stash[_ran].add
+    """Note a client for the summary line, in the test's report: that may come from elsewhere."""
+
+    def note(client: str) -> None:
+        request.node.user_properties.append((RAN, client))
+
+    return note
 
 
 def _running(node: OwnedNode) -> Iterator[OwnedNode]:

@@ -20,6 +20,8 @@ from tests.fakes.storage.slow_disk import SlowDisk
 from tests.system.conftest import Node, StartNode, until
 from tests.system.disks.test_directories import placed
 
+pytestmark = pytest.mark.measures
+
 RECORDS = 64
 SIZE = 50_000
 DELAY_S = 0.4

@@ -2,8 +2,12 @@
 
 from pathlib import Path
 
+import pytest
+
 from tests.system.conftest import until
 from tests.system.disks.test_slow_reads import LONG_S, SIZE, Slow, slow, topics_of, watched_loop
+
+pytestmark = pytest.mark.measures
 
 __all__ = ["slow"]
 

@@ -16,6 +16,8 @@ from tests.system.conftest import StartNode
 from tests.system.disks.test_directories import placed
 from tests.system.disks.test_slow_reads import LONG_S, QUIET, Slow, topics_of, watched_loop
 
+pytestmark = pytest.mark.measures
+
 RECORDS = 12
 SIZE = 50_000
 

@@ -1,12 +1,20 @@
 """The figures the tests measured, told at the end of the run."""
 
 from collections.abc import Callable
+from pathlib import Path
 
 import pytest
 
 _figures = pytest.StashKey[list[str]]()
 
 Note = Callable[..., None]
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """All of them watch what an attack costs: how long others wait, how much memory it takes."""
+    for item in items:
+        if Path(__file__).parent in item.path.parents:
+            item.add_marker("measures")
 
 
 def pytest_configure(config: pytest.Config) -> None:

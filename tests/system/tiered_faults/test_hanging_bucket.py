@@ -27,6 +27,8 @@ from tests.system.tiered_faults.cluster import (
 )
 from tests.system.tiered_faults.workload import Consumer, Producer
 
+pytestmark = pytest.mark.measures
+
 AT_ONCE_S = 4.0
 """What does not wait for a bucket that hangs takes less, on the busiest machine; the shortest time
 that it could wait for is five seconds."""
