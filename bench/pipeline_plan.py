@@ -37,6 +37,7 @@ from pipeline.plan.splits import OffsetRange, plan_pieces
 from protocol.records.builder import build_batch
 from storage.checkpoints.checkpoint_files import encode_epochs
 from storage.environment.clock import SystemClock
+from storage.environment.environment import Environment
 from storage.environment.filesystem import LocalFilesystem
 from storage.environment.randomness import SeededRandomness
 from storage.producers.snapshot import encode_rows
@@ -78,13 +79,11 @@ class Maker:
             self.store,
             TierConfig(),
             KeyRing("", {}, self._randomness),
-            filesystem=filesystem,
-            clock=clock,
-            randomness=self._randomness,
+            environment=Environment.without_loop(
+                filesystem=filesystem, clock=clock, randomness=self._randomness
+            ),
             spool_directory=str(directory / "spool"),
             software="bench",
-            copies_max=8,
-            fetches_max=8,
         )
 
     def metadata(self, number: int) -> RemoteLogSegmentMetadata:

@@ -37,7 +37,9 @@ from broker.runtime.timer import TimerWheel
 from config.topic import TopicConfig
 from protocol.records.builder import build_batch
 from storage.environment.clock import SystemClock
+from storage.environment.environment import Environment
 from storage.environment.filesystem import LocalFilesystem
+from storage.environment.randomness import SystemRandomness
 from storage.log.log import Log
 from storage.types.append_origin import AppendOrigin
 from storage.types.topic_partition import TopicPartition
@@ -183,9 +185,13 @@ class History:
                     replicas, controller, clock=clock, partitions=self.metadata_partitions
                 ),
                 LocalSnapshotStore(LocalFilesystem(), str(self.directory / "snapshots"), disk.run),
-                clock=clock,
-                timer=timer,
-                run=disk.run,
+                Environment(
+                    clock=clock,
+                    timer=timer,
+                    filesystem=LocalFilesystem(),
+                    randomness=SystemRandomness(),
+                    run_blocking=disk.run,
+                ),
                 settings=MetadataSettings(
                     stop_max_ms=60_000, snapshot_events=10_000 if last_snapshots else 1 << 60
                 ),

@@ -330,14 +330,14 @@ class Broker:
 
     def _build_remote(self, controller: Controller, dynamic: DynamicSettings) -> RemoteStorage:
         home = tier_home(self.settings, self.filesystem)
+        effective = controller.effective_settings
         remote = RemoteStorage(
-            tier_settings(controller.effective_settings, home),
+            tier_settings(effective, home),
             replicas=self.replicas,
             controller=controller,
             environment=self.environment,
             log_dir=home,
             node_id=self.settings.node_id,
-            on_lookup_timeout=self.lookups.set_timeout,
             checkpoint_log_starts=self.log_manager.checkpoint_log_start_offsets,
             alerts=self.alerts,
         )
@@ -348,9 +348,13 @@ class Broker:
             node_id=self.settings.node_id,
         )
         self.admin.add(pages.pages, pages.actions)
-        dynamic.subscribe(
-            REMOTE_KEYS, lambda _, after: remote.on_settings(tier_settings(after, home))
-        )
+
+        def change(settings: "BrokerConfig") -> None:
+            self.lookups.set_timeout(float(settings.remote_list_offsets_request_timeout_ms))
+            remote.on_settings(tier_settings(settings, home))
+
+        self.lookups.set_timeout(float(effective.remote_list_offsets_request_timeout_ms))
+        dynamic.subscribe(REMOTE_KEYS, lambda _, after: change(after))
         return remote
 
     def _build_log_mover(

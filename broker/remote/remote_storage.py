@@ -65,7 +65,6 @@ class RemoteStorage:
         environment: Environment,
         log_dir: str,
         node_id: int,
-        on_lookup_timeout: Callable[[float], None],
         checkpoint_log_starts: Callable[[], None],
         alerts: Alerts | None = None,
     ) -> None:
@@ -78,7 +77,6 @@ class RemoteStorage:
             environment: Of the broker; its disk holds the caches and the metadata's snapshots.
             log_dir: The first one: metadata snapshots lie there.
             node_id: Of this broker.
-            on_lookup_timeout: Told `remote.list.offsets.request.timeout.ms`.
             checkpoint_log_starts: Writes all log starts to disk; blocks.
             alerts: Where it is said what is lost.
         """
@@ -95,7 +93,6 @@ class RemoteStorage:
         self._timer = environment.timer
         self._log_dir = log_dir
         self._node_id = node_id
-        self._on_lookup_timeout = on_lookup_timeout
         self._checkpoint_log_starts = checkpoint_log_starts
         self._alerts = Alerts() if alerts is None else alerts
         self._metadata_log: ReplicaMetadataLog | None = None
@@ -159,13 +156,7 @@ class RemoteStorage:
             clock=self._clock,
             partitions=settings.rlmm_config_remote_log_metadata_topic_num_partitions,
         )
-        metadata = TopicMetadataManager(
-            log,
-            snapshots,
-            clock=self._clock,
-            timer=self._timer,
-            run=environment.run_blocking,
-        )
+        metadata = TopicMetadataManager(log, snapshots, environment)
         claim = Claim(
             tier=tier,
             environment=environment,
@@ -174,16 +165,7 @@ class RemoteStorage:
             memory=IncarnationFile(environment.filesystem, self._log_dir, environment.run_blocking),
             alerts=self._alerts,
         )
-        reader = Reader(
-            settings,
-            tier,
-            metadata,
-            filesystem=environment.filesystem,
-            clock=self._clock,
-            timer=self._timer,
-            run=environment.run_blocking,
-            randomness=environment.randomness,
-        )
+        reader = Reader(settings, tier, metadata, environment)
         manager = RemoteLogManager(
             metadata=metadata,
             tier=tier,
@@ -400,7 +382,6 @@ class RemoteStorage:
     def _apply(self, settings: TierConfig) -> None:
         self._replicas.remote_fetch_max_wait_ms = float(settings.remote_fetch_max_wait_ms)
         self._replicas.remote_fetch_paused = settings.tier_fetch_paused
-        self._on_lookup_timeout(float(settings.remote_list_offsets_request_timeout_ms))
 
     # -- partitions ------------------------------------------------------------------------------
 

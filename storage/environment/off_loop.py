@@ -13,6 +13,6 @@ T = TypeVar("T")
 class Run(Protocol):
     """Calls a function in a thread."""
 
-    def __call__(self, function: Callable[..., T], *args: Any) -> Coroutine[Any, Any, T]:
+    def __call__(self, function: Callable[..., T], /, *args: Any) -> Coroutine[Any, Any, T]:
         """Its result, or its exception."""
         ...

@@ -9,6 +9,7 @@ from uuid import UUID
 
 import pytest
 
+from tests.fakes.environment import FakeEnvironment
 from tests.fakes.filesystem import FakeFilesystem
 from tests.fakes.tiered.metadata_log import FakeMetadataLog, MetadataTopic
 from tests.fakes.tiered.scripted_tier import FakeTier
@@ -116,9 +117,7 @@ class World:
         manager = TopicMetadataManager(
             FakeMetadataLog(self.topic, leads=leads),
             self.store(),
-            clock=self.timer.clock,
-            timer=self.timer,
-            run=run_here,
+            FakeEnvironment(timer=self.timer),
             settings=MetadataSettings(**settings),
         )
         self.managers.append(manager)

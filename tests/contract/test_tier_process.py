@@ -13,6 +13,7 @@ import pytest
 from config.remote_kinds import KeyFiles
 from config.tier import TierConfig
 from storage.environment.clock import SystemClock
+from storage.environment.environment import Environment
 from storage.environment.filesystem import LocalFilesystem
 from storage.environment.randomness import SeededRandomness
 from tests.contract.test_tier import MemoryBucket
@@ -49,9 +50,9 @@ class TestOverASocketPair(TierSuite):
             store,
             format_settings,
             KeyRing.load(format_settings, filesystem, randomness),
-            filesystem=filesystem,
-            clock=SystemClock(),
-            randomness=randomness,
+            environment=Environment.without_loop(
+                filesystem=filesystem, clock=SystemClock(), randomness=randomness
+            ),
             spool_directory=str(tmp_path / "spool"),
             software="test",
         )

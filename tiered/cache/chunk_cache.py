@@ -23,10 +23,7 @@ from collections.abc import Callable, Coroutine
 from typing import Any, Final, Protocol
 from uuid import UUID
 
-from storage.environment.clock import Clock
-from storage.environment.filesystem import Filesystem
-from storage.environment.off_loop import Run
-from storage.environment.randomness import Randomness
+from storage.environment.environment import Environment
 from storage.errors import DiskError
 from tiered.cache.cached_chunk import CachedChunk, ChunkSource
 from tiered.cache.chunk_scan import ChunkScan, FileRemover
@@ -91,10 +88,7 @@ class ChunkCache:
         *,
         fetch: FetchChunk,
         queue: FairQueue,
-        filesystem: Filesystem,
-        clock: Clock,
-        run: Run,
-        randomness: Randomness,
+        environment: Environment,
         on_downloaded: Callable[[int], None],
         finish_abandoned: bool,
         refer: ReferToChunks | None = None,
@@ -106,25 +100,23 @@ class ChunkCache:
             limit_bytes: See the class.
             fetch: Downloads one chunk.
             queue: Of the downloads.
-            filesystem: Where the directory is.
-            clock: For durations.
-            run: For what may wait for the disk.
-            randomness: For names of unfinished files.
+            environment: Its disk holds the directory.
             on_downloaded: Told the bytes that came over the network.
-            finish_abandoned: See `TierConfig.abandoned_reads`.
+            finish_abandoned: See `tier.abandoned.reads`.
             refer: Compares chunks where they lie; None: they lie elsewhere.
         """
         self._directory = directory
         self.limit_bytes = limit_bytes
         self._fetch = fetch
+        filesystem, run = environment.filesystem, environment.run_blocking
         self._filesystem = filesystem
-        self._clock = clock
+        self._clock = environment.clock
         self._run = run
         self._on_downloaded = on_downloaded
         self.flights: Flights[ChunkKey, CachedChunk] = Flights(
-            "chunks", queue, clock, finish_abandoned=finish_abandoned
+            "chunks", queue, environment.clock, finish_abandoned=finish_abandoned
         )
-        self._token = randomness.uuid4().hex[:12]
+        self._token = environment.randomness.uuid4().hex[:12]
         self._attempt = 0
         # Folders that are known to exist.
         self._folders: set[str] = set()

@@ -24,11 +24,8 @@ from collections.abc import Callable, Coroutine
 from typing import Any, Final
 from uuid import UUID
 
-from storage.environment.clock import Clock
-from storage.environment.filesystem import Filesystem
-from storage.environment.off_loop import Run
+from storage.environment.environment import Environment
 from storage.environment.second_chance_pool import SecondChancePool
-from storage.environment.timer import Timer
 from storage.errors import CorruptFileError, DiskError
 from tiered.cache.fair_queue import Client, FairQueue
 from tiered.cache.flight import Flight, Flights
@@ -72,10 +69,7 @@ class IndexCache:
         *,
         tier: Tier,
         queue: FairQueue,
-        filesystem: Filesystem,
-        clock: Clock,
-        timer: Timer,
-        run: Run,
+        environment: Environment,
         on_downloaded: Callable[[int], None],
         finish_abandoned: bool,
     ) -> None:
@@ -83,13 +77,13 @@ class IndexCache:
         self._directory = directory
         self.limit_bytes = limit_bytes
         self._tier = tier
-        self._filesystem = filesystem
-        self._clock = clock
-        self._timer = timer
-        self._run = run
+        self._filesystem = environment.filesystem
+        self._clock = environment.clock
+        self._timer = environment.timer
+        self._run = environment.run_blocking
         self._on_downloaded = on_downloaded
         self.flights: Flights[UUID, RemoteSegment] = Flights(
-            "indexes", queue, clock, finish_abandoned=finish_abandoned
+            "indexes", queue, environment.clock, finish_abandoned=finish_abandoned
         )
         self.loaded = SecondChancePool("loaded remote index bytes", LOADED_BYTES_MAX)
         self._sets: dict[UUID, StoredSet] = {}

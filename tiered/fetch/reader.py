@@ -30,11 +30,7 @@ from typing import Any, Final
 from uuid import UUID
 
 from config.tier import TierConfig
-from storage.environment.clock import Clock
-from storage.environment.filesystem import Filesystem
-from storage.environment.off_loop import Run
-from storage.environment.randomness import Randomness
-from storage.environment.timer import Timer
+from storage.environment.environment import Environment
 from storage.errors import CorruptFileError, DiskError, StorageError
 from storage.log.log import Log, TimestampOffset
 from tiered.cache.chunk_cache import ChunkCache
@@ -102,12 +98,7 @@ class Reader:
         settings: TierConfig,
         tier: Tier,
         metadata: RemoteLogMetadataManager,
-        *,
-        filesystem: Filesystem,
-        clock: Clock,
-        timer: Timer,
-        run: Run,
-        randomness: Randomness,
+        environment: Environment,
     ) -> None:
         """Touch nothing yet; see `start`.
 
@@ -115,15 +106,12 @@ class Reader:
             settings: See there.
             tier: Downloads.
             metadata: Which segment holds what.
-            filesystem: Of the cache directories.
-            clock: Time.
-            timer: For what is done later.
-            run: Calls a function in a thread, for what may wait for the disk.
-            randomness: For names of unfinished files.
+            environment: Of the broker; its disk holds the caches.
         """
+        clock = environment.clock
         self._metadata = metadata
         self._settings = settings
-        self._timer = timer
+        self._timer = environment.timer
         self._metadata_waits: dict[TopicIdPartition, tuple[asyncio.Task[None], set[Read]]] = {}
         self.queue = FairQueue(
             clock, settings.remote_log_reader_threads, settings.remote_log_reader_max_pending_tasks
@@ -141,10 +129,7 @@ class Reader:
             settings.chunk_cache_max_bytes,
             fetch=tier.fetch_chunk,
             queue=self.queue,
-            filesystem=filesystem,
-            clock=clock,
-            run=run,
-            randomness=randomness,
+            environment=environment,
             on_downloaded=self.quota.downloaded,
             finish_abandoned=finish_abandoned,
             refer=tier.refer_to_chunks if settings.store.backend == "filesystem" else None,
@@ -154,10 +139,7 @@ class Reader:
             settings.remote_log_index_file_cache_total_size_bytes,
             tier=tier,
             queue=self.queue,
-            filesystem=filesystem,
-            clock=clock,
-            timer=timer,
-            run=run,
+            environment=environment,
             on_downloaded=self.quota.downloaded,
             finish_abandoned=finish_abandoned,
         )
@@ -165,7 +147,7 @@ class Reader:
             self.chunks, self.indexes, self.quota, clock, self._segment_at, 0
         )
         self.prefetcher.max_bytes = settings.rsm_config_fetch_chunk_cache_prefetch_max_size
-        self._time_lookup = TimeLookup(metadata, self.chunks, self.indexes, filesystem, run)
+        self._time_lookup = TimeLookup(metadata, self.chunks, self.indexes, environment)
         self.topics: dict[str, TopicReads] = {}
         self.pending: set[Read] = set()
         self.cancelled_reads = 0

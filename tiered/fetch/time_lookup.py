@@ -19,8 +19,8 @@ from typing import Any, Final, TypeVar
 
 from protocol.errors import DecodeError
 from protocol.records.record import find_timestamp
+from storage.environment.environment import Environment
 from storage.environment.filesystem import Filesystem
-from storage.environment.off_loop import Run
 from storage.errors import CorruptFileError, DiskError
 from storage.index.batch_scan import scan_headers
 from storage.index.time_index import ENTRY_SIZE
@@ -59,14 +59,13 @@ class TimeLookup:
         metadata: RemoteLogMetadataManager,
         chunks: ChunkCache,
         indexes: IndexCache,
-        filesystem: Filesystem,
-        run: Run,
+        environment: Environment,
     ) -> None:
         self._metadata = metadata
         self._chunks = chunks
         self._indexes = indexes
-        self._filesystem = filesystem
-        self._run = run
+        self._filesystem = environment.filesystem
+        self._run = environment.run_blocking
 
     async def find(
         self, partition: TopicIdPartition, log: Log, timestamp_ms: int | None, client: Client

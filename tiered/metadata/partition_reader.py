@@ -23,8 +23,7 @@ from typing import TYPE_CHECKING
 
 from protocol.errors import DecodeError
 from protocol.internal.remote_log_metadata import PartitionDeleteMetadataRecord
-from storage.environment.clock import Clock
-from storage.environment.timer import Timer
+from storage.environment.environment import Environment
 from storage.errors import StorageError
 from tiered.errors import (
     InvalidTransitionError,
@@ -71,8 +70,7 @@ class MetadataReader:
         log: MetadataLog,
         snapshotter: Snapshotter,
         *,
-        clock: Clock,
-        timer: Timer,
+        environment: Environment,
         settings: MetadataSettings,
         stats: MetadataStats,
         turns: Turns,
@@ -83,8 +81,8 @@ class MetadataReader:
         self.wanted = WantedPartitions()
         self._log = log
         self._snapshotter = snapshotter
-        self._clock = clock
-        self._timer = timer
+        self._clock = environment.clock
+        self._timer = environment.timer
         self._settings = settings
         self._stats = stats
         self._on_deleted = on_deleted
@@ -96,7 +94,7 @@ class MetadataReader:
         self._snapshot_due = settings.snapshot_events
         self._snapshot_task: asyncio.Task[None] | None = None
         self._wake = asyncio.Event()
-        self._read_back = ReadBack(timer, settings.read_back_max_ms)
+        self._read_back = ReadBack(environment.timer, settings.read_back_max_ms)
         self._complaints = 0
         # Noticed, and not yet remembered.
         self._loss = ""

@@ -10,14 +10,13 @@ import asyncio
 import logging
 from uuid import UUID
 
-from storage.environment.clock import Clock
+from storage.environment.environment import Environment
 from tiered.errors import ObjectNotFoundError, RemoteStorageError
 from tiered.metadata.log import LogOffsets
 from tiered.metadata.partition_state import MetadataPartitionState
 from tiered.metadata.snapshot import SnapshotError, encoding, read_snapshot, seal
 from tiered.metadata.snapshot_store import (
     SNAPSHOT_BYTES_MAX,
-    RunBlocking,
     SnapshotName,
     SnapshotStore,
 )
@@ -39,14 +38,13 @@ class Snapshotter:
         self,
         store: SnapshotStore,
         *,
-        clock: Clock,
-        run: RunBlocking,
+        environment: Environment,
         stats: MetadataStats,
         turns: Turns,
     ) -> None:
         self._store = store
-        self._clock = clock
-        self._run = run
+        self._clock = environment.clock
+        self._run = environment.run_blocking
         self._stats = stats
         self._turns = turns
         self._slots = asyncio.Semaphore(SNAPSHOTS_AT_A_TIME)

@@ -25,8 +25,8 @@ import logging
 from collections.abc import Iterable, Sequence
 from uuid import UUID
 
-from storage.environment.clock import Clock
-from storage.environment.timer import Timer, TimerHandle
+from storage.environment.environment import Environment
+from storage.environment.timer import TimerHandle
 from tiered.errors import InvalidTransitionError, RemoteStorageError, RemoteStorageNotReadyError
 from tiered.metadata.log import MetadataLog
 from tiered.metadata.partition_reader import MetadataReader
@@ -35,7 +35,7 @@ from tiered.metadata.partitioner import metadata_partition
 from tiered.metadata.records import MetadataEvent, encode_event
 from tiered.metadata.segment_index import RemoteLogMetadataCache
 from tiered.metadata.settings import MetadataSettings
-from tiered.metadata.snapshot_store import RunBlocking, SnapshotStore
+from tiered.metadata.snapshot_store import SnapshotStore
 from tiered.metadata.snapshotter import Snapshotter
 from tiered.metadata.stats import MetadataStats
 from tiered.segment_metadata import (
@@ -58,10 +58,7 @@ class TopicMetadataManager:
         self,
         log: MetadataLog,
         snapshots: SnapshotStore,
-        *,
-        clock: Clock,
-        timer: Timer,
-        run: RunBlocking,
+        environment: Environment,
         settings: MetadataSettings | None = None,
     ) -> None:
         """Nothing is read before `start`.
@@ -69,19 +66,18 @@ class TopicMetadataManager:
         Args:
             log: The topic.
             snapshots: So that a start need not read all of it.
-            clock: See there.
-            timer: See there.
-            run: For what may wait for the disk, or computes for long.
+            environment: Of the broker.
             settings: None: the defaults.
         """
         self.stats = MetadataStats()
         self._log = log
-        self._clock = clock
-        self._timer = timer
+        self._environment = environment
+        self._clock = environment.clock
+        self._timer = environment.timer
         self._settings = settings or MetadataSettings()
         self._turns = Turns()
         self._snapshotter = Snapshotter(
-            snapshots, clock=clock, run=run, stats=self.stats, turns=self._turns
+            snapshots, environment=environment, stats=self.stats, turns=self._turns
         )
         self._snapshots = snapshots
         self.misfit = ""
@@ -242,8 +238,7 @@ class TopicMetadataManager:
                 index,
                 self._log,
                 self._snapshotter,
-                clock=self._clock,
-                timer=self._timer,
+                environment=self._environment,
                 settings=self._settings,
                 stats=self.stats,
                 turns=self._turns,

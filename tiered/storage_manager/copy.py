@@ -18,8 +18,8 @@ from typing import Final
 
 from config.tier import TierConfig
 from protocol.records.batch import crc32c
-from storage.environment.filesystem import File, Filesystem
-from storage.environment.randomness import Randomness
+from storage.environment.environment import Environment
+from storage.environment.filesystem import File
 from storage.index.batch_scan import read_batch_header
 from tiered.errors import CorruptSegmentError, RemoteStorageError, TieredError
 from tiered.format.encryption import OVERHEAD, ChunkCipher
@@ -47,10 +47,9 @@ class SegmentCopier:
     def __init__(
         self,
         store: ObjectStore,
-        filesystem: Filesystem,
+        environment: Environment,
         threads: DiskThreads,
         key_ring: KeyRing,
-        randomness: Randomness,
         statistics: TierStatistics,
         settings: TierConfig,
         *,
@@ -58,10 +57,10 @@ class SegmentCopier:
         software: str,
     ) -> None:
         self._store = store
-        self._filesystem = filesystem
+        self._filesystem = environment.filesystem
         self._threads = threads
         self._key_ring = key_ring
-        self._randomness = randomness
+        self._randomness = environment.randomness
         self._statistics = statistics
         self._settings = settings
         self._spool_directory = spool_directory

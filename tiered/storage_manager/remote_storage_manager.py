@@ -17,9 +17,7 @@ from typing import Any, Final
 
 from config.tier import TierConfig
 from protocol.records.batch import crc32c
-from storage.environment.clock import Clock
-from storage.environment.filesystem import Filesystem
-from storage.environment.randomness import Randomness
+from storage.environment.environment import Environment
 from storage.errors import DiskError
 from storage.types.log_files import (
     OFFSET_INDEX_SUFFIX,
@@ -68,6 +66,10 @@ _INDEX_SUFFIXES: Final = {
 }
 
 
+VERIFICATIONS: Final = 1
+"""Segments that are verified at a time, beside the copies."""
+
+
 class RemoteStorageManager:
     """`tiered.tier.Tier`; see there for what each method promises."""
 
@@ -77,30 +79,20 @@ class RemoteStorageManager:
         settings: TierConfig,
         key_ring: KeyRing,
         *,
-        filesystem: Filesystem,
-        clock: Clock,
-        randomness: Randomness,
+        environment: Environment,
         spool_directory: str,
         software: str,
-        key_prefix: str = "",
-        copies_max: int = 10,
-        fetches_max: int = 32,
         threads: int = 4,
     ) -> None:
         """Touch nothing yet.
 
         Args:
             store: Puts its own prefix before every key; closed with this.
-            settings: How new segments are written.
+            settings: How new segments are written, and how many copies and downloads at a time.
             key_ring: `KeyRing.load(settings, ...)`.
-            filesystem: Where local files are read and written.
-            clock: For manifests and counters.
-            randomness: For data keys, initialization vectors and names of spools.
+            environment: Its disk holds the local files.
             spool_directory: For compressed segments on their way; made when needed.
             software: Version that goes into manifests.
-            key_prefix: The store's, for segments that tell where they lie.
-            copies_max: Copies and verifications at a time; more wait.
-            fetches_max: Downloads at a time; more wait.
             threads: For disk, sums, compression and encryption.
 
         Raises:
@@ -110,15 +102,17 @@ class RemoteStorageManager:
         if not 0 < chunk_bytes <= ROOM_BYTES_MAX:
             raise ValueError(f"chunks of {chunk_bytes} bytes, more than {ROOM_BYTES_MAX}")
         self._store = store
-        self._filesystem = filesystem
-        self._clock = clock
+        self._filesystem = environment.filesystem
+        self._clock = environment.clock
         self._keys = ObjectKeys()
-        self._key_prefix = key_prefix
+        self._key_prefix = settings.rsm_config_key_prefix
         self._threads = DiskThreads(threads)
-        self._statistics = TierStatistics(clock)
+        self._statistics = TierStatistics(environment.clock)
         self._manifests = ManifestMemory()
-        self._copies = WorkspacePool("segment copies", copies_max)
-        self._fetches = WorkspacePool("chunk downloads", fetches_max)
+        self._copies = WorkspacePool(
+            "segment copies", settings.remote_log_manager_copier_thread_pool_size + VERIFICATIONS
+        )
+        self._fetches = WorkspacePool("chunk downloads", max(settings.remote_log_reader_threads, 1))
         self._closed = False
         # As many as callers have begun; what they may begin is theirs to bound.
         self._under_way: set[asyncio.Task[Any]] = set()
@@ -126,10 +120,9 @@ class RemoteStorageManager:
         self._last_call_ended: asyncio.Future[None] | None = None
         self._copier = SegmentCopier(
             store,
-            filesystem,
+            environment,
             self._threads,
             key_ring,
-            randomness,
             self._statistics,
             settings,
             spool_directory=spool_directory,
@@ -137,10 +130,10 @@ class RemoteStorageManager:
         )
         self._reader = SegmentReader(
             store,
-            filesystem,
+            environment.filesystem,
             self._threads,
             key_ring,
-            randomness,
+            environment.randomness,
             self._statistics,
             self._manifests,
         )

@@ -1,19 +1,19 @@
 """What does the tier's work, put together: store, keys, storage manager. For either process."""
 
+import asyncio
 import os
 import tempfile
 
 from config.tier import TierConfig
 from config.version import VERSION
 from storage.environment.clock import SystemClock
+from storage.environment.environment import Environment
 from storage.environment.filesystem import LocalFilesystem
 from storage.environment.randomness import SystemRandomness
 from tiered.format.key_ring import KeyRing
 from tiered.object_store.factory import open_store
 from tiered.storage_manager.remote_storage_manager import RemoteStorageManager
-
-VERIFICATIONS = 1
-"""Segments that are read again at a time, beside the copies."""
+from tiered.worker.loop_timer import LoopTimer
 
 
 def build_tier(settings: TierConfig) -> RemoteStorageManager:
@@ -23,21 +23,21 @@ def build_tier(settings: TierConfig) -> RemoteStorageManager:
         RemoteStorageError: The settings name no store, or keys that cannot be used.
         DiskError: A key file cannot be read.
     """
-    filesystem = LocalFilesystem()
-    clock = SystemClock()
-    randomness = SystemRandomness()
+    environment = Environment(
+        clock=SystemClock(),
+        timer=LoopTimer(),
+        filesystem=LocalFilesystem(),
+        randomness=SystemRandomness(),
+        run_blocking=asyncio.to_thread,
+    )
+    filesystem, randomness = environment.filesystem, environment.randomness
     return RemoteStorageManager(
-        open_store(settings.store, filesystem, clock, randomness),
+        open_store(settings.store, filesystem, environment.clock, randomness),
         settings,
         KeyRing.load(settings, filesystem, randomness),
-        filesystem=filesystem,
-        clock=clock,
-        randomness=randomness,
+        environment=environment,
         spool_directory=spool_directory(settings),
         software=f"varve {VERSION}",
-        key_prefix=settings.store.key_prefix,
-        copies_max=settings.remote_log_manager_copier_thread_pool_size + VERIFICATIONS,
-        fetches_max=max(settings.remote_log_reader_threads, 1),
     )
 
 

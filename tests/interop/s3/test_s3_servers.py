@@ -15,6 +15,7 @@ import pytest
 from bench.s3_server import SERVERS, is_built, s3_server
 from config.tier import TierConfig
 from storage.environment.clock import SystemClock
+from storage.environment.environment import Environment
 from storage.environment.filesystem import LocalFilesystem
 from storage.environment.randomness import SeededRandomness
 from tests.contract.object_store_suite import CHECKS, Check
@@ -182,9 +183,9 @@ async def test_a_segment_goes_there_and_comes_back(
         store,
         settings,
         KeyRing.load(settings, filesystem, randomness),
-        filesystem=filesystem,
-        clock=SystemClock(),
-        randomness=randomness,
+        environment=Environment.without_loop(
+            filesystem=filesystem, clock=SystemClock(), randomness=randomness
+        ),
         spool_directory=str(tmp_path / "spool"),
         software="test",
     )

@@ -22,6 +22,7 @@ from pipeline.plan.partition_log import PartitionLog
 from pipeline.plan.piece import PartitionName
 from protocol.records.batch import iterate_batches
 from storage.checkpoints.checkpoint_files import encode_epochs
+from storage.environment.environment import Environment
 from storage.environment.randomness import SeededRandomness
 from storage.log.log import Log
 from storage.types.transaction_marker import TransactionMarker
@@ -202,13 +203,11 @@ class BucketWorld:
             self.store,
             format_config(**{"chunk_bytes": 1000, **settings}),
             self.keys,
-            filesystem=self.disk,
-            clock=self.clock,
-            randomness=SeededRandomness(2),
+            environment=Environment.without_loop(
+                filesystem=self.disk, clock=self.clock, randomness=SeededRandomness(2)
+            ),
             spool_directory="/spool",
             software="test",
-            copies_max=2,
-            fetches_max=2,
         )
         self.bucket = self.open()
 

@@ -17,6 +17,7 @@ import pytest
 from config.tier import TierConfig
 from protocol.records.batch import HEADER_SIZE, BatchHeader, crc_matches, read_header
 from protocol.records.control import build_end_transaction_marker
+from storage.environment.environment import Environment
 from storage.environment.randomness import SeededRandomness
 from storage.log.log import Log
 from storage.segment.segment import Segment
@@ -168,11 +169,13 @@ class RemoteHistory:
             self.settings,
             self.tier,
             self.metadata,
-            filesystem=self.fs,
-            clock=self.clock,
-            timer=self.timer,
-            run=self.run,
-            randomness=self._ids,
+            Environment(
+                filesystem=self.fs,
+                clock=self.clock,
+                timer=self.timer,
+                run_blocking=self.run,
+                randomness=self._ids,
+            ),
         )
 
     # -- writing -----------------------------------------------------------------------------

@@ -6,6 +6,7 @@ import pytest
 
 from config.tier import TierConfig
 from storage.environment.clock import SystemClock
+from storage.environment.environment import Environment
 from storage.environment.filesystem import LocalFilesystem
 from storage.environment.randomness import SeededRandomness
 from tests.fakes.tiered.memory_object_store import Fault as StoreFault
@@ -45,9 +46,9 @@ class Rotation:
         ring = self.ring(active, *names) if active else KeyRing("", {}, RANDOMNESS)
         return RemoteStorageManager(
             *(self.store, settings, ring),
-            filesystem=FILES,
-            clock=SystemClock(),
-            randomness=RANDOMNESS,
+            environment=Environment.without_loop(
+                filesystem=FILES, clock=SystemClock(), randomness=RANDOMNESS
+            ),
             spool_directory=str(self.folder / "spool"),
             software="test",
         )

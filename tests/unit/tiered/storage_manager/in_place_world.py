@@ -4,6 +4,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from storage.environment.environment import Environment
 from storage.environment.filesystem import LocalFilesystem
 from storage.environment.randomness import SeededRandomness
 from tests.fakes.clock import ManualClock
@@ -48,9 +49,9 @@ async def in_place_world(tmp_path: Path, **settings: Any) -> InPlaceWorld:
         store,
         format_config(**{"chunk_bytes": CHUNK, **settings}),
         PlainKeyRing(),
-        filesystem=filesystem,
-        clock=clock,
-        randomness=SeededRandomness(2),
+        environment=Environment.without_loop(
+            filesystem=filesystem, clock=clock, randomness=SeededRandomness(2)
+        ),
         spool_directory=str(tmp_path / "spool"),
         software="test",
     )

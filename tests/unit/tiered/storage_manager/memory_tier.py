@@ -4,6 +4,7 @@ import asyncio
 from dataclasses import dataclass
 from typing import Any
 
+from storage.environment.environment import Environment
 from storage.environment.filesystem import Filesystem
 from storage.environment.randomness import SeededRandomness
 from tests.fakes.clock import ManualClock
@@ -66,15 +67,15 @@ def tier_world(
     fake.mkdir("/cache")
     tier = RemoteStorageManager(
         store,
-        format_config(**{"chunk_bytes": CHUNK, **settings}),
+        format_config(**{"chunk_bytes": CHUNK, **settings}).with_values(
+            {"remote_log_manager_copier_thread_pool_size": 1, "remote_log_reader_threads": 2}
+        ),
         PlainKeyRing(),
-        filesystem=disk or fake,
-        clock=clock,
-        randomness=SeededRandomness(2),
+        environment=Environment.without_loop(
+            filesystem=disk or fake, clock=clock, randomness=SeededRandomness(2)
+        ),
         spool_directory="/spool",
         software="test",
-        copies_max=2,
-        fetches_max=2,
     )
     return TierWorld(tier, store, fake)
 

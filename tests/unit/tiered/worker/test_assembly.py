@@ -25,12 +25,12 @@ async def test_a_directory_as_store(tmp_path: Path) -> None:
         TierConfig(rsm_config_storage_backend_class="s3"),
     ],
 )
-def test_settings_that_name_no_store_are_refused(settings: TierConfig) -> None:
+async def test_settings_that_name_no_store_are_refused(settings: TierConfig) -> None:
     with pytest.raises(RemoteStorageError):
         build_tier(settings)
 
 
-def test_encryption_without_a_key_is_refused(tmp_path: Path) -> None:
+async def test_encryption_without_a_key_is_refused(tmp_path: Path) -> None:
     with pytest.raises(RemoteStorageError):
         build_tier(
             TierConfig(rsm_config_storage_root=str(tmp_path), rsm_config_encryption_enabled=True)
