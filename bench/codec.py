@@ -15,7 +15,6 @@ from typing import Any, NamedTuple
 from uuid import UUID
 
 from protocol.api_keys import ApiKey
-from protocol.headers import decode_request_header, encode_request_header, encode_response_header
 from protocol.messages import (
     api_versions,
     fetch,
@@ -193,23 +192,6 @@ def main() -> None:
     repeat = parser.parse_args().repeat
     print(f"calibration: {microseconds(calibration, repeat):.0f} us for 1000 packs and unpacks\n")
     print(f"{'message':<28} {'':<9} {'v':>3} {'bytes':>7} {'decode us':>10} {'encode us':>10}")
-    header = encode_request_header(ApiKey.PRODUCE, 9, 12345, "producer-1")
-    view = memoryview(header)
-    row(
-        "header",
-        "request",
-        2,
-        header,
-        (
-            lambda: decode_request_header(view),
-            lambda: encode_request_header(ApiKey.PRODUCE, 9, 12345, "producer-1"),
-        ),
-        repeat,
-    )
-    print(
-        f"{'header':<28} {'response':<9} {1:>3} {5:>7} {'':>10} "
-        f"{microseconds(lambda: encode_response_header(0, 9, 12345), repeat):>10.2f}"
-    )
     for case in cases():
         data, calls = coder(case)
         row(case.name, case.kind, case.version, data, calls, repeat)

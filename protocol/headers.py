@@ -19,52 +19,31 @@ oddities: `client_id` stays a STRING with an int16 length in v2, and the answer 
 header v0 always, so that a client can read it before it knows what the broker speaks (KIP-511).
 Request header v0 belonged to ControlledShutdown v0 alone, an API that is gone: nothing selects it.
 
+What a client needs is here. A broker makes a request's context of the header, and a response's
+header of that: see `broker.requests.kafka_apis` and `broker.requests.reply`.
+
 Source: Kafka 4.2, RequestHeader.json, ResponseHeader.json, ApiMessageTypeGenerator.java.
 """
 
 from struct import Struct
 from struct import error as StructError
-from typing import Final, NamedTuple
+from typing import Final
 
 from protocol.api_keys import FIRST_FLEXIBLE_VERSION, ApiKey
 from protocol.errors import DecodeError
 from protocol.primitives import (
     Bytes,
-    decode_unsigned_varint,
     encode_string,
-    skip_fields,
     skip_tagged_fields,
 )
 
 _FIXED: Final = Struct(">hhi")
-_FIXED_AND_LENGTH: Final = Struct(">hhih")
 _CORRELATION_ID: Final = Struct(">i")
-_CORRELATION_ID_AND_TAGS: Final = Struct(">ix")
 
 _NEVER: Final = 0x8000
 """Above every version: where an API has no flexible one."""
 
 _FLEXIBLE_FROM: Final = {int(key): FIRST_FLEXIBLE_VERSION.get(key, _NEVER) for key in ApiKey}
-
-
-class RequestHeader(NamedTuple):
-    """What stands before the body of a request.
-
-    Attributes:
-        api_key: Which API; one of `ApiKey`, but kept as a plain int.
-        api_version: Version of the body; not checked against what is served.
-        correlation_id: Echoed in the response.
-        client_id: Name the client gave itself, or None.
-    """
-
-    api_key: int
-    api_version: int
-    correlation_id: int
-    client_id: str | None
-
-
-_NEW: Final = tuple.__new__
-"""Makes a header without the call that a NamedTuple's own constructor takes; this is a hot path."""
 
 
 def request_header_version(api_key: int, api_version: int) -> int:
@@ -90,48 +69,6 @@ def response_header_version(api_key: int, api_version: int) -> int:
     return request_header_version(api_key, api_version) - 1
 
 
-def decode_request_header(data: Bytes, position: int = 0) -> tuple[RequestHeader, int]:
-    """Read the header of a request.
-
-    Args:
-        data: A frame without its size prefix.
-        position: Where the header begins.
-
-    Returns:
-        The header, and where the body begins.
-
-    Raises:
-        DecodeError: Too few bytes, an unknown API, or a malformed client id or tag section. There
-            is nobody to answer: Kafka closes the connection, and so do we.
-    """
-    try:
-        api_key, api_version, correlation_id, size = _FIXED_AND_LENGTH.unpack_from(data, position)
-        flexible_from = _FLEXIBLE_FROM[api_key]
-        position += 10
-        client_id = None
-        if size >= 0:
-            end = position + size
-            if end > len(data):
-                raise DecodeError(f"client id of {size} bytes, {len(data) - position} are left")
-            client_id = str(data[position:end], "utf-8")
-            position = end
-        elif size != -1:
-            raise DecodeError(f"client id of length {size}")
-        if api_version >= flexible_from:
-            if data[position] == 0:
-                position += 1
-            else:
-                count, position = decode_unsigned_varint(data, position)
-                position = skip_fields(data, position, count)
-    except (StructError, IndexError):
-        raise DecodeError("request header ends early") from None
-    except KeyError:
-        raise DecodeError(f"API key {api_key} is not known") from None
-    except UnicodeDecodeError:
-        raise DecodeError("client id is not UTF-8") from None
-    return _NEW(RequestHeader, (api_key, api_version, correlation_id, client_id)), position
-
-
 def encode_request_header(
     api_key: int, api_version: int, correlation_id: int, client_id: str | None
 ) -> bytes:
@@ -144,26 +81,6 @@ def encode_request_header(
     version = request_header_version(api_key, api_version)
     fixed = _FIXED.pack(api_key, api_version, correlation_id)
     return fixed + encode_string(client_id) + (b"\x00" if version == 2 else b"")
-
-
-def response_header_size(api_key: int, api_version: int) -> int:
-    """Say how many bytes `encode_response_header` writes: 4 or 5.
-
-    Raises:
-        DecodeError: No such API.
-    """
-    return 4 + response_header_version(api_key, api_version)
-
-
-def encode_response_header(api_key: int, api_version: int, correlation_id: int) -> bytes:
-    """Write the header of a response, without the frame's size.
-
-    Raises:
-        DecodeError: No such API.
-    """
-    if response_header_version(api_key, api_version):
-        return _CORRELATION_ID_AND_TAGS.pack(correlation_id)
-    return _CORRELATION_ID.pack(correlation_id)
 
 
 def decode_response_header(data: Bytes, api_key: int, api_version: int) -> tuple[int, int]:

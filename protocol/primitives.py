@@ -26,8 +26,6 @@ from uuid import UUID, SafeUUID
 
 from protocol.errors import DecodeError
 
-UNSIGNED_VARINT_SIZE_MAX: Final = 5
-UNSIGNED_VARLONG_SIZE_MAX: Final = 10
 STRING_SIZE_MAX: Final = 0x7FFF
 """Longest string in the non-compact form, whose length is an int16."""
 
@@ -69,36 +67,6 @@ def decode_unsigned_varint(data: Bytes, position: int) -> tuple[int, int]:
     raise DecodeError("varint is longer than 32 bits")
 
 
-def decode_unsigned_varlong(data: Bytes, position: int) -> tuple[int, int]:
-    """Read an unsigned varint of at most 10 bytes and 64 bits.
-
-    Raises:
-        DecodeError: An eleventh byte would follow, or the value exceeds 64 bits.
-    """
-    value = 0
-    for shift in (0, 7, 14, 21, 28, 35, 42, 49, 56, 63):
-        byte = data[position]
-        position += 1
-        value |= (byte & 0x7F) << shift
-        if byte < 0x80:
-            if value > 0xFFFFFFFFFFFFFFFF:
-                break
-            return value, position
-    raise DecodeError("varlong is longer than 64 bits")
-
-
-def decode_varint(data: Bytes, position: int) -> tuple[int, int]:
-    """Read a zigzag varint (int32)."""
-    value, position = decode_unsigned_varint(data, position)
-    return (value >> 1) ^ -(value & 1), position
-
-
-def decode_varlong(data: Bytes, position: int) -> tuple[int, int]:
-    """Read a zigzag varlong (int64)."""
-    value, position = decode_unsigned_varlong(data, position)
-    return (value >> 1) ^ -(value & 1), position
-
-
 def encode_unsigned_varint(value: int) -> bytes:
     """Write an unsigned varint.
 
@@ -120,11 +88,6 @@ def encode_unsigned_varint(value: int) -> bytes:
 
 
 _SINGLE_BYTE: Final = tuple(bytes((value,)) for value in range(0x80))
-
-
-def encode_varint(value: int) -> bytes:
-    """Write a zigzag varint or varlong; the two differ only in how far they may grow."""
-    return encode_unsigned_varint(value << 1 if value >= 0 else (-value << 1) - 1)
 
 
 def decode_string(data: Bytes, position: int) -> tuple[str | None, int]:

@@ -26,8 +26,6 @@ largest clusters list fewer in one request.
 TAGGED_SIZE_MAX: Final = 256 * 1024
 """Most bytes in the tagged sections of one request, together: they are skipped field by field."""
 
-UVARINT_SIZE_MAX: Final = 5
-
 INT16: Final = Struct(">h")
 INT32: Final = Struct(">i")
 

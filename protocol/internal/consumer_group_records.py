@@ -67,7 +67,6 @@ Source: Kafka, group-coordinator/src/main/resources/common/message/ConsumerGroup
 from dataclasses import dataclass
 from struct import Struct
 from typing import ClassVar, NamedTuple
-from uuid import UUID
 
 from protocol.errors import DecodeError
 from protocol.internal.record_fields import (
@@ -89,8 +88,6 @@ from protocol.internal.target_assignment import (
     TargetAssignmentMetadataValue,
     decode_target_assignment_member_value,
     decode_target_assignment_metadata_value,
-    encode_target_assignment_member_value,
-    encode_target_assignment_metadata_value,
 )
 
 _VERSION = b"\x00\x00"
@@ -195,28 +192,6 @@ class ConsumerGroupMetadataValue(NamedTuple):
     metadata_hash: int = 0
 
 
-class PartitionRacks(NamedTuple):
-    """Where replicas of one partition are."""
-
-    partition: int
-    racks: tuple[str, ...]
-
-
-class TopicMetadata(NamedTuple):
-    """A topic as a group saw it last."""
-
-    topic_id: UUID
-    name: str
-    partition_count: int
-    racks: tuple[PartitionRacks, ...] = ()
-
-
-class ConsumerGroupPartitionMetadataValue(NamedTuple):
-    """Topics that the group had subscribed to."""
-
-    topics: tuple[TopicMetadata, ...]
-
-
 class ClassicProtocolMetadata(NamedTuple):
     """One assignor that a classic member offers."""
 
@@ -265,9 +240,7 @@ class ConsumerGroupRegularExpressionValue(NamedTuple):
 
 ConsumerGroupTargetAssignmentMetadataValue = TargetAssignmentMetadataValue
 ConsumerGroupTargetAssignmentMemberValue = TargetAssignmentMemberValue
-encode_consumer_group_target_assignment_metadata_value = encode_target_assignment_metadata_value
 decode_consumer_group_target_assignment_metadata_value = decode_target_assignment_metadata_value
-encode_consumer_group_target_assignment_member_value = encode_target_assignment_member_value
 decode_consumer_group_target_assignment_member_value = decode_target_assignment_member_value
 
 
@@ -325,53 +298,6 @@ def decode_consumer_group_metadata_value(data: bytes) -> ConsumerGroupMetadataVa
                 raise DecodeError(f"metadata hash of {len(content)} bytes")
             (metadata_hash,) = _HASH.unpack(content)
     return ConsumerGroupMetadataValue(epoch, metadata_hash)
-
-
-def encode_consumer_group_partition_metadata_value(
-    value: ConsumerGroupPartitionMetadataValue,
-) -> bytes:
-    """Value of a record of key version 4, as old brokers wrote it.
-
-    Raises:
-        ValueError: A string is too long.
-    """
-    pieces = [_VERSION, unsigned_varint(len(value.topics) + 1)]
-    for topic in value.topics:
-        pieces += (
-            topic.topic_id.bytes,
-            compact_string(topic.name),
-            _INT32.pack(topic.partition_count),
-            unsigned_varint(len(topic.racks) + 1),
-        )
-        for place in topic.racks:
-            pieces += (_INT32.pack(place.partition), compact_strings(place.racks), NO_TAGGED_FIELDS)
-        pieces.append(NO_TAGGED_FIELDS)
-    pieces.append(NO_TAGGED_FIELDS)
-    return b"".join(pieces)
-
-
-def decode_consumer_group_partition_metadata_value(
-    data: bytes,
-) -> ConsumerGroupPartitionMetadataValue:
-    """Read a value of key version 4.
-
-    Raises:
-        DecodeError: The bytes are not such a value.
-    """
-    reader = flexible_value(data)
-    topics = tuple([_read_topic(reader) for _ in range(reader.array_length())])
-    reader.tagged_fields()
-    return ConsumerGroupPartitionMetadataValue(topics)
-
-
-def _read_topic(reader: RecordReader) -> TopicMetadata:
-    topic_id, name, partition_count = reader.uuid(), reader.string(), reader.int32()
-    racks = []
-    for _ in range(reader.array_length()):
-        racks.append(PartitionRacks(reader.int32(), reader.strings()))
-        reader.tagged_fields()
-    reader.tagged_fields()
-    return TopicMetadata(topic_id, name, partition_count, tuple(racks))
 
 
 def encode_consumer_group_member_metadata_value(value: ConsumerGroupMemberMetadataValue) -> bytes:

@@ -77,22 +77,6 @@ def decode_subscription(data: bytes) -> ConsumerSubscription:
     return ConsumerSubscription(version, topics, user_data, owned, generation, rack)
 
 
-def encode_subscription(subscription: ConsumerSubscription) -> bytes:
-    """Write a subscription in its version."""
-    version = subscription.version
-    parts = [_INT16.pack(version), _INT32.pack(len(subscription.topics))]
-    parts += map(_string, subscription.topics)
-    parts.append(_octets(subscription.user_data))
-    if version >= 1:
-        parts.append(_partitions(subscription.owned))
-    if version >= 2:
-        parts.append(_INT32.pack(subscription.generation))
-    if version >= 3:
-        rack = subscription.rack
-        parts.append(_INT16.pack(-1) if rack is None else _string(rack))
-    return b"".join(parts)
-
-
 def decode_assignment(data: bytes) -> ConsumerAssignment:
     """Read an assignment; no bytes at all are an empty one.
 

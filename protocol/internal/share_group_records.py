@@ -74,12 +74,8 @@ from protocol.internal.record_fields import (
     unsigned_varint,
 )
 from protocol.internal.target_assignment import (
-    TargetAssignmentMemberValue,
-    TargetAssignmentMetadataValue,
     decode_target_assignment_member_value,
     decode_target_assignment_metadata_value,
-    encode_target_assignment_member_value,
-    encode_target_assignment_metadata_value,
 )
 
 _VERSION = b"\x00\x00"
@@ -211,11 +207,7 @@ class ShareGroupStatePartitionMetadataValue(NamedTuple):
     deleting: tuple[TopicInfo, ...]
 
 
-ShareGroupTargetAssignmentMetadataValue = TargetAssignmentMetadataValue
-ShareGroupTargetAssignmentMemberValue = TargetAssignmentMemberValue
-encode_share_group_target_assignment_metadata_value = encode_target_assignment_metadata_value
 decode_share_group_target_assignment_metadata_value = decode_target_assignment_metadata_value
-encode_share_group_target_assignment_member_value = encode_target_assignment_member_value
 decode_share_group_target_assignment_member_value = decode_target_assignment_member_value
 
 

@@ -143,11 +143,6 @@ class BatchHeader(NamedTuple):
         return self.attributes & TIMESTAMP_TYPE_BIT != 0
 
     @property
-    def has_producer_id(self) -> bool:
-        """Idempotent or transactional."""
-        return self.producer_id > NO_PRODUCER_ID
-
-    @property
     def last_sequence(self) -> int:
         """Sequence of the last record, wrapped; -1 when the batch has no sequence."""
         if self.base_sequence < 0:

@@ -13,14 +13,10 @@ from typing import Any
 import pytest
 
 from protocol.api_keys import ApiKey
-from protocol.headers import (
-    decode_request_header,
-    decode_response_header,
-    encode_request_header,
-    encode_response_header,
-)
+from protocol.headers import decode_response_header, encode_request_header
 from protocol.hot import fetch as hot_fetch
 from protocol.hot import produce as hot_produce
+from tests.harness.broker_headers import decode_request_header, encode_response_header
 
 FRAMES = [
     json.loads(line) for line in (Path(__file__).parent / "frames.jsonl").read_text().splitlines()

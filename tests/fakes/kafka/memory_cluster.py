@@ -20,7 +20,6 @@ from uuid import UUID
 from pipeline.read.broker.options import BrokerOptions
 from protocol.api_keys import ApiKey
 from protocol.error_codes import ErrorCode
-from protocol.headers import decode_request_header, encode_response_header
 from protocol.messages import module_of
 from protocol.messages.api_versions import ApiVersion, ApiVersionsResponse
 from protocol.messages.fetch import (
@@ -46,6 +45,7 @@ from protocol.messages.offset_for_leader_epoch import (
     OffsetForLeaderTopicResult,
 )
 from protocol.records.batch import read_header
+from tests.harness.broker_headers import decode_request_header, encode_response_header
 
 VERSIONS = {
     ApiKey.FETCH: (4, 18),

@@ -17,26 +17,22 @@ from protocol.internal.consumer_group_records import (
     ConsumerGroupMemberMetadataValue,
     ConsumerGroupMetadataKey,
     ConsumerGroupMetadataValue,
-    ConsumerGroupPartitionMetadataKey,
-    ConsumerGroupPartitionMetadataValue,
     ConsumerGroupRegularExpressionKey,
     ConsumerGroupRegularExpressionValue,
     ConsumerGroupTargetAssignmentMemberKey,
     ConsumerGroupTargetAssignmentMemberValue,
     ConsumerGroupTargetAssignmentMetadataKey,
     ConsumerGroupTargetAssignmentMetadataValue,
-    PartitionRacks,
-    TopicMetadata,
     encode_consumer_group_current_member_assignment_value,
     encode_consumer_group_key,
     encode_consumer_group_member_metadata_value,
     encode_consumer_group_metadata_value,
-    encode_consumer_group_partition_metadata_value,
     encode_consumer_group_regular_expression_value,
-    encode_consumer_group_target_assignment_member_value,
-    encode_consumer_group_target_assignment_metadata_value,
 )
-from storage.types.uuid_text import format_uuid
+from protocol.internal.target_assignment import (
+    encode_target_assignment_member_value,
+    encode_target_assignment_metadata_value,
+)
 from tests.interop.dumps.coordinator_log import GroupRecord, check_dumped, check_written_again
 from tests.interop.dumps.samples import (
     ROUNDS,
@@ -46,7 +42,6 @@ from tests.interop.dumps.samples import (
     random_int64,
     random_nullable,
     random_text,
-    random_uuid,
 )
 from tests.interop.tool_server import ToolServer
 
@@ -63,36 +58,6 @@ def group_record(random: Random) -> Record:
         data["metadataHash"] = value.metadata_hash
     key = ConsumerGroupMetadataKey(random_text(random))
     return key, encode_consumer_group_metadata_value(value), data
-
-
-def partition_metadata_record(random: Random) -> Record:
-    value = ConsumerGroupPartitionMetadataValue(
-        tuple(
-            TopicMetadata(
-                random_uuid(random),
-                random_text(random),
-                random_int32(random),
-                tuple(
-                    PartitionRacks(partition, ("r1", "räck")[: random.randrange(3)])
-                    for partition in range(random.randrange(4))
-                ),
-            )
-            for _ in range(random.randrange(4))
-        )
-    )
-    topics = [
-        {
-            "topicId": format_uuid(topic.topic_id),
-            "topicName": topic.name,
-            "numPartitions": topic.partition_count,
-            "partitionMetadata": [
-                {"partition": place.partition, "racks": list(place.racks)} for place in topic.racks
-            ],
-        }
-        for topic in value.topics
-    ]
-    key = ConsumerGroupPartitionMetadataKey(random_text(random))
-    return key, encode_consumer_group_partition_metadata_value(value), {"topics": topics}
 
 
 def member_record(random: Random) -> Record:
@@ -141,14 +106,14 @@ def target_epoch_record(random: Random) -> Record:
     value = ConsumerGroupTargetAssignmentMetadataValue(random_int32(random))
     key = ConsumerGroupTargetAssignmentMetadataKey(random_text(random))
     data: dict[str, object] = {"assignmentEpoch": value.assignment_epoch}
-    return key, encode_consumer_group_target_assignment_metadata_value(value), data
+    return key, encode_target_assignment_metadata_value(value), data
 
 
 def target_record(random: Random) -> Record:
     value = ConsumerGroupTargetAssignmentMemberValue(random_assignment(random))
     key = ConsumerGroupTargetAssignmentMemberKey(random_text(random), random_text(random))
     data: dict[str, object] = {"topicPartitions": assignment_json(value.partitions)}
-    return key, encode_consumer_group_target_assignment_member_value(value), data
+    return key, encode_target_assignment_member_value(value), data
 
 
 def current_record(random: Random) -> Record:
@@ -184,7 +149,6 @@ def expression_record(random: Random) -> Record:
 
 KINDS = (
     group_record,
-    partition_metadata_record,
     member_record,
     target_epoch_record,
     target_record,

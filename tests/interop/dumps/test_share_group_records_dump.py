@@ -8,6 +8,12 @@ from pathlib import Path
 from random import Random
 
 from protocol.internal import share_group_records as r
+from protocol.internal.target_assignment import (
+    TargetAssignmentMemberValue,
+    TargetAssignmentMetadataValue,
+    encode_target_assignment_member_value,
+    encode_target_assignment_metadata_value,
+)
 from storage.types.uuid_text import format_uuid
 from tests.interop.dumps.coordinator_log import GroupRecord, check_dumped, check_written_again
 from tests.interop.dumps.samples import (
@@ -51,17 +57,17 @@ def member_record(random: Random) -> Record:
 
 
 def target_epoch_record(random: Random) -> Record:
-    value = r.ShareGroupTargetAssignmentMetadataValue(random_int32(random))
+    value = TargetAssignmentMetadataValue(random_int32(random))
     key = r.ShareGroupTargetAssignmentMetadataKey(random_text(random))
     data: dict[str, object] = {"assignmentEpoch": value.assignment_epoch}
-    return key, r.encode_share_group_target_assignment_metadata_value(value), data
+    return key, encode_target_assignment_metadata_value(value), data
 
 
 def target_record(random: Random) -> Record:
-    value = r.ShareGroupTargetAssignmentMemberValue(random_assignment(random))
+    value = TargetAssignmentMemberValue(random_assignment(random))
     key = r.ShareGroupTargetAssignmentMemberKey(random_text(random), random_text(random))
     data: dict[str, object] = {"topicPartitions": assignment_json(value.partitions)}
-    return key, r.encode_share_group_target_assignment_member_value(value), data
+    return key, encode_target_assignment_member_value(value), data
 
 
 def current_record(random: Random) -> Record:

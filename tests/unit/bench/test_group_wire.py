@@ -8,7 +8,6 @@ import pytest
 
 from bench import group_wire
 from bench.group_wire import Assignment, CommitFrame, HeartbeatAnswer, Joined, Subscription
-from protocol.headers import decode_request_header, encode_response_header
 from protocol.messages import (
     consumer_group_heartbeat,
     find_coordinator,
@@ -20,6 +19,7 @@ from protocol.messages import (
     offset_fetch,
     sync_group,
 )
+from tests.harness.broker_headers import decode_request_header, encode_response_header
 
 TOPIC = uuid.UUID(int=7)
 

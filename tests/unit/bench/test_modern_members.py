@@ -8,8 +8,8 @@ from typing import Any
 from bench.group_wire import Assignment, Subscription
 from bench.modern_members import ModernMember, is_balanced
 from bench.pipeline import OnAnswer
-from protocol.headers import decode_request_header
 from protocol.messages import consumer_group_heartbeat as cgh
+from tests.harness.broker_headers import decode_request_header
 
 TOPIC = uuid.UUID(int=9)
 

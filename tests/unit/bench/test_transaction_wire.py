@@ -4,7 +4,6 @@ import pytest
 
 from bench import transaction_wire
 from bench.transaction_wire import TV1, TV2, Producer, Versions
-from protocol.headers import decode_request_header
 from protocol.hot import produce as hot_produce
 from protocol.messages import (
     add_offsets_to_txn,
@@ -14,6 +13,7 @@ from protocol.messages import (
     txn_offset_commit,
 )
 from protocol.records.batch import read_header
+from tests.harness.broker_headers import decode_request_header
 from tests.unit.bench.test_group_wire import answer, read
 
 PRODUCER = Producer("job", 7, 3)

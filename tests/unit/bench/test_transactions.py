@@ -9,10 +9,10 @@ from bench.generator import GeneratorError
 from bench.pipeline import OnAnswer
 from bench.transaction_wire import TV1, TV2, Versions
 from bench.transactions import TransactionalProducer, TransactionLoad
-from protocol.headers import decode_request_header
 from protocol.hot import produce as hot_produce
 from protocol.messages import add_partitions_to_txn, end_txn, find_coordinator, init_producer_id
 from protocol.records.batch import read_header
+from tests.harness.broker_headers import decode_request_header
 
 PRODUCE, FIND, INIT, ADD, END = 0, 10, 22, 24, 26
 

@@ -9,8 +9,8 @@ import pytest
 
 from bench import wire
 from bench.verify import VerificationError, verify_partition
-from protocol.headers import encode_response_header
 from protocol.hot import fetch as hot_fetch
+from tests.harness.broker_headers import encode_response_header
 
 
 class Shelf:

@@ -3,11 +3,11 @@
 import pytest
 
 from bench import wire
-from protocol.headers import decode_request_header, encode_response_header
 from protocol.hot import fetch as hot_fetch
 from protocol.hot import produce as hot_produce
 from protocol.records.batch import crc32c, read_header
 from protocol.records.record import iterate_records
+from tests.harness.broker_headers import decode_request_header, encode_response_header
 
 
 def test_record_batch_is_a_valid_batch() -> None:

@@ -9,9 +9,9 @@ import pytest
 from protocol.api_keys import ApiKey
 from protocol.codegen.schema import Struct, load
 from protocol.errors import DecodeError
-from protocol.headers import decode_request_header
 from protocol.messages import api_versions, fetch, join_group, metadata, module_of, produce
 from tests.differential.random_messages import RandomMessages
+from tests.harness.broker_headers import decode_request_header
 
 APIS = {api.key: api for api in load()}
 

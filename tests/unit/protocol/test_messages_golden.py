@@ -9,13 +9,9 @@ import pytest
 from protocol.api_keys import ApiKey
 from protocol.codegen.schema import QUORUM_APIS
 from protocol.errors import DecodeError
-from protocol.headers import (
-    decode_request_header,
-    decode_response_header,
-    encode_request_header,
-    encode_response_header,
-)
+from protocol.headers import decode_response_header, encode_request_header
 from protocol.messages import module_of
+from tests.harness.broker_headers import decode_request_header, encode_response_header
 
 PATH = Path(__file__).parents[2] / "golden" / "frames" / "frames.jsonl"
 FRAMES: list[dict[str, Any]] = [json.loads(line) for line in PATH.read_text().splitlines()]

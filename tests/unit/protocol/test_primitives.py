@@ -12,13 +12,9 @@ from protocol.primitives import (
     decode_compact_string,
     decode_string,
     decode_unsigned_varint,
-    decode_unsigned_varlong,
-    decode_varint,
-    decode_varlong,
     encode_compact_string,
     encode_string,
     encode_unsigned_varint,
-    encode_varint,
     skip_tagged_fields,
     uuid_from_bytes,
 )
@@ -30,28 +26,6 @@ def test_unsigned_varint_comes_back(value: int) -> None:
     data = encode_unsigned_varint(value)
     assert len(data) <= 5
     assert decode_unsigned_varint(b"\xaa" + data + b"\xbb", 1) == (value, 1 + len(data))
-
-
-@given(st.integers(0, (1 << 64) - 1))
-def test_unsigned_varlong_comes_back(value: int) -> None:
-    """64 bits in at most 10 bytes."""
-    data = encode_unsigned_varint(value)
-    assert len(data) <= 10
-    assert decode_unsigned_varlong(memoryview(data), 0) == (value, len(data))
-
-
-@given(st.integers(-(1 << 31), (1 << 31) - 1))
-def test_varint_comes_back(value: int) -> None:
-    """Signed values are zigzagged."""
-    data = encode_varint(value)
-    assert decode_varint(data, 0) == (value, len(data))
-
-
-@given(st.integers(-(1 << 63), (1 << 63) - 1))
-def test_varlong_comes_back(value: int) -> None:
-    """Signed values of 64 bits are zigzagged."""
-    data = encode_varint(value)
-    assert decode_varlong(data, 0) == (value, len(data))
 
 
 @pytest.mark.parametrize(
@@ -71,14 +45,6 @@ def test_unsigned_varint_bytes(value: int, data: str) -> None:
     assert encode_unsigned_varint(value).hex() == data
 
 
-@pytest.mark.parametrize(
-    ("value", "data"), [(0, "00"), (-1, "01"), (1, "02"), (-2, "03"), (63, "7e"), (-64, "7f")]
-)
-def test_zigzag_bytes(value: int, data: str) -> None:
-    """0, -1, 1, -2 become 0, 1, 2, 3."""
-    assert encode_varint(value).hex() == data
-
-
 @pytest.mark.parametrize("value", [-1, 1 << 64])
 def test_a_varint_out_of_range_is_our_mistake(value: int) -> None:
     """Writing it is a ValueError, not a DecodeError."""
@@ -92,13 +58,6 @@ def test_varint_above_32_bits_is_refused(data: str) -> None:
     """After five bytes at the latest, however many follow."""
     with pytest.raises(DecodeError):
         decode_unsigned_varint(bytes.fromhex(data), 0)
-
-
-@pytest.mark.parametrize("data", ["ff" * 9 + "02", "80" * 10 + "01", "ff" * 1000])
-def test_varlong_above_64_bits_is_refused(data: str) -> None:
-    """After ten bytes at the latest, however many follow."""
-    with pytest.raises(DecodeError):
-        decode_unsigned_varlong(bytes.fromhex(data), 0)
 
 
 def test_varint_may_have_needless_bytes() -> None:

@@ -60,7 +60,6 @@ def test_header_that_kafka_wrote(name: str) -> None:
     assert header.base_timestamp == 1700000000123
     assert header.max_timestamp == 1700000009999
     assert (header.producer_id, header.producer_epoch) == (1000, 3)
-    assert header.has_producer_id
     assert (header.base_sequence, header.last_sequence) == (7, 10)
     assert header.records_count == 4
     assert crc_matches(view, 0, header)

@@ -5,6 +5,8 @@ from types import ModuleType, SimpleNamespace
 from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from broker.controller.images.cluster_image import ClusterImage
 from broker.handlers import api_versions
@@ -294,3 +296,41 @@ def test_truncated_headers_close(cut: int) -> None:
     data = (encode_request_header(12, 4, 1, "client") + heartbeat(4))[: 8 + cut]
     world.h.receive(len(data).to_bytes(4, "big") + data)
     assert world.h.connection.closed
+
+
+HEADER = bytes.fromhex("000c000400000007" + "0002") + b"me" + b"\0"
+"""Of Heartbeat 4, with a tag section."""
+
+
+def refusal(frame: bytes) -> str | None:
+    """Why a frame closes its connection; None when it does not."""
+    world = World(heartbeat_module(lambda *_: heartbeat_messages.HeartbeatResponse()))
+    world.apis.handle(world.h.connection, memoryview(bytearray(frame)))
+    return world.h.closed[0] if world.h.closed else None
+
+
+@pytest.mark.parametrize("size", range(len(HEADER)))
+def test_a_header_that_is_cut_off_is_malformed_at_every_byte(size: int) -> None:
+    """Frames of less than 8 bytes do not come here, and do no harm."""
+    assert "malformed" in str(refusal(HEADER[:size]))
+
+
+@pytest.mark.parametrize(
+    "tail", ["7fff", "000461", "0001ff", "0000ffffffffff", "000001", "00000100ff0f"]
+)
+def test_a_malformed_client_id_or_tag_section_closes(tail: str) -> None:
+    """A length beyond the end, bad UTF-8, false varints, counts and sizes."""
+    assert "malformed" in str(refusal(bytes.fromhex("000c000400000007" + tail)))
+
+
+def test_unknown_tags_in_a_request_header_are_skipped() -> None:
+    """KIP-482: a newer client may send some."""
+    tags = bytes.fromhex("02" + "0001aa" + "8101" + "02bbbb")
+    assert refusal(HEADER[:-1] + tags + heartbeat(4)) is None
+
+
+@given(st.binary(max_size=64))
+def test_random_bytes_close_a_connection_or_are_answered(data: bytes) -> None:
+    """Nothing is raised in the event loop."""
+    refusal(b"\0\x0c\0\4" + data)
+    refusal(data)

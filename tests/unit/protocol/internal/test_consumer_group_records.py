@@ -20,19 +20,15 @@ from protocol.internal.consumer_group_records import (
     ConsumerGroupMetadataKey,
     ConsumerGroupMetadataValue,
     ConsumerGroupPartitionMetadataKey,
-    ConsumerGroupPartitionMetadataValue,
     ConsumerGroupRegularExpressionKey,
     ConsumerGroupRegularExpressionValue,
     ConsumerGroupTargetAssignmentMemberKey,
     ConsumerGroupTargetAssignmentMemberValue,
     ConsumerGroupTargetAssignmentMetadataKey,
     ConsumerGroupTargetAssignmentMetadataValue,
-    PartitionRacks,
-    TopicMetadata,
     decode_consumer_group_current_member_assignment_value,
     decode_consumer_group_member_metadata_value,
     decode_consumer_group_metadata_value,
-    decode_consumer_group_partition_metadata_value,
     decode_consumer_group_regular_expression_value,
     decode_consumer_group_target_assignment_member_value,
     decode_consumer_group_target_assignment_metadata_value,
@@ -40,12 +36,13 @@ from protocol.internal.consumer_group_records import (
     encode_consumer_group_key,
     encode_consumer_group_member_metadata_value,
     encode_consumer_group_metadata_value,
-    encode_consumer_group_partition_metadata_value,
     encode_consumer_group_regular_expression_value,
-    encode_consumer_group_target_assignment_member_value,
-    encode_consumer_group_target_assignment_metadata_value,
 )
 from protocol.internal.consumer_offsets import decode_key
+from protocol.internal.target_assignment import (
+    encode_target_assignment_member_value,
+    encode_target_assignment_metadata_value,
+)
 
 # Written by the message classes of kafka-group-coordinator 4.2.0 from the values beside them.
 KAFKA_KEYS: list[tuple[ConsumerGroupKey, str]] = [
@@ -85,16 +82,6 @@ KEYS = st.one_of(
     st.builds(ConsumerGroupRegularExpressionKey, TEXT, TEXT),
 )
 METADATA = st.builds(ConsumerGroupMetadataValue, INT32, INT64)
-TOPICS = st.lists(
-    st.builds(
-        TopicMetadata,
-        st.uuids(),
-        TEXT,
-        INT32,
-        st.lists(st.builds(PartitionRacks, INT32, TEXTS), max_size=3).map(tuple),
-    ),
-    max_size=3,
-).map(tuple)
 CLASSIC = st.builds(
     ClassicMemberMetadata,
     INT32,
@@ -127,7 +114,6 @@ EXPRESSIONS = st.builds(ConsumerGroupRegularExpressionValue, TEXTS, INT64, INT64
 DECODERS: list[Callable[[bytes], object]] = [
     decode_key,
     decode_consumer_group_metadata_value,
-    decode_consumer_group_partition_metadata_value,
     decode_consumer_group_member_metadata_value,
     decode_consumer_group_target_assignment_metadata_value,
     decode_consumer_group_target_assignment_member_value,
@@ -172,10 +158,9 @@ def test_kinds_are_not_mixed_up() -> None:
     assert {encode_consumer_group_key(key)[1] for key in keys} == {3, 4, 5, 6, 7, 8, 16}
 
 
-@given(METADATA, TOPICS, MEMBERS, ASSIGNMENT, CURRENT, EXPRESSIONS)
+@given(METADATA, MEMBERS, ASSIGNMENT, CURRENT, EXPRESSIONS)
 def test_values_come_back(
     metadata: ConsumerGroupMetadataValue,
-    topics: tuple[TopicMetadata, ...],
     member: ConsumerGroupMemberMetadataValue,
     assignment: dict[UUID, tuple[int, ...]],
     current: ConsumerGroupCurrentMemberAssignmentValue,
@@ -184,16 +169,13 @@ def test_values_come_back(
     """Round trip of whatever fits."""
     data = encode_consumer_group_metadata_value(metadata)
     assert decode_consumer_group_metadata_value(data) == metadata
-    partition_metadata = ConsumerGroupPartitionMetadataValue(topics)
-    data = encode_consumer_group_partition_metadata_value(partition_metadata)
-    assert decode_consumer_group_partition_metadata_value(data) == partition_metadata
     data = encode_consumer_group_member_metadata_value(member)
     assert decode_consumer_group_member_metadata_value(data) == member
     epoch = ConsumerGroupTargetAssignmentMetadataValue(metadata.epoch)
-    data = encode_consumer_group_target_assignment_metadata_value(epoch)
+    data = encode_target_assignment_metadata_value(epoch)
     assert decode_consumer_group_target_assignment_metadata_value(data) == epoch
     target = ConsumerGroupTargetAssignmentMemberValue(assignment)
-    data = encode_consumer_group_target_assignment_member_value(target)
+    data = encode_target_assignment_member_value(target)
     assert decode_consumer_group_target_assignment_member_value(data) == target
     data = encode_consumer_group_current_member_assignment_value(current)
     assert decode_consumer_group_current_member_assignment_value(data) == current

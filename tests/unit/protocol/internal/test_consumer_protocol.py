@@ -14,9 +14,9 @@ from protocol.internal.consumer_protocol import (
     decode_assignment,
     decode_subscription,
     encode_assignment,
-    encode_subscription,
     message_version,
 )
+from tests.harness.subscriptions import encode_subscription
 
 TOPICS = ("t", "uu")
 OWNED = {"t": (0, 2), "uu": (1,)}

@@ -14,6 +14,12 @@ from hypothesis import strategies as st
 from protocol.errors import DecodeError
 from protocol.internal import share_group_records as r
 from protocol.internal.consumer_offsets import decode_key
+from protocol.internal.target_assignment import (
+    TargetAssignmentMemberValue,
+    TargetAssignmentMetadataValue,
+    encode_target_assignment_member_value,
+    encode_target_assignment_metadata_value,
+)
 
 INT32 = st.integers(-(2**31), 2**31 - 1)
 INT64 = st.integers(-(2**63), 2**63 - 1)
@@ -52,13 +58,13 @@ CODECS: list[Codec] = [
         r.decode_share_group_metadata_value,
     ),
     (
-        st.builds(r.ShareGroupTargetAssignmentMetadataValue, INT32),
-        r.encode_share_group_target_assignment_metadata_value,
+        st.builds(TargetAssignmentMetadataValue, INT32),
+        encode_target_assignment_metadata_value,
         r.decode_share_group_target_assignment_metadata_value,
     ),
     (
-        st.builds(r.ShareGroupTargetAssignmentMemberValue, ASSIGNMENT),
-        r.encode_share_group_target_assignment_member_value,
+        st.builds(TargetAssignmentMemberValue, ASSIGNMENT),
+        encode_target_assignment_member_value,
         r.decode_share_group_target_assignment_member_value,
     ),
     (

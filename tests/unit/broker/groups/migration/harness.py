@@ -21,7 +21,6 @@ from protocol.internal.consumer_protocol import (
     ConsumerSubscription,
     decode_assignment,
     encode_assignment,
-    encode_subscription,
 )
 from protocol.messages.consumer_group_heartbeat import (
     ConsumerGroupHeartbeatRequest,
@@ -29,6 +28,7 @@ from protocol.messages.consumer_group_heartbeat import (
     ConsumerGroupHeartbeatResponse,
 )
 from tests.fakes.broker.offsets_partition import FakeController, FakeReplicaManager, topic_image
+from tests.harness.subscriptions import encode_subscription
 from tests.unit.broker.groups.harness import BY_NUMBER, Harness
 
 SESSION_MS = 45_000

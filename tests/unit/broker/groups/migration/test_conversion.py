@@ -26,10 +26,10 @@ from protocol.internal.consumer_protocol import (
     ConsumerAssignment,
     ConsumerSubscription,
     encode_assignment,
-    encode_subscription,
 )
 from tests.fakes.broker.offsets_partition import topic_image
 from tests.fakes.timer import ManualTimer
+from tests.harness.subscriptions import encode_subscription
 
 TOPICS = {name: topic_image(name, number, 4) for number, name in enumerate(("t", "u"), 1)}
 IMAGE = replace(
