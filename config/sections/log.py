@@ -43,8 +43,9 @@ class LogSettings(Settings):
         "zookeeper.connect",
         Text("addresses"),
         default=None,
-        text="Where a Kafka before 4.0 keeps the settings of its topics. Nobody is called: a start "
-        "on its directories is refused with a sentence that says so.",
+        text="Address of ZooKeeper, where Kafka before 4.0 keeps the configs of its "
+        "topics. No connection is made: a start on such directories is refused with "
+        "a sentence that says so.",
         source="Kafka before 4.0",
         internal=True,
     )

@@ -109,8 +109,8 @@ class RemoteStorageSettings(Settings):
         "rsm.config.encryption.key.pair.id",
         Text("id of a key pair"),
         default=None,
-        text="The RSA key pair that wraps the keys of new segments. The others only unwrap; "
-        "`varve tier rotate-keys` wraps old keys anew.",
+        text="The RSA key pair that wraps the data keys of new segments. The others only "
+        "unwrap; `varve tier rotate-keys` rewraps old keys.",
         source=_SOURCE,
     )
     rsm_config_encryption_key_pairs: tuple[str, ...] = config_key(

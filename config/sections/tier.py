@@ -107,12 +107,12 @@ class TierOwnSettings(Settings):
         "tier.history.interval.ms",
         milliseconds(0),
         default=30_000,
-        text="How often, at most, a partition's `varve-history` is written, which tells readers of "
-        "the object store where the partition starts and ends and which segments it has. Between "
-        "these times it is also written before segments are removed and before DeleteRecords is "
-        "answered. 0: it is written at none of these times, nor at a stop. Objects that are there "
-        "already stay as they are: readers list what was copied since, and go on to see records "
-        "that DeleteRecords has removed since.",
+        text="Shortest interval between two writes of a partition's `varve-history` "
+        "object, which has, for readers of the object store, the partition's start, "
+        "end and segments. It is also written before segments are removed and before "
+        "DeleteRecords is answered. 0: it is never written, nor at a stop. Existing "
+        "objects stay as they are: readers list what was copied since, and still see "
+        "records that DeleteRecords has removed since.",
         source="Varve",
         dynamic=True,
     )

@@ -88,7 +88,8 @@ def check_metadata_stays(image: ClusterImage, name: str, doing: str) -> None:
     if depending:
         raise ApiError(
             ErrorCode.POLICY_VIOLATION,
-            f"{name} may not {doing}: it alone tells what remote storage holds of the topics that "
+            f"{name} may not {doing}: it is the only metadata of the remote segments of topics "
+            "that "
             f"have any ({shown(depending)}).",
         )
     if image.deleted_topics:
@@ -113,6 +114,6 @@ def check_metadata_settings(name: str, new: Mapping[str, str], current: Mapping[
     for key, text in REMOTE_LOG_METADATA_CONFIGS.items():
         if new.get(key) != text and new.get(key) != current.get(key):
             raise InvalidConfigError(
-                f"{key} of {name} has to be {text}: else records that alone tell what is in remote "
-                "storage would be lost."
+                f"{key} of {name} has to be {text}: else the only metadata of remote segments "
+                "would be lost."
             )

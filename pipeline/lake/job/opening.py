@@ -142,7 +142,7 @@ class TableOpener:
         is_anew = view.progress is not None
         if is_anew and self._keyed is not None:
             raise ForeignTableError(
-                f"{self._sink.name} is kept by key and cannot go on with a topic that was "
+                f"{self._sink.name} is kept by key and cannot continue with a topic that was "
                 "recreated: name a new table in sink.table"
             )
         begun = Progress(self._settings.name, topic.topic, topic.topic_id, 0, {})

@@ -82,9 +82,9 @@ class BatchQuarantine:
         if has < table.quarantine and not anew:
             raise ForeignTableError(
                 f"{self._sink.name} has batch {has} as its last, and had {table.quarantine} when "
-                "the table was committed: it was dropped or rolled back, and records that were put "
-                "aside are not in it. Restore it; with --new-quarantine the job goes on without "
-                "them, and `reconcile` tells which they are"
+                "the table was committed: it was dropped or rolled back, and quarantined records "
+                "are missing from it. Restore it; with --new-quarantine the job continues without "
+                "them, and `reconcile` shows which they are"
             )
         if known is None or known.topic_id != topic.topic_id:
             begun = Progress(job, topic.topic, topic.topic_id, 0, {})

@@ -129,7 +129,7 @@ def _target(
         if candidate < number and set(at_version(candidate).file_uris()) == files:
             return candidate
     raise ForeignTableError(
-        f"{table.table_uri} was restored at version {number} to a time of which the log tells "
-        "nothing any more, so its offsets are unknown; RESTORE it to one of the versions that "
+        f"{table.table_uri} was restored at version {number} to a time that the log does "
+        "not cover any more, so its offsets are unknown; RESTORE it to one of the versions that "
         "its history has"
     )

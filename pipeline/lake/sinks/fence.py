@@ -25,7 +25,7 @@ def check_fence(store: TableStore, randomness: Randomness) -> None:
         taken = store.put_if_absent(PROBE, randomness.uuid4().hex.encode())
     if taken:
         raise ForeignTableError(
-            f"{store.uri}: the store ignores If-None-Match, so commits of two jobs could not be "
-            "told apart, and one would be lost; keep the table in another store, or as an Iceberg "
+            f"{store.uri}: the store ignores If-None-Match, so one of two jobs that commit at the "
+            "same time would lose its commit; keep the table in another store, or as an Iceberg "
             "table, whose catalog decides between commits"
         )

@@ -76,14 +76,14 @@ ASSIGN = Option("assign", "-", 'Partitions: `{"topicA":[0,1],"topicB":[2]}`.', p
 TOPIC_ID = Option(
     "topicId",
     "the latest",
-    "Which incarnation of the one topic named, where it was deleted and made anew.",
+    "Which incarnation of the one topic named, where it was deleted and recreated.",
     values.identifier,
 )
 STARTING_OFFSETS = Option(
     "startingOffsets",
     "`earliest`, of a stream `latest`",
     'Where to begin: `earliest`, `latest` (streams only) or `{"topicA":{"0":23,"1":-2}}`, where -2 '
-    "is the earliest and -1 the latest offset. A stream that goes on from its checkpoint takes no "
+    "is the earliest and -1 the latest offset. A stream that resumes from its checkpoint takes no "
     "notice.",
     parse_limit,
 )
@@ -139,7 +139,7 @@ FAIL_ON_DATA_LOSS = Option(
     "failOnDataLoss",
     "`true`",
     "Whether offsets that are asked for and not there any more are an error. `false`: the read "
-    "goes on at the next offset there is, and one warning says how many are missing.",
+    "continues at the next offset there is, and one warning says how many are missing.",
     values.switch,
 )
 INCLUDE_HEADERS = Option(
@@ -148,7 +148,7 @@ INCLUDE_HEADERS = Option(
 COLUMNS = Option(
     "columns",
     "all",
-    "Columns to read, between commas. Spark does not tell a Python source which columns a query "
+    "Columns to read, between commas. A Python source does not learn which columns a query "
     "uses; what is not named here is not even copied.",
     parse_columns,
 )
@@ -192,7 +192,8 @@ MAX_TRIGGER_DELAY = Option(
 MAX_BYTES_PER_TRIGGER = Option(
     "maxBytesPerTrigger",
     "-",
-    "Bytes in a micro-batch, as segment sizes tell them before anything is read. Offsets that only "
+    "Bytes in a micro-batch, estimated from segment sizes before anything is read. Offsets that "
+    "only "
     "the broker has count at the mean size of the segments' records.",
     values.size,
 )

@@ -118,7 +118,7 @@ def test_a_topic_made_anew_is_refused(kind: str, tmp_path: Path) -> None:
     log = KeyedLog(some_records(20))
     run(keyed_job(kind, tmp_path, log))
     log.topic_id = UUID(int=99)
-    with pytest.raises(ForeignTableError, match="cannot go on with a topic that was recreated"):
+    with pytest.raises(ForeignTableError, match="cannot continue with a topic that was recreated"):
         run(keyed_job(kind, tmp_path, log, new_incarnation=True))
 
 
