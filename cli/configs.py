@@ -18,7 +18,7 @@ _LIBRARY_PREFIX: Final = re.compile(r"\[Error -?\d+\] \w+: ")
 
 
 class Resource(NamedTuple):
-    """What has the settings: its kind in the library's words, its name."""
+    """A resource with configs: its kind in the library's words, its name."""
 
     kind: str
     name: str

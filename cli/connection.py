@@ -1,4 +1,4 @@
-"""What every command that talks to a broker shares: its options, its client, its way to fail.
+"""Connections of commands to a broker: options, clients, errors.
 
 A command raises `CommandError` with one line for the user; `exit_status` prints that line, and one
 for whatever the client library raises, without a traceback. The broker is probed with a plain

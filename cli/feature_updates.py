@@ -11,7 +11,7 @@ from cli.consumer_group_describe import AdminClient
 
 
 class Refusal(NamedTuple):
-    """What was not done; a feature of None: nothing was."""
+    """A refused update; a feature of None: all were refused."""
 
     feature: str | None
     error_code: int

@@ -45,7 +45,7 @@ BATCH_SIZE_MAX: Final = 1 << 30
 
 
 class _Snappy:
-    """What the library uses of `python-snappy`: raw blocks, it frames them itself."""
+    """The part of `python-snappy` that the library uses: raw blocks, which it frames itself."""
 
     @staticmethod
     def compress(data: bytes) -> bytes:
@@ -57,7 +57,7 @@ class _Snappy:
 
 
 class _Zstd:
-    """What the library uses of `zstandard`."""
+    """The part of `zstandard` that the library uses."""
 
     class ZstdCompressor:
         def compress(self, data: bytes) -> bytes:

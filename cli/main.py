@@ -18,7 +18,7 @@ class Command(NamedTuple):
 
 
 class CommandModule(Protocol):
-    """What the module of a sub-command offers."""
+    """Interface of a sub-command's module."""
 
     def add_arguments(self, parser: argparse.ArgumentParser) -> None:
         """Declare the sub-command's options."""

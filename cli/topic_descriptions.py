@@ -1,4 +1,4 @@
-"""What a broker knows about topics, gathered from four of its APIs.
+"""Descriptions of topics, gathered from four of a broker's APIs.
 
 Metadata has the partitions, DescribeConfigs the overrides, ListOffsets the first and the next
 offset, DescribeLogDirs the size on the leader's disk. The answers are not of one moment.

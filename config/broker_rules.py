@@ -1,4 +1,4 @@
-"""Which broker settings may not stand beside each other.
+"""Rules between broker settings that contradict each other.
 
 Every rule gives the keys it concerns and what is wrong; `config.load` adds where they came from.
 

@@ -1,4 +1,4 @@
-"""Where the caches of remote storage may lie: nowhere that holds what cannot be fetched again.
+"""Rules for the caches' directories: none that holds what cannot be fetched again.
 
     log directory          /data                     a cache may not be it, nor /, which holds it
       its default places   /data/remote-log-index-cache, /data/varve-chunk-cache     these may

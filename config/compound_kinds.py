@@ -1,4 +1,4 @@
-"""What a value may be when it has parts: addresses, pairs, lists of them.
+"""Kinds of values with parts: addresses, pairs, lists of them.
 
 Each is a kind as in `config.kinds`.
 """

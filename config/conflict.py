@@ -1,4 +1,4 @@
-"""What is wrong between settings that are each fine alone."""
+"""A conflict between settings that are each valid alone."""
 
 from typing import NamedTuple
 

@@ -1,4 +1,4 @@
-"""What can be wrong with a setting.
+"""Errors of settings.
 
 ConfigError
 ├── InvalidConfigError      a value or combination is refused; the text is Kafka's

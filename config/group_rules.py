@@ -1,4 +1,4 @@
-"""Which settings of consumer and share groups may not stand beside each other.
+"""Rules between settings of consumer and share groups.
 
 Source: Kafka 4.2, GroupCoordinatorConfig.java, ShareGroupConfig.java (validate).
 """

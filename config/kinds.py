@@ -1,4 +1,4 @@
-"""What a value may be: its type, unit and bounds, read from text and written back.
+"""Kinds of values: type, unit and bounds, parsed from text and written back.
 
 Accepted spellings and the sentences of refusals follow Kafka's ConfigDef, so that a tool written
 for Kafka reads from us what it reads from Kafka. Lists of addresses and of pairs are in
@@ -35,7 +35,7 @@ class WireType(enum.IntEnum):
 
 
 class Kind(Protocol):
-    """How one sort of value is read, written and described."""
+    """A kind of value: parsed, written and described."""
 
     @property
     def wire_type(self) -> WireType:

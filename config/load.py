@@ -1,4 +1,4 @@
-"""From files, environment and command line to one checked configuration.
+"""Loading of one checked configuration from file, environment and command line.
 
 Sources, each stronger than the one before:
 
@@ -30,7 +30,7 @@ _YAML_SUFFIXES = frozenset({".yaml", ".yml"})
 
 
 class Source(enum.Enum):
-    """What gave a setting its value, weakest first."""
+    """Sources of a setting's value, weakest first."""
 
     DEFAULT = "default"
     FILE = "file"

@@ -1,4 +1,4 @@
-"""What a value of a remote-storage setting may be: an implementation's name, a ring of key files.
+"""Kinds of values of remote storage: an implementation's name, a ring of key files.
 
 Each is a kind as in `config.kinds`.
 """

@@ -1,4 +1,4 @@
-"""Which settings of remote storage may not stand beside each other, where it is switched on.
+"""Rules between settings of remote storage, where it is enabled.
 
 Source: Kafka 4.2, LogConfig.java (validateBrokerLogConfigValues); Aiven's plugin,
 RemoteStorageManagerConfig.java.

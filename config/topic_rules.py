@@ -1,4 +1,4 @@
-"""Which settings of a topic may not stand beside each other.
+"""Rules between settings of a topic.
 
 Source: Kafka 4.2, LogConfig.java; KIP-405, KIP-950.
 """

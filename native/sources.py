@@ -1,4 +1,4 @@
-"""Which sources there are, and which shared object belongs to which."""
+"""The C sources, and the shared object of each."""
 
 import hashlib
 import sysconfig

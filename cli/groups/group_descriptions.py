@@ -1,4 +1,4 @@
-"""What a broker knows about a group: members, assignments, offsets, lag.
+"""Descriptions of groups: members, assignments, offsets, lag.
 
 Groups of all protocols: what DescribeGroups calls dead may be a group of KIP-848, which only
 ConsumerGroupDescribe knows, or a share group (`share_group_descriptions`).

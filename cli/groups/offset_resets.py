@@ -21,7 +21,7 @@ INACTIVE = ("Empty", "Dead")
 
 
 class Reset(Enum):
-    """Where to."""
+    """Target of a reset."""
 
     EARLIEST = "earliest"
     LATEST = "latest"
@@ -34,7 +34,7 @@ class Reset(Enum):
 
 
 class ResetRule(NamedTuple):
-    """Where to, with the offset, the distance or the milliseconds since 1970 UTC it needs."""
+    """Target of a reset, with the offset, distance or milliseconds since 1970 UTC it needs."""
 
     reset: Reset
     value: int = 0
@@ -42,7 +42,7 @@ class ResetRule(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class OffsetChange:
-    """What happens to one partition."""
+    """Change of one partition's committed offset."""
 
     topic: str
     partition: int

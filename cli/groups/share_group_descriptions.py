@@ -1,4 +1,4 @@
-"""What a broker knows about a share group: members, assignments, start offsets, lag.
+"""Descriptions of share groups: members, assignments, start offsets, lag.
 
 Several members may work on one partition, so an offset belongs to no member in particular. The lag
 is the broker's own: it knows which records above the start offset are done already.

@@ -66,7 +66,7 @@ _TRANSACTION_ENTRY: Final = Struct(">hqqqq")
 
 @dataclass(frozen=True, slots=True)
 class DumpOptions:
-    """What to show of a `.log` file.
+    """Options of the dump of a `.log` file.
 
     Attributes:
         records: A row for each record, without its content.

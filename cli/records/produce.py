@@ -68,7 +68,7 @@ def run(args: argparse.Namespace, *, connect: ClientFactory = open_producer) -> 
 
 
 class _Progress:
-    """What has become of the records, by the answers the library calls back with."""
+    """Counts of acknowledged and failed records, by the library's callbacks."""
 
     def __init__(self) -> None:
         self.acknowledged = 0

@@ -1,4 +1,4 @@
-"""How `varve consume` prints a record: one line of bytes, its end not included.
+"""Formats of `varve consume`: a record as one line of bytes, its end not included.
 
 value       the value as it is; a null is `null`
 key-value   key, tab, value

@@ -1,4 +1,4 @@
-"""What `varve tier` does with a bucket alone, by its manifests: list, verify, rotate keys."""
+"""`varve tier` on a bucket without a broker, by its manifests: list, verify, rotate keys."""
 
 import argparse
 import asyncio

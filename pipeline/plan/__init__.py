@@ -1,1 +1,1 @@
-"""What a reader of a topic plans: segments, ends, aborted transactions, times, pieces."""
+"""Planning of a read of a topic: segments, ends, aborted transactions, times, pieces."""

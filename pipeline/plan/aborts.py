@@ -1,4 +1,4 @@
-"""Which transactions of a log were aborted, from the transaction indexes of its segments.
+"""Aborted transactions of a log, from the transaction indexes of its segments.
 
 A segment's index has the transactions whose abort marker lies in it. One that overlaps an offset
 range may have begun long before and may be aborted segments later; so the indexes are read from the
@@ -45,7 +45,7 @@ _ENTRY: Final = Struct(">hqqqq")
 
 
 class AbortedTransactions:
-    """Those of a part of a log, to be asked for every piece of it."""
+    """Aborted transactions of a part of a log, by piece."""
 
     __slots__ = ("_block_firsts", "_firsts", "_lasts", "_least_first_from", "_producers")
 

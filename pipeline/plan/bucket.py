@@ -45,7 +45,7 @@ _S3_SCHEMES: Final = ("s3", "s3a")
 
 
 class BucketOptions(NamedTuple):
-    """Where a bucket is and how it is reached. Pickled to executors; its text hides the secrets.
+    """Address and credentials of a bucket. Pickled to executors; its text hides the secrets.
 
     Attributes:
         location: See the module.

@@ -1,4 +1,4 @@
-"""What a bucket says of topics: which incarnation, which partitions, and the log of each.
+"""Topics in a bucket: incarnations, partitions, and the log of each.
 
     folders ─> topics and their ids ─> per topic the incarnation asked for, else the latest
             ─> its partitions ─> `partition_read`

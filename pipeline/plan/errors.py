@@ -28,7 +28,7 @@ class OptionsError(PlanError, ValueError):
 
 
 class TopicError(PlanError):
-    """What was asked for is not in the bucket."""
+    """A requested topic or partition is not in the bucket."""
 
 
 class DamagedBucketError(PlanError):

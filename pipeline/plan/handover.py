@@ -1,4 +1,4 @@
-"""Where a bucket's part of a log ends and a broker's begins, and whether they are one log.
+"""Handover from a bucket's part of a log to a broker's, and the check that they are one log.
 
     offsets    broker's start                handover                 broker's end
                v                             v                        v
@@ -37,7 +37,7 @@ class EpochEnd(NamedTuple):
 
 
 class BrokerLog(NamedTuple):
-    """What a broker says of a partition.
+    """Offsets and leader epoch of a partition on its broker.
 
     Attributes:
         partition: With the topic's id; all zeros where the broker has none.
@@ -55,7 +55,7 @@ class BrokerLog(NamedTuple):
 
 
 class Handover(NamedTuple):
-    """Which offsets come from where.
+    """Offsets that come from the bucket, and those that come from the broker.
 
     Attributes:
         start_offset, end_offset: Of the log; the end is exclusive.

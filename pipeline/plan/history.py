@@ -41,7 +41,7 @@ class ReadHistory(NamedTuple):
 
 
 class ReadSummary(NamedTuple):
-    """As `ReadHistory`, without the segments."""
+    """A `ReadHistory` without the segments."""
 
     summary: HistorySummary | None = None
     damaged: DamagedObject | None = None

@@ -1,4 +1,4 @@
-"""The same for many things, so many at a time."""
+"""Bounded concurrency: one coroutine for each of many items, so many at a time."""
 
 import asyncio
 from collections.abc import Awaitable, Callable, Iterable

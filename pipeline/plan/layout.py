@@ -1,4 +1,4 @@
-"""Which of a partition's segments are its log, and which offsets each of them gives.
+"""Layout of a partition: the segments that are its log, and the offsets each of them gives.
 
 The choice is that of a restore (`tiered.restore.restore_plan`): the newest segment decides by its
 leader epochs, other histories are out, of overlapping copies the one that reaches furthest. A

@@ -34,7 +34,7 @@ _INT32_MAX: Final = (1 << 31) - 1
 
 
 class TopicSelection(NamedTuple):
-    """Which topics, and which of their partitions; nothing given: all.
+    """Selection of topics and of their partitions; nothing given: all.
 
     Attributes:
         names: These.
@@ -85,7 +85,7 @@ class HistoryStamp(NamedTuple):
 
 @dataclass(slots=True)
 class ListedPartition:
-    """What was listed of a partition; `segments` in the order of their names."""
+    """Listing of a partition; `segments` in the order of their names."""
 
     segments: list[ListedSegment] = field(default_factory=list)
     history: HistoryStamp | None = None

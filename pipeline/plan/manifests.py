@@ -18,7 +18,7 @@ from tiered.tier import TopicFacts
 
 
 class ManifestFacts(NamedTuple):
-    """What is kept of a manifest: a plan may have a hundred thousand.
+    """The part of a manifest that is kept: a plan may have a hundred thousand.
 
     Attributes:
         segment: Where it is in the log.
@@ -32,7 +32,7 @@ class ManifestFacts(NamedTuple):
 
 
 class ReadManifests(NamedTuple):
-    """Those that could be read, and those that could not."""
+    """Manifests that were read, and those that could not be read."""
 
     facts: list[ManifestFacts]
     damaged: list[DamagedObject]

@@ -64,7 +64,7 @@ class _Known(NamedTuple):
 
 
 class _Decided(NamedTuple):
-    """What the newest readable segment makes of those that were found."""
+    """The log according to its newest readable segment."""
 
     newest: FoundSegment
     leader_epochs: Sequence[tuple[int, int]]

@@ -20,7 +20,7 @@ TRIES: Final = 2
 
 
 class Replanned(NamedTuple):
-    """What there is now.
+    """The new plan of a piece.
 
     Attributes:
         pieces: Of offsets that the bucket still has, ascending.

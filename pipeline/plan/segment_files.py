@@ -18,7 +18,7 @@ from tiered.tier import SideFile
 
 
 class SegmentFiles(NamedTuple):
-    """What was read of a segment.
+    """The side files of a segment that were read.
 
     Attributes:
         keys: Of its objects.

@@ -36,7 +36,7 @@ PIECES_MAX: Final = 1_000_000
 
 
 class SplitLimits(NamedTuple):
-    """How pieces are cut.
+    """Limits of pieces.
 
     Attributes:
         max_partition_bytes: Of the log, before compression and encryption.
@@ -62,7 +62,7 @@ class OffsetRange(NamedTuple):
 
 
 class _Part(NamedTuple):
-    """What a segment gives to a range."""
+    """The part of a range that a segment gives."""
 
     laid: LaidSegment
     start: int

@@ -1,4 +1,4 @@
-"""Where committed rows of a bucket end.
+"""End of the committed rows of a bucket.
 
 A transaction may begin in a segment that was copied and be aborted in one that was not: its rows
 lie in the bucket with no sign of it. So without a broker a reader of committed rows goes no further

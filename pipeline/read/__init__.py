@@ -1,1 +1,1 @@
-"""From stored bytes to Arrow rows: chunks and Fetch answers, batch headers, records."""
+"""Reading of stored bytes as Arrow rows: chunks and Fetch answers, batch headers, records."""

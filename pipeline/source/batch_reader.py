@@ -59,7 +59,7 @@ class BatchReader(DataSourceReader):
 
 
 class FilteringBatchReader(BatchReader):
-    """The same where the options ask for it: to Spark a reader that can filter must be able to."""
+    """A batch reader with `pushFilters`: Spark recognises one by its method."""
 
     @override
     def pushFilters(self, filters: list[Filter]) -> Iterable[Filter]:

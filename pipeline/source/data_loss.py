@@ -17,7 +17,7 @@ SENTENCES_MAX = 10
 
 
 class PlanLosses:
-    """What one plan found missing; raises at the first where losses are errors."""
+    """Losses that one plan found; raises at the first where losses are errors."""
 
     def __init__(self, *, fail: bool) -> None:
         """`fail`: `failOnDataLoss`."""

@@ -1,4 +1,4 @@
-"""Which of Spark's filters choose what is read: on topic, partition, offset, and times from below.
+"""Pushed-down filters of Spark: on topic, partition, offset, and lower bounds of timestamps.
 
 Those on topic, partition and offset are met exactly: Spark need not evaluate them. A lower bound of
 the timestamp lets a read begin at the first record of that time or later; records behind it may
@@ -33,7 +33,7 @@ _LONG_MAX = (1 << 63) - 1
 
 @dataclass(slots=True)
 class Chosen:
-    """What filters leave of a read.
+    """The part of a read that filters leave.
 
     Attributes:
         topics, partitions: None: all.

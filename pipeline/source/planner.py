@@ -39,7 +39,7 @@ BucketOpener = Callable[[BucketOptions], Coroutine[Any, Any, Bucket]]
 
 
 class SourcePlan(NamedTuple):
-    """What is read, and what is not there to be read.
+    """Pieces of a read, and the losses that were found.
 
     Attributes:
         pieces: By partition and offset.

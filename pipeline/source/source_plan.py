@@ -1,4 +1,4 @@
-"""From ranges of offsets to pieces: from the bucket what it has, from the broker the rest.
+"""Pieces of ranges of offsets: from the bucket what it has, from the broker the rest.
 
     span         [start ............................... end)
     lost         start .. log start                             nowhere: `failOnDataLoss`

@@ -1,4 +1,4 @@
-"""From what options say of begin and end to offsets of each partition.
+"""Spans of offsets of each partition, from the limits that options give.
 
 Offsets that are named must be named for every partition, as in Spark's Kafka source: one that is
 forgotten would be read from a default.

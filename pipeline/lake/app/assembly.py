@@ -146,7 +146,7 @@ def job_settings(
 
 
 class _Targets:
-    """Where tasks write; asked once the tables are there."""
+    """The targets of tasks; resolved once the tables exist."""
 
     def __init__(self, config: JobConfig, sink: Sink, quarantine: Sink | None) -> None:
         self._config = config

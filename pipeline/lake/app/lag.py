@@ -6,7 +6,7 @@ from pipeline.lake.batch.log_view import PartitionView
 
 
 class Lag(NamedTuple):
-    """Of one partition, or of several together.
+    """Lag of one partition.
 
     Attributes:
         records: Offsets that the table lacks, markers and aborted records among them.

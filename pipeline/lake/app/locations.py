@@ -1,4 +1,4 @@
-"""From settings to stores and sinks: the edge at which a job meets disks, networks and catalogs."""
+"""Stores and sinks of a job, opened by its settings: the edge to disks, networks and catalogs."""
 
 import os
 import tempfile

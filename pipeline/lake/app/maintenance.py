@@ -1,4 +1,4 @@
-"""From a job's settings to the upkeep of its tables: `maintain_job`.
+"""Maintenance of a job's tables, composed from its settings: `maintain_job`.
 
 Nothing is asked of the log: the table's own offsets say what it has. A runner is opened only where
 there are files to put together.

@@ -15,7 +15,7 @@ WORK_BUCKETS = (0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0, 120.0, 300.0, 900.0)
 
 
 class JobMetrics:
-    """Of one job; a registry of its own."""
+    """Metrics of one job, in a registry of its own."""
 
     def __init__(self, job: str) -> None:
         self.registry = CollectorRegistry()

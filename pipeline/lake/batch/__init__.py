@@ -1,1 +1,1 @@
-"""What a batch is about: views of the log, offsets of the table, stored plans."""
+"""Batches: views of the log, progress of the table, stored plans."""

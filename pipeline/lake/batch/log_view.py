@@ -33,7 +33,7 @@ class TopicView(NamedTuple):
 
 
 class LogSource(Protocol):
-    """Where records come from."""
+    """The log of a topic, as a source of records."""
 
     def view(self) -> TopicView:
         """The topic now. Raises LakeError subclasses or what its store raises."""

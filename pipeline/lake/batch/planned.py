@@ -9,7 +9,7 @@ from pipeline.plan.piece import Piece, RemotePiece
 
 
 class PlannedRange(NamedTuple):
-    """Of one partition.
+    """Offsets of one partition that a batch would read.
 
     Attributes:
         start, end: Offsets, exclusive end.

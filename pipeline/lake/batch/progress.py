@@ -25,7 +25,7 @@ KEY: Final = "varve.progress"
 
 
 class Progress(NamedTuple):
-    """What of a topic a table holds.
+    """Offsets of a topic up to which a table holds its records.
 
     Attributes:
         job: Name of the job that keeps the table; another one's commits are not this one's.

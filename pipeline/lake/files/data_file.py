@@ -127,7 +127,7 @@ def bucket_of(key: str) -> NamedBucket | None:
 
 
 class Names(Protocol):
-    """How files are named that are written together."""
+    """Names of files that are written together."""
 
     @property
     def partition(self) -> int:

@@ -35,7 +35,7 @@ Values: TypeAlias = tuple[tuple[str, str], ...]
 
 
 class WriterOptions(NamedTuple):
-    """How a table's files are.
+    """Options of a table's files.
 
     Attributes:
         partition_by: Fields that files are parted by.

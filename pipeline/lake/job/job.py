@@ -54,7 +54,7 @@ EVOLUTIONS_MAX: Final = 10
 
 
 class Batch(NamedTuple):
-    """What one batch did.
+    """Result of one batch.
 
     Attributes:
         progress: The table's, behind it.

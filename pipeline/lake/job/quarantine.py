@@ -74,7 +74,7 @@ def is_replayed(key: str) -> bool:
 
 
 class Replayed(NamedTuple):
-    """What a replay did.
+    """Result of a replay.
 
     Attributes:
         rows: In the table now.

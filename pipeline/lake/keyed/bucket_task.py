@@ -59,7 +59,7 @@ class RunRows(NamedTuple):
 
 
 class BucketTask(NamedTuple):
-    """What to merge. Pickled; holds no secret.
+    """Files and runs to merge. Pickled; holds no secret.
 
     Attributes:
         names: Of new files.
@@ -77,7 +77,7 @@ class BucketTask(NamedTuple):
 
 
 class BucketSpec(NamedTuple):
-    """What all tasks of a commit have in common. Pickled.
+    """Settings that all tasks of a commit share. Pickled.
 
     Attributes:
         target: The table.
@@ -91,7 +91,7 @@ class BucketSpec(NamedTuple):
 
 
 class BucketResult(NamedTuple):
-    """What a task made.
+    """Result of a task.
 
     Attributes:
         bucket: Which.

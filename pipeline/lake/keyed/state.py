@@ -1,4 +1,4 @@
-"""What a keyed table is besides its rows, one object for each commit, put before it.
+"""State of a keyed table besides its rows: one object for each commit, written before it.
 
     <table>/_varve/keyed/<topic id>-<batch, 20 digits>-<fingerprint>.json
 

@@ -38,7 +38,7 @@ from pipeline.lake.work.task import TableTarget, TaskResult
 
 
 class TableChange(NamedTuple):
-    """What a batch changes.
+    """Changes of a batch to a keyed table.
 
     Attributes:
         files: To add.

@@ -42,7 +42,7 @@ class Mapper(Protocol):
 
 
 class Compacted(NamedTuple):
-    """What a compaction did, or would do.
+    """Result of a compaction, or its preview.
 
     Attributes:
         replaced: Files that left the table.

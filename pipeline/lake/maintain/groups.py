@@ -1,4 +1,4 @@
-"""Which files are put together: small ones of the same part of a table, until they make one file.
+"""Groups of files to compact: small ones of the same partition of a table, up to one large file.
 
     files of one topic id and one set of partition values, below `small_bytes`, by time or offset
       ─> groups of at most `target_bytes`

@@ -1,4 +1,4 @@
-"""Which history a table has: one of each kind."""
+"""Histories by the table's kind."""
 
 from pipeline.lake.maintain.delta_history import DeltaHistory
 from pipeline.lake.maintain.history import History

@@ -40,7 +40,7 @@ class Ages(NamedTuple):
 
 
 class LeftOver(NamedTuple):
-    """What was found.
+    """Files that were found.
 
     Attributes:
         expired: Only ended states had them.

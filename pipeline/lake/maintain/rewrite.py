@@ -37,7 +37,7 @@ class RowsLostError(LakeError):
 
 
 class RewriteTask(NamedTuple):
-    """What one task does. Pickled; holds no secret.
+    """Files that one task rewrites. Pickled; holds no secret.
 
     Attributes:
         names: Of the new files.
@@ -51,7 +51,7 @@ class RewriteTask(NamedTuple):
 
 
 class RewriteSpec(NamedTuple):
-    """What all tasks have in common. Pickled.
+    """Settings that all tasks share. Pickled.
 
     Attributes:
         target: Where files are read and written; its writer's target is that of one task's output.
@@ -65,7 +65,7 @@ class RewriteSpec(NamedTuple):
 
 
 class Rewritten(NamedTuple):
-    """What a task made.
+    """Result of a task.
 
     Attributes:
         files: Published, not committed.

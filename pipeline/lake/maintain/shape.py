@@ -10,7 +10,7 @@ from pipeline.lake.sinks.base import Sink
 
 
 class TableShape(NamedTuple):
-    """Of one table.
+    """Shape of one table.
 
     Attributes:
         files: It has.

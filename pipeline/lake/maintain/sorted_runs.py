@@ -130,7 +130,7 @@ def _write(path: str, batches: Iterable[pa.RecordBatch], block_bytes: int) -> _R
 
 
 class _Cursor:
-    """Where a merge is in one run."""
+    """Position of a merge in one run."""
 
     def __init__(self, source: Iterator[pa.RecordBatch], by: SortBy) -> None:
         self._source = source

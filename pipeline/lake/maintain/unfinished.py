@@ -1,4 +1,4 @@
-"""What a job may still need of the files that no commit has: those of a batch that is not finished.
+"""Uncommitted files that a job may still need: those of an unfinished batch.
 
 A file of the table's topic is kept, however old it is,
 
@@ -47,7 +47,7 @@ def stored_plans(store: TableStore) -> list[StoredPlan]:
 
 
 class Unfinished:
-    """Says what of the files without a commit is left over; see the module."""
+    """Distinguishes left-over files from those of an unfinished batch; see the module."""
 
     def __init__(
         self, progress: Progress, keys: Iterable[str], plans: Sequence[StoredPlan]

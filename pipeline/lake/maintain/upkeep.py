@@ -38,7 +38,7 @@ class Kept(NamedTuple):
 
 
 class Maintained(NamedTuple):
-    """What was done to one table, or would be.
+    """Result of the maintenance of one table, or its preview.
 
     Attributes:
         table: Its name.

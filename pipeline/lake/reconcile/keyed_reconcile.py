@@ -62,7 +62,7 @@ class ComparedBucket(NamedTuple):
 
 
 class ReconciledKeys(NamedTuple):
-    """What a comparison found.
+    """Result of a comparison.
 
     Attributes:
         buckets: All, ascending.

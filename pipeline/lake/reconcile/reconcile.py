@@ -68,7 +68,7 @@ class ComparedRange(NamedTuple):
 
 
 class Reconciled(NamedTuple):
-    """What a comparison found.
+    """Result of a comparison.
 
     Attributes:
         ranges: All that were compared, ascending.

@@ -1,4 +1,4 @@
-"""Which record of a key is the last, and in which bucket a key is.
+"""Order of the records of a key, and the bucket that a key belongs to.
 
 A key is its bytes, as for Kafka's own compaction: what decodes alike and differs in bytes is two
 keys. A bucket is CRC-32 of the bytes, modulo their number.

@@ -1,4 +1,4 @@
-"""How columns follow a schema that changes: added and widened, never dropped and never narrowed.
+"""Schema evolution of columns: they are added and widened, never dropped and never narrowed.
 
     a field that the table has not        is added, and may be null: older rows have none
     a column that the schema has not      stays, and is null in new rows

@@ -100,7 +100,7 @@ def _is_empty(kind: pa.DataType) -> bool:
 
 
 class _Seen:
-    """What was seen of one field in all objects."""
+    """Statistics of one field over all objects."""
 
     def __init__(self, path: str) -> None:
         self._path = path

@@ -1,4 +1,4 @@
-"""What a value (or a key) is: a format with everything that converts it, ready to be pickled.
+"""Specification of a value or a key: a format with all that converts it, ready to be pickled.
 
 A spec goes to executors, so it holds no secret: credentials of a registry are a file's name, read
 where the registry is asked.
@@ -39,7 +39,7 @@ class RegistrySpec:
 
 @dataclass(frozen=True)
 class FieldSpec:
-    """How one side of a record is read.
+    """Format of one side of a record: its key, or its value.
 
     Attributes:
         format: Raw bytes, text, JSON, Avro or Protobuf.
@@ -70,7 +70,7 @@ class FieldSpec:
 
 @dataclass(frozen=True)
 class ConverterSpec:
-    """How a record becomes a row.
+    """Formats and columns by which a record becomes a row.
 
     Attributes:
         value: Of values: their fields are columns of the table.

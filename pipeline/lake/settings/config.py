@@ -79,7 +79,7 @@ class _Section(BaseModel):
 
 
 class StoreConfig(_Section):
-    """How an S3 store is reached; what is not said is found as the machine has it."""
+    """Address and credentials of an S3 store; unset: those of the machine."""
 
     endpoint: str = ""
     region: str = ""
@@ -97,7 +97,7 @@ class StoreConfig(_Section):
 
 
 class SourceConfig(_Section):
-    """Which log."""
+    """The topic, its bucket and its brokers."""
 
     topic: str = Field(min_length=1, max_length=249)
     location: str = ""
@@ -132,7 +132,7 @@ class RegistryConfig(_Section):
 
 
 class FormatConfig(_Section):
-    """What keys or values are; a key may be `none`: no column.
+    """Format of keys or values; a key's may be `none`: no column.
 
     Attributes:
         schema_file: With the schema; where none is given and the format is JSON, it is inferred.
@@ -202,7 +202,7 @@ def parse_partition_field(given: object) -> PartitionField:
 
 
 class CatalogConfig(_Section):
-    """Of an Iceberg table; what else is said here goes to the catalog as it is."""
+    """Catalog of an Iceberg table; further properties are passed to it unchanged."""
 
     model_config = ConfigDict(extra="allow", frozen=True, hide_input_in_errors=True)
 
@@ -223,7 +223,7 @@ class CatalogConfig(_Section):
 
 
 class SinkConfig(_Section):
-    """Which table."""
+    """The table, its kind and its partitioning."""
 
     type: Literal["delta", "iceberg", "parquet"]
     table: str = Field(min_length=1)
@@ -251,13 +251,13 @@ class SinkConfig(_Section):
 
 
 class ErrorsConfig(_Section):
-    """What becomes of records that do not fit."""
+    """Handling of records that do not fit."""
 
     quarantine: Literal["table", "fail"] = "table"
 
 
 class BatchConfig(_Section):
-    """How much at once, and how often; `every_ms` 0: once.
+    """Size and interval of batches; `every_ms` 0: once.
 
     Attributes:
         retries: Of what failed, in a row.
@@ -275,7 +275,7 @@ class BatchConfig(_Section):
 
 
 class RunnerConfig(_Section):
-    """Where tasks run; workers 0: in the driver itself."""
+    """Runner of tasks; workers 0: in the driver itself."""
 
     type: Literal["spark", "local"] = "spark"
     workers: Annotated[int, Field(ge=0, le=256)] = 0
@@ -283,14 +283,14 @@ class RunnerConfig(_Section):
 
 
 class MetricsConfig(_Section):
-    """Where Prometheus finds the job; port 0: nowhere."""
+    """Port of the job's Prometheus page; 0: none."""
 
     host: str = "127.0.0.1"
     port: Annotated[int, Field(ge=0, le=65535)] = 0
 
 
 class MaintainConfig(_Section):
-    """What `varve pipeline maintain` does with the table.
+    """Settings of `varve pipeline maintain`.
 
     Attributes:
         sort_by: Order of rows in files that are put together.

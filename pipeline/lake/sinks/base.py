@@ -1,4 +1,4 @@
-"""What a table must be able to do for a job to be exactly once: one step for files and offsets.
+"""Interface of a table that a job keeps exactly once: one commit for files and offsets.
 
     view    ->  the offsets in the table, and which state of it they were read from
     commit  ->  files and new offsets, if that state is still the last; else CommitConflictError

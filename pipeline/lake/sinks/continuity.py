@@ -1,4 +1,4 @@
-"""Whether a table is still what its job left: nothing lost or put back, no other in its place.
+"""Checks that a table is still what its job left: not lost, rolled back or replaced.
 
     while a job runs     the table is gone                  it waits for it
                          another one is in its place        stops
@@ -34,7 +34,7 @@ REPLAYED = "part-replay-"
 
 
 class Continuity:
-    """Of one table, for as long as a process has to do with it."""
+    """Continuity of one table, during the life of a process."""
 
     def __init__(self, name: str) -> None:
         """`name`: of the table, for people."""

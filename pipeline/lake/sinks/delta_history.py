@@ -1,4 +1,4 @@
-"""Which commit of a Delta table has its offsets, where the table may have been restored.
+"""Search for the commit of a Delta table that has its offsets, also after a RESTORE.
 
     version    4  commit 12         <- recorded in a table that was never restored
     version    5  RESTORE to 3      the table is what it was at 3

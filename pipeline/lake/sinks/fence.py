@@ -1,4 +1,4 @@
-"""Whether a store's conditional put can be relied on: where it cannot, two jobs could both commit.
+"""Probe of a store's conditional put: where it is ignored, two jobs could both commit.
 
 Delta's commits on S3 and a Parquet table's are objects that only one writer can put, by
 `If-None-Match: *`. There are servers that take the header and put all the same, and the loser's

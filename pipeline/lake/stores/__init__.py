@@ -1,1 +1,1 @@
-"""Where a table's files lie: a directory or S3, and what is read of stored files."""
+"""Stores of a table's files: a directory or S3."""

@@ -1,4 +1,4 @@
-"""Where a table's files lie, as far as the job itself writes them.
+"""Interface of the store of a table's files, as far as the job itself writes them.
 
 Beside data files these are plans (`_varve/plans/...`) and, for Parquet tables, commits. Unlike the
 tier's object store it has one conditional call: a commit is an object that only one writer can put.

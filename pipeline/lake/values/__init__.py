@@ -1,1 +1,1 @@
-"""From a record's key and value to columns: raw, JSON, Avro, Protobuf."""
+"""Conversion of a record's key and value to columns: raw, JSON, Avro, Protobuf."""

@@ -1,4 +1,4 @@
-"""From records to rows of a table: each record is exactly one row or one quarantined record.
+"""Converter of records to rows: each record is exactly one row or one quarantined record.
 
     record (key, value, topic, partition, offset, timestamp, ...)
         value and key fit  ->  a row: its coordinates, key, headers, columns of the value

@@ -1,4 +1,4 @@
-"""From a spec to the format that reads values.
+"""Formats by their specification.
 
 Avro and Protobuf are imported when a spec asks for them: polars, which parses blocks of Avro, takes
 45 MB of a worker that is to stay below 256.

@@ -1,4 +1,4 @@
-"""What the columns of a table are, or have to become: from settings, a schema, the table, a sample.
+"""Columns of a table, from settings, a schema, the table as it is, or a sample.
 
     the table is there    its columns stay; a schema may add to them (`evolution`)
     a schema is given     its fields

@@ -14,7 +14,7 @@ R = TypeVar("R")
 
 
 class JobSettings(NamedTuple):
-    """What of the settings decides how a batch is made.
+    """Settings that decide how a batch is made.
 
     Attributes:
         name: Of the job.

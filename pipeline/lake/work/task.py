@@ -53,7 +53,7 @@ class OpenStore(Protocol):
 
 
 class TableTarget(NamedTuple):
-    """Where and how a task writes the files of one table. Pickled; its store may hold secrets."""
+    """Store and options for the files of one table. Pickled; its store may hold secrets."""
 
     open_store: OpenStore
     folder: str
@@ -61,7 +61,7 @@ class TableTarget(NamedTuple):
 
 
 class TaskSpec(NamedTuple):
-    """What all tasks of a batch have in common. Pickled.
+    """Settings that all tasks of a batch share. Pickled.
 
     Attributes:
         rows: The table.
@@ -95,7 +95,7 @@ class Task(NamedTuple):
 
 
 class TaskResult(NamedTuple):
-    """What a task made.
+    """Result of a task.
 
     Attributes:
         files, quarantine_files: Published, not committed.

@@ -72,7 +72,7 @@ class ListedOffset(NamedTuple):
 
 
 class EpochEnd(NamedTuple):
-    """Where the greatest leader epoch at or below the one asked for ended; -1, -1: unknown."""
+    """End of the greatest leader epoch at or below the requested one; -1, -1: unknown."""
 
     leader_epoch: int
     end_offset: int

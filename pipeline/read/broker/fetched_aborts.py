@@ -1,4 +1,4 @@
-"""Which batches of a Fetch answer belong to aborted transactions.
+"""Batches of a Fetch answer that belong to aborted transactions.
 
 The answer names aborted transactions by producer and first offset; where each ends says its marker:
 

@@ -48,7 +48,7 @@ AHEAD_BYTES_MAX: Final = 32 * MIB
 
 
 class LogBytes(Protocol):
-    """What gives the bytes of a segment's log in order; see the module."""
+    """Source of the bytes of a segment's log, in order; see the module."""
 
     def next(self, carry: memoryview) -> memoryview | None:
         """`carry`, and behind it the next bytes; None at the end.

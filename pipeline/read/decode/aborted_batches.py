@@ -1,4 +1,4 @@
-"""Which transactional batches belong to an aborted transaction.
+"""Transactional batches that belong to an aborted transaction.
 
 A batch of producer p with base offset o is out if a range of p has first <= o <= last. Ranges of
 all segments come together, so the same may come twice, and those of one producer may overlap.

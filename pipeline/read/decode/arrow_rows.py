@@ -46,7 +46,7 @@ HEADER_BYTES: Final = 8
 
 
 class BatchValues(NamedTuple):
-    """What all records of a batch share, an int64 per batch that has rows.
+    """Values that all records of a batch share, an int64 per batch that has rows.
 
     Attributes:
         rows: Records of the batch.

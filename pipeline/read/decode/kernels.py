@@ -1,4 +1,4 @@
-"""Which kernel finds the records: the fastest that is there, or one by its name."""
+"""Choice of the kernel that finds records: the fastest that is there, or one by its name."""
 
 from typing import Final
 

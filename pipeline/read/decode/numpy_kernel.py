@@ -108,7 +108,7 @@ class NumpyKernel:
 
 
 class _Lanes:
-    """What a step needs to know of all batches, longest first."""
+    """State of all batches for a step, longest first."""
 
     def __init__(
         self,

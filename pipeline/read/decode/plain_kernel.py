@@ -34,7 +34,7 @@ _SIGN = 1 << 63
 
 
 class BatchFacts(NamedTuple):
-    """What a header says that its records need; as in `Blocks`."""
+    """Header fields that its records need; as in `Blocks`."""
 
     base_offset: int
     last_offset: int

@@ -1,4 +1,4 @@
-"""Where the records of many batches lie: the arrays that kernels fill, and what a kernel is.
+"""Positions of the records of many batches: the arrays that kernels fill, and their interface.
 
 A block is a batch's records, decompressed; layout in `protocol.records.record`. Blocks of several
 batches lie in one buffer, with or without other bytes between them. A kernel finds every field's
@@ -68,7 +68,7 @@ class RecordTable:
 
 
 class HeaderTable(NamedTuple):
-    """Where headers lie, as many as records have together; keys are never null."""
+    """Positions of headers, as many as records have together; keys are never null."""
 
     key_start: Int32s
     key_size: Int32s
@@ -77,7 +77,7 @@ class HeaderTable(NamedTuple):
 
 
 class Walked(NamedTuple):
-    """How far a kernel came in a window.
+    """Progress of a kernel in a window.
 
     Attributes:
         rows: Records found.

@@ -1,4 +1,4 @@
-"""From whole record batches to Arrow rows: the way of the bytes through this package.
+"""Decoder of whole record batches to Arrow rows: the way of the bytes through this package.
 
     data -> headers as arrays (`batch_table`) -> what is out -> blocks of the rest, decompressed
          -> where the records lie (`record_table`, a kernel) -> pieces of <= 4 MiB (`arrow_rows`)

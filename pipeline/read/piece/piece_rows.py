@@ -34,7 +34,7 @@ BROKER_TIER: Final = "broker"
 
 
 class ReadOptions(NamedTuple):
-    """How pieces are read. Pickled to executors; its text has no secret.
+    """Options of reading pieces. Pickled to executors; its text has no secret.
 
     Attributes:
         bucket: For remote pieces.

@@ -34,7 +34,7 @@ class Option(Generic[T]):
 
 
 class GivenOptions:
-    """What a user gave, read by the table's rows; mistakes are kept until all are known."""
+    """A user's options, parsed by the table's rows; mistakes are gathered."""
 
     def __init__(self, given: Mapping[str, str]) -> None:
         self.given: Mapping[str, str] = {name.lower(): text for name, text in given.items()}

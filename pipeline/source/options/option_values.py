@@ -1,4 +1,4 @@
-"""How the texts of options are read: switches, numbers, sizes, durations, lists, identifiers.
+"""Parsers of options' texts: switches, numbers, sizes, durations, lists, identifiers.
 
 Sizes and durations are written as in Spark's own settings (JavaUtils.java: `128m`, `15min`), and
 also with a space and in full (`128 MiB`, `15 min`). Every reader raises ValueError with the rest of

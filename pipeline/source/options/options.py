@@ -1,4 +1,4 @@
-"""What a user asked for: options as Spark hands them over, checked whole.
+"""The options of a query, as Spark hands them over, checked whole.
 
 Every mistake comes in one error, on the driver, before anything is opened. Nothing here needs a
 Spark session: jobs and tools read the same options.
@@ -28,7 +28,7 @@ from storage.types.topic_partition import TopicPartition
 
 
 class Query(Enum):
-    """What the options are for, which decides what they may be."""
+    """Kind of a query, which decides what options may be."""
 
     BATCH = "batch"
     STREAM = "stream"
@@ -37,7 +37,7 @@ class Query(Enum):
 
 
 class TriggerLimits(NamedTuple):
-    """How much a micro-batch takes.
+    """Limits of a micro-batch.
 
     Attributes:
         max_offsets, max_bytes: None: no limit.

@@ -1,4 +1,4 @@
-"""Which partitions a read is about: by names, by a pattern, or one by one.
+"""Selection of the partitions of a read: by names, by a pattern, or one by one.
 
 As in Spark's Kafka source (ConsumerStrategy.scala): a pattern is asked again at every micro-batch,
 and Kafka's internal topics match none.
