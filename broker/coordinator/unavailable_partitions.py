@@ -14,8 +14,8 @@ from typing import Final
 from storage.environment.alerts import AlertKind, Alerts
 
 _WHAT_TO_DO: Final = (
-    "its clients get NOT_COORDINATOR until the log can be read; mend the disk or bring the "
-    "log back, and restart"
+    "its clients get NOT_COORDINATOR until the log can be read; repair the disk or restore "
+    "the log, and restart"
 )
 
 

@@ -192,7 +192,7 @@ class NodeDirectories:
                     AlertKind.DIRECTORY_UNUSED,
                     directory.path,
                     f"it is empty, and not used while log directory {names} is missing: it may "
-                    "stand in its place. It is used once that is back or dropped",
+                    "be the empty mount point of that one. It is used once that is back or dropped",
                 )
 
     def _say_what_is_missing(self, counts: Counter[UUID]) -> None:

@@ -234,7 +234,8 @@ class LogLifecycle:
                     AlertKind.LEADER_EPOCH_STALE,
                     topic.name,
                     "the metadata store refused to begin a leader epoch after an unclean start: "
-                    "consumers that have read what is lost are not told so until the next start",
+                    "consumers that have read lost records do not detect the truncation until "
+                    "the next start",
                 )
                 continue
             for index in indexes:

@@ -372,8 +372,8 @@ class LogStartup(LogTable):
         self.alerts.set(
             AlertKind.PARTITION_OFFLINE,
             str(topic_partition),
-            f"its log in {directory.path} cannot be opened ({error!r}); nothing of it was removed. "
-            "The broker's log says more; the next start tries again",
+            f"its log in {directory.path} cannot be opened ({error!r}); its files "
+            "were kept. See the broker's log; the next start tries again",
         )
 
     def _load_again(self, job: LoadJob) -> None:

@@ -317,8 +317,8 @@ class LogTable:
         self.alerts.set(
             AlertKind.DIRECTORY_FULL,
             directory.path,
-            f"no room left ({error}): records for its partitions are refused, all else goes on. "
-            f"Make {directory.reserve.needed_bytes >> 20} MiB of room: it takes records again by "
+            f"no room left ({error}): writes to its partitions are refused, all else continues. "
+            f"Free {directory.reserve.needed_bytes >> 20} MiB: it then accepts writes again by "
             "itself",
         )
 
@@ -335,8 +335,8 @@ class LogTable:
         self.alerts.set(
             AlertKind.DIRECTORY_OFFLINE,
             directory.path,
-            f"the disk refused ({reason}): its partitions are offline until the disk is mended "
-            "and the broker started again",
+            f"I/O error ({reason}): its partitions are offline until the disk is "
+            "repaired and the broker restarted",
         )
 
     def _failing(self, directory: LogDirectory | None) -> "_Failing":

@@ -312,8 +312,8 @@ class Claim:
                 AlertKind.TIER_NOT_OURS,
                 CLAIM_KEY,
                 "another broker with this cluster's id uses the bucket too: a copy of this node's "
-                "disk was started, or this node is the copy. Nothing is removed from remote "
-                "storage. Stop the other one, then: `varve tier claim` for the one that goes on",
+                "disk was started, or this node is the copy. Nothing is deleted from remote "
+                "storage. Stop the other one, then run `varve tier claim` on the one that stays",
             )
         else:
             self._alerts.clear(AlertKind.TIER_NOT_OURS, CLAIM_KEY)

@@ -239,9 +239,10 @@ class Scrubber:
             self._alerts.set(
                 AlertKind.TIER_METADATA_LOST,
                 UNKNOWN_COPIES,
-                f"{report.unknown_copies} whole copies of segments are in the bucket of which "
-                f"__remote_log_metadata knows nothing (the first of {first.segment_id.partition} "
-                f"from offset {first.start_offset} on): it has lost events. Such copies are kept; "
+                f"{report.unknown_copies} complete segments are in the bucket that "
+                f"__remote_log_metadata does not know (the first of {first.segment_id.partition} "
+                f"from offset {first.start_offset} on): it has lost events. Such segments are "
+                "kept; "
                 f"{HOW_TO_GO_ON}",
             )
         else:

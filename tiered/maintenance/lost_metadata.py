@@ -25,7 +25,7 @@ from tiered.metadata.lineage import find_log_start_offset
 from tiered.metadata.remote_log_metadata_manager import RemoteLogMetadataManager
 from tiered.segment_metadata import RemoteLogSegmentMetadata, SegmentState, TopicIdPartition
 
-HOW_TO_GO_ON = "`varve tier rebuild-metadata` makes it again from the bucket's manifests"
+HOW_TO_GO_ON = "`varve tier rebuild-metadata` publishes it again from the bucket's manifests"
 
 
 def head_in_doubt(
@@ -48,13 +48,14 @@ def head_in_doubt(
     if not metadata.segments(partition) and not _was_copied(metadata, partition, log):
         return (
             f"its offsets {start} to {local - 1} are not on this disk, and __remote_log_metadata "
-            "knows nothing of them: it was lost. They are not served, nothing of the partition is "
-            f"copied or removed; {HOW_TO_GO_ON}"
+            "does not know them: that metadata is lost. They are not served; no segment of the "
+            "partition is "
+            f"copied or deleted; {HOW_TO_GO_ON}"
         )
     if lost and find_log_start_offset(metadata, partition, log) > start:
         return (
-            f"{lost}; what is left of it does not begin at the log start offset {start}. Nothing "
-            f"of the partition is copied or removed; {HOW_TO_GO_ON}"
+            f"{lost}; what is left of it does not begin at the log start offset {start}. No "
+            f"segment of the partition is copied or deleted; {HOW_TO_GO_ON}"
         )
     return ""
 

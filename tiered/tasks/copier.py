@@ -204,8 +204,8 @@ class Copier:
             AlertKind.TIER_COPY_BLOCKED,
             str(partition),
             f"The segment of {partition} at offset {base_offset} is not copied, nor what follows "
-            f"it, and the local log grows: {error}. Put a sound copy of the file in its place, or "
-            f"give it up: `varve tier skip {partition.topic}:{partition.partition} --start "
+            f"it, and the local log grows: {error}. Replace the file by an intact copy, or "
+            f"skip it: `varve tier skip {partition.topic}:{partition.partition} --start "
             f"{base_offset} --execute`.",
         )
         if led.blocked is None or led.blocked.base_offset != base_offset:

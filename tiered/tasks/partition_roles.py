@@ -139,8 +139,8 @@ class PartitionRoles:
             self._alerts.set(
                 AlertKind.TIER_LEFT_BEHIND,
                 subject,
-                f"remote storage is switched off, and has {left - begun} segments of it still, "
-                "which nobody can read. remote.log.delete.on.disable=true removes them, "
+                f"remote storage is disabled for it, and still has {left - begun} of its segments, "
+                "which cannot be read. remote.log.delete.on.disable=true removes them, "
                 "remote.storage.enable=true serves them again",
             )
             return begun > 0

@@ -107,7 +107,7 @@ async def test_one_failed_directory_leaves_the_others(
     assert metrics.of("varve_alerts", kind="directory-offline") == 1
     status, text = await node.page("/readyz")
     assert status == 200
-    assert text.startswith(f"ready\ndirectory-offline: {dirs[1]}: the disk refused")
+    assert text.startswith(f"ready\ndirectory-offline: {dirs[1]}: I/O error")
     codes = {
         r.log_dir: r.error_code
         for r in (await other.call(DescribeLogDirsRequest(topics=None))).results
