@@ -9,6 +9,7 @@ other one goes out in the newest that both do. All of it blocks the caller: a ca
 ahead sends the next request before it reads the last answer.
 """
 
+import mmap
 import socket
 import sys
 from collections import deque
@@ -19,6 +20,7 @@ from pipeline.read.broker.errors import BrokerError, BrokerUnreachableError
 from protocol.api_keys import ApiKey
 from protocol.error_codes import ErrorCode
 from protocol.errors import DecodeError
+from protocol.framing import RESPONSE_SIZE_MIN, FrameReader
 from protocol.headers import decode_response_header, encode_request_header
 from protocol.messages import module_of
 from protocol.messages.api_versions import ApiVersionsRequest
@@ -26,8 +28,11 @@ from protocol.messages.api_versions import ApiVersionsRequest
 FRAME_BYTES_MAX: Final = (1 << 31) - 1
 """Largest answer; a Fetch answer is as large as was asked for, or as its first batch is."""
 
-READ_BYTES: Final = 16 << 20
-"""Memory that is taken for an answer before it has come; more grows with what comes."""
+RECEIVE_BYTES: Final = 64 << 10
+"""Received at once where an answer begins; the rest of a large one comes straight to its place."""
+
+MAPPED_SIZE_MIN: Final = 1 << 20
+"""Answers from this size on lie in memory of which only what has arrived is used."""
 
 UNDER_WAY_MAX: Final = 4
 """Requests that are not answered yet."""
@@ -81,6 +86,32 @@ class PendingAnswer(NamedTuple):
         return self.connection.answer(self.correlation_id)
 
 
+class _AnswerMemory:
+    """Of one answer; a decoded answer has views of it."""
+
+    __slots__ = ("filled", "size", "view")
+
+    def __init__(self, size: int) -> None:
+        self.view = memoryview(bytearray(size) if size < MAPPED_SIZE_MIN else mmap.mmap(-1, size))
+        self.size = size
+        self.filled = 0
+
+
+class _AnswerPool:
+    """Memory is freed with the last view of it, so nothing is given out again."""
+
+    __slots__ = ("charged",)
+
+    def __init__(self) -> None:
+        self.charged = 0
+
+    def take(self, size: int) -> _AnswerMemory:
+        return _AnswerMemory(size)
+
+    def give_back(self, buffer: _AnswerMemory) -> None:
+        self.charged -= buffer.filled
+
+
 class BrokerConnection:
     """See the module. Broken for good after its first error.
 
@@ -111,6 +142,13 @@ class BrokerConnection:
         self._request_timeout_ms = request_timeout_ms
         self._correlation_id = 0
         self._sent: deque[_Sent] = deque()
+        self._frames: deque[memoryview] = deque()
+        self._reader: FrameReader[_AnswerMemory] = FrameReader(
+            memoryview(bytearray(RECEIVE_BYTES)),
+            _AnswerPool(),
+            size_max=FRAME_BYTES_MAX,
+            size_min=RESPONSE_SIZE_MIN,
+        )
         self._answers: dict[int, Any] = {}
         self._versions: dict[int, tuple[int, int]] = {}
         try:
@@ -193,12 +231,7 @@ class BrokerConnection:
 
     def _receive(self) -> None:
         try:
-            size = int.from_bytes(self._read(4), "big", signed=True)
-            if not 4 <= size <= FRAME_BYTES_MAX:
-                raise BrokerUnreachableError(
-                    f"{self.address} does not speak Kafka's protocol: an answer of {size} bytes"
-                )
-            frame = self._read(size)
+            frame = self._next_frame()
             sent = self._sent.popleft()
             correlation_id, position = decode_response_header(frame, sent.api, sent.version)
             if correlation_id != sent.correlation_id:
@@ -215,19 +248,26 @@ class BrokerConnection:
             raise
         self._answers[correlation_id] = answer
 
-    def _read(self, size: int) -> memoryview:
-        """So many bytes; memory is taken for what has come, not for what is claimed."""
-        data = bytearray(min(size, READ_BYTES))
-        filled = 0
-        while filled < size:
-            if filled == len(data):
-                data.extend(bytes(min(size - filled, max(filled, READ_BYTES))))
-            with memoryview(data) as view:
-                count = self._wire.recv_into(view[filled:])
+    def _next_frame(self) -> memoryview:
+        reader = self._reader
+        while not self._frames:
+            if reader.error is not None:
+                raise BrokerUnreachableError(
+                    f"{self.address} does not speak Kafka's protocol: {reader.error}"
+                )
+            count = self._wire.recv_into(reader.buffer)
             if count == 0:
                 raise ConnectionResetError("it was closed by the broker")
-            filled += count
-        return memoryview(data)
+            frames = reader.next_frames(count)
+            while frames:
+                if reader.lent is not None:
+                    self._frames += frames
+                    reader.release(frames)
+                else:
+                    # The next answer is received over them.
+                    self._frames += [memoryview(bytearray(one)) for one in frames]
+                frames = reader.next_frames() if reader.has_more else []
+        return self._frames.popleft()
 
     def _broken(self, error: OSError) -> BrokerUnreachableError:
         self.close()
@@ -242,4 +282,6 @@ class BrokerConnection:
         self.is_broken = True
         self._sent.clear()
         self._answers.clear()
+        self._frames.clear()
+        self._reader.clear()
         self._wire.close()

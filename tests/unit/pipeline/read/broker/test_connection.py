@@ -1,8 +1,9 @@
+import os
 import socket
 
 import pytest
 
-from pipeline.read.broker.connection import UNDER_WAY_MAX, BrokerConnection, dial
+from pipeline.read.broker.connection import UNDER_WAY_MAX, BrokerConnection, Wire, dial
 from pipeline.read.broker.errors import BrokerError, BrokerUnreachableError
 from protocol.api_keys import ApiKey
 from protocol.error_codes import ErrorCode
@@ -50,6 +51,71 @@ def test_an_api_of_which_no_version_is_known_is_refused(cluster: KafkaCluster) -
     del cluster.versions[ApiKey.METADATA]
     with pytest.raises(BrokerError, match="speaks versions 0 to -1"):
         connected(cluster).call(named("a"))
+
+
+class CutWire:
+    """Gives out at most `count` bytes at a time, and `first` before all others."""
+
+    def __init__(self, wire: Wire, count: int) -> None:
+        self._wire = wire
+        self._count = count
+        self.first = b""
+        self.sendall, self.settimeout, self.close = wire.sendall, wire.settimeout, wire.close
+
+    def recv_into(self, buffer: memoryview) -> int:
+        buffer = buffer[: self._count]
+        if not self.first:
+            return self._wire.recv_into(buffer)
+        count = min(len(buffer), len(self.first))
+        buffer[:count], self.first = self.first[:count], self.first[count:]
+        return count
+
+
+def cut_connection(cluster: KafkaCluster, count: int) -> tuple[BrokerConnection, CutWire]:
+    wires: list[CutWire] = []
+
+    def cut_dial(host: str, port: int, timeout_s: float) -> Wire:
+        wires.append(CutWire(cluster.dial(host, port, timeout_s), count))
+        return wires[0]
+
+    connection = BrokerConnection(
+        "node1", 9092, client_id="", connect_timeout_ms=1, request_timeout_ms=1, dial=cut_dial
+    )
+    return connection, wires[0]
+
+
+@pytest.mark.parametrize("count", [1, 2, 3, 5, 64, 1000])
+def test_answers_come_out_however_they_are_cut(cluster: KafkaCluster, count: int) -> None:
+    """Two of them in one piece, or one in many."""
+    connection, _ = cut_connection(cluster, count)
+    pending = [connection.send(named(name)) for name in "abba"]
+    assert [one.wait().topics[0].name for one in pending] == list("abba")
+
+
+def test_a_large_answer_that_is_only_announced_takes_no_memory(cluster: KafkaCluster) -> None:
+    """2 GiB are reserved; used is what has come."""
+    connection, wire = cut_connection(cluster, 1000)
+    wire.first = ((1 << 31) - 1).to_bytes(4, "big") + bytes(100)
+    before = resident_bytes()
+    pending = connection.send(named("a"))
+    with pytest.raises(BrokerUnreachableError, match="has not answered"):
+        pending.wait()
+    assert resident_bytes() - before < 16 << 20
+
+
+def resident_bytes() -> int:
+    with open("/proc/self/statm") as statm:
+        return int(statm.read().split()[1]) * os.sysconf("SC_PAGE_SIZE")
+
+
+@pytest.mark.parametrize("size", [-1, 3])
+def test_a_size_that_no_answer_has_ends_the_connection(cluster: KafkaCluster, size: int) -> None:
+    connection, wire = cut_connection(cluster, 1000)
+    wire.first = size.to_bytes(4, "big", signed=True)
+    pending = connection.send(named("a"))
+    with pytest.raises(BrokerUnreachableError, match=f"frame of {size} bytes announced"):
+        pending.wait()
+    assert connection.is_broken
 
 
 def test_answers_are_given_to_who_asked(cluster: KafkaCluster) -> None:
