@@ -27,7 +27,7 @@ class AdminClient(KafkaAdminClient):  # type: ignore[misc]  # the library has no
     """The library's admin client, with the request it lacks."""
 
     def describe_consumer_groups(self, groups: Sequence[str]) -> dict[str, dict[str, Any]]:
-        """What the coordinators know of groups: the fields of the answer by group.
+        """Descriptions of groups by their coordinators: the fields of the answer by group.
 
         Raises:
             KafkaError: A coordinator cannot be found or asked, or does not know the request.

@@ -100,7 +100,7 @@ def _adopt(settings: "BrokerConfig") -> int:
 
 
 def with_stopped_node(settings: "BrokerConfig", work: "Callable[[NodeStore], Awaitable[_T]]") -> _T:
-    """What `work` gives for the node of these settings.
+    """The result of `work` for the node of these settings.
 
     Raises:
         CommandError: It runs, or its store or disks refuse.

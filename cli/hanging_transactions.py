@@ -31,7 +31,7 @@ class OpenTransaction(NamedTuple):
 
 
 def open_transactions(admin: Any, partitions: Iterable[Any]) -> Iterator[OpenTransaction]:
-    """What the leaders of the partitions have open."""
+    """Open transactions of the partitions, by their leaders."""
     wanted = list(partitions)
     for first in range(0, len(wanted), PARTITIONS_PER_REQUEST):
         answers = admin.describe_producers(wanted[first : first + PARTITIONS_PER_REQUEST])

@@ -387,7 +387,7 @@ def _maintain(args: argparse.Namespace) -> int:
 
 
 def maintained_lines(one: "Maintained", *, dry_run: bool) -> Iterator[str]:
-    """What was done to a table, or would be, for people."""
+    """Result of a table's maintenance as lines of text."""
     would = "would be " if dry_run else ""
     if dry_run:
         yield f"{one.table}: {one.groups} groups of small files would be put together"

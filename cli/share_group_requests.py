@@ -33,7 +33,7 @@ class ShareAdminClient(AdminClient):
     """The commands' admin client, with requests for share groups."""
 
     def describe_share_groups(self, groups: Sequence[str]) -> dict[str, dict[str, Any]]:
-        """What the coordinators know of groups: the fields of the answer by group.
+        """Descriptions of groups by their coordinators: the fields of the answer by group.
 
         Raises:
             KafkaError: A coordinator cannot be found or asked, or does not know the request.
@@ -53,7 +53,7 @@ class ShareAdminClient(AdminClient):
         return described
 
     def share_group_offsets(self, group: str) -> dict[str, Any]:
-        """Where a group stands in every partition that it works on: the fields of the answer.
+        """Start offsets of a group in its partitions: the fields of the answer.
 
         Raises:
             KafkaError: The coordinator cannot be found or asked, or does not know the request.

@@ -221,7 +221,7 @@ class Text:
 
     @property
     def description(self) -> str:
-        """What the text is."""
+        """Description of the value's text."""
         return self.what
 
     def parse(self, name: str, text: str) -> str:

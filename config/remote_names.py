@@ -38,7 +38,7 @@ class Move(NamedTuple):
 
 
 def moves(given: Mapping[str, str]) -> list[Move]:
-    """What is to be moved, in order; several may go to the same new name, the last one whole.
+    """Renames of settings, in order; of several with one new name the last has the whole value.
 
     Args:
         given: Text by name, as they were written.

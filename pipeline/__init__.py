@@ -12,7 +12,7 @@ from collections.abc import Mapping
 
 
 def handover(options: Mapping[str, str]) -> str:
-    """Where the bucket ends, as `startingOffsets` for Spark's Kafka source.
+    """End offsets of the bucket, as `startingOffsets` for Spark's Kafka source.
 
     See `pipeline.source.handover`; what it needs is imported when it is called.
     """

@@ -80,7 +80,7 @@ class DumpOptions:
 
 
 def reader_for(path: str, options: DumpOptions) -> Callable[[str], Iterator[Row]] | None:
-    """What reads a file of this name; None for a name that means nothing to us."""
+    """The reader of a file of this name; None for an unknown kind of file."""
     name = os.path.basename(path)
     by_name: dict[str, Callable[[str], Iterator[Row]]] = {
         RECOVERY_POINT_CHECKPOINT: read_offset_checkpoint,

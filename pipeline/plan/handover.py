@@ -141,7 +141,7 @@ def absent_ranges(
 def handover_offsets(
     topics: Iterable[BucketTopic], *, read_committed: bool
 ) -> Mapping[str, Mapping[str, int]]:
-    """Where the bucket ends, of every partition, as Spark's Kafka source names offsets.
+    """End offsets of every partition in the bucket, in the form of Spark's Kafka source.
 
     A partition of which nothing was copied begins at its earliest offset (-2).
     """

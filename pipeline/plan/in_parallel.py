@@ -18,7 +18,7 @@ TOPICS_AT_A_TIME: Final = 4
 async def in_parallel(
     things: Iterable[T], work: Callable[[T], Awaitable[R]], at_a_time: int = REQUESTS_AT_A_TIME
 ) -> list[R]:
-    """What `work` gave of each, in their order. The first error ends it, and what is under way."""
+    """Results of `work` for each item, in order. The first error ends all that is under way."""
     waiting = enumerate(things)
     results: dict[int, R] = {}
 

@@ -47,7 +47,7 @@ class TopicSelection(NamedTuple):
     partitions: Mapping[str, frozenset[int]] | None = None
 
     def prefixes(self) -> list[str]:
-        """What the names of objects begin with, as far as that is known."""
+        """Prefixes of the objects' names, as far as they are known."""
         names = self.names or tuple(self.partitions or ())
         return sorted(f"{name}-" for name in names) if names else [""]
 

@@ -90,7 +90,7 @@ class PartitionLog(NamedTuple):
         return sum(one.metadata.segment_size_bytes for one in self.segments)
 
     def end(self, *, read_committed: bool) -> int:
-        """Where rows of an isolation level end, without a broker."""
+        """End of the rows of an isolation level, without a broker."""
         return self.stable_end_offset if read_committed else self.end_offset
 
     def segments_of(self, start: int, end: int) -> Sequence[LaidSegment]:

@@ -31,12 +31,12 @@ class SegmentIndex(NamedTuple):
     positions: Sequence[int]
 
     def position_of(self, offset: int) -> int:
-        """Where to begin to read for rows from `offset` on: 0, or where a batch begins."""
+        """Position at which to read for rows from `offset` on: 0, or the start of a batch."""
         at = bisect_right(self.last_offsets, offset)
         return self.positions[at - 1] if at else 0
 
     def position_behind(self, offset: int) -> int:
-        """Where all rows below `offset` have come: the log's end, or where a batch begins."""
+        """Position by which all rows below `offset` have come: the log's end or a batch's start."""
         at = bisect_left(self.last_offsets, offset - 1) + 1
         return self.positions[at] if at < len(self.positions) else self.log_bytes
 

@@ -64,7 +64,7 @@ class BrokerView:
         return topics
 
     async def in_bucket(self, bucket: Bucket, seen: BucketTopics) -> Mapping[str, BucketTopic]:
-        """What the bucket has of the broker's topics; of some it may have nothing.
+        """The broker's topics in the bucket; some may be missing there.
 
         Raises:
             RemoteStorageError: The bucket cannot be read now.

@@ -53,7 +53,7 @@ class PlanLosses:
 
     @property
     def sentences(self) -> Sequence[str]:
-        """What was found, in order."""
+        """The losses that were found, in order."""
         return tuple(self._sentences)
 
     def warn(self) -> None:

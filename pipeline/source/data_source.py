@@ -25,7 +25,7 @@ class VarveDataSource(DataSource):
     @classmethod
     @override
     def name(cls) -> str:
-        """What `format(...)` and `USING` say."""
+        """The name for `format(...)` and `USING`."""
         return "varve"
 
     @override

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 def read_options(options: SourceOptions) -> ReadOptions:
-    """How pieces are read."""
+    """Options of reading pieces."""
     return ReadOptions(
         bucket=options.bucket,
         broker=broker_options(options),
@@ -25,7 +25,7 @@ def read_options(options: SourceOptions) -> ReadOptions:
 
 
 def broker_options(options: SourceOptions) -> BrokerOptions | None:
-    """Which broker is asked; None: none is."""
+    """Options of the broker client; None: there is no broker."""
     servers = ",".join(options.bootstrap_servers)
     return BrokerOptions(servers) if servers else None
 

@@ -48,7 +48,7 @@ class Chosen:
     time_ms: int | None = None
 
     def span(self, partition: TopicPartition, span: OffsetSpan) -> OffsetSpan:
-        """What is left of a partition's span; empty where nothing is."""
+        """The part of a partition's span that the filters leave; may be empty."""
         if (self.topics is not None and partition.topic not in self.topics) or (
             self.partitions is not None and partition.partition not in self.partitions
         ):
@@ -58,7 +58,7 @@ class Chosen:
 
 
 def choose(filters: Iterable[Filter]) -> tuple[Chosen, list[Filter]]:
-    """What filters choose, and those that Spark must evaluate itself."""
+    """The filters that are used, and those that Spark must evaluate itself."""
     chosen = Chosen()
     return chosen, [each for each in filters if not _take(chosen, each)]
 

@@ -85,7 +85,7 @@ class Planner:
             self._thread.close()
 
     def view(self) -> Views:
-        """What there is of the partitions asked for, now.
+        """Views of the requested partitions, as of now.
 
         Raises:
             PlanError: A topic is not there, the bucket's options are wrong, a key cannot be used.
@@ -105,7 +105,7 @@ class Planner:
         return view.partitions(in_bucket)
 
     def starting(self, views: Views) -> dict[TopicPartition, int]:
-        """Where the options begin."""
+        """Starting offsets by the options."""
         return self._run(
             starting_offsets(
                 views,

@@ -28,7 +28,7 @@ OffsetForTime = Callable[[PartitionView, int], Awaitable[int | None]]
 async def starting_offsets(
     views: Views, limit: OffsetLimit, offset_for_time: OffsetForTime, *, latest_if_no_match: bool
 ) -> dict[TopicPartition, int]:
-    """Where to begin.
+    """Starting offsets of each partition.
 
     Raises:
         PlanError: Partitions are missing in the option, or no record is of a time or later.
@@ -48,7 +48,7 @@ async def starting_offsets(
 async def ending_offsets(
     views: Views, limit: OffsetLimit, offset_for_time: OffsetForTime
 ) -> dict[TopicPartition, int]:
-    """Where a batch query ends, exclusive; at the latest offset where no record is late enough.
+    """End offsets of a batch query, exclusive; the latest where no record is late enough.
 
     Raises:
         PlanError: Partitions are missing in the option.
@@ -66,7 +66,7 @@ def spans_between(
     ending: Mapping[TopicPartition, int],
     losses: PlanLosses,
 ) -> dict[TopicPartition, OffsetSpan]:
-    """What a batch query reads.
+    """Spans of offsets that a batch query reads.
 
     Raises:
         PlanError: A partition begins after its end.

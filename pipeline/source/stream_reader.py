@@ -62,7 +62,7 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
 
     @override
     def initialOffset(self) -> dict[str, Any]:
-        """Where a query begins that has no checkpoint."""
+        """Starting offsets of a query without a checkpoint."""
         views = self._read_views()
         return dict(offset_dict(self._driver().starting(views)))
 
@@ -80,7 +80,7 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
 
     @override
     def latestOffset(self, start: OffsetDict, limit: ReadLimit) -> dict[str, Any]:
-        """Where the next micro-batch ends; where it starts if there is nothing, or too little."""
+        """End offsets of the next micro-batch; its start if there is nothing, or too little."""
         begun = offsets_of(start)
         views = self._read_views()
         losses = PlanLosses(fail=self._options.fail_on_data_loss)

@@ -124,7 +124,7 @@ def open_job(
 def job_settings(
     config: JobConfig, *, new_incarnation: bool = False, new_quarantine: bool = False
 ) -> JobSettings:
-    """What of the settings decides how batches are made."""
+    """The settings that decide how batches are made."""
     return JobSettings(
         config.job_name,
         config.source.start,
@@ -200,7 +200,7 @@ class _Sample:
 def open_runner(
     config: JobConfig, session: "SparkSession | None" = None
 ) -> Iterator["LocalRunner | SparkRunner"]:
-    """Where tasks run: on Spark, in a session that is there or is made, or in processes here.
+    """The runner of tasks: Spark, in a session that is there or is made, or processes here.
 
     Raises:
         MissingExtraError: PySpark is not installed.

@@ -127,7 +127,7 @@ def open_catalog(config: JobConfig) -> Any:
 
 
 def iceberg_properties(store: StoreConfig) -> dict[str, str]:
-    """What pyiceberg needs to reach the table's store; secrets included."""
+    """Properties by which pyiceberg reaches the table's store; secrets included."""
     properties = {}
     if store.endpoint:
         properties["s3.endpoint"] = store.endpoint

@@ -36,7 +36,7 @@ class PlannedLog:
         self._views: Views = {}
 
     def view(self) -> TopicView:
-        """What bucket and broker have now."""
+        """The topic as bucket and broker have it now."""
         self._views = self._planner.view()
         first = next(iter(self._views.values())).name
         return TopicView(
@@ -69,7 +69,7 @@ class PlannedLog:
         return moved
 
     def pieces(self, tasks: Sequence[TaskRange]) -> Sequence[tuple[Piece, ...]]:
-        """What to read for each range, of the log as it was at the last `view`.
+        """The pieces to read for each range, of the log as it was at the last `view`.
 
         Raises:
             ReadError: Offsets are nowhere any more.

@@ -72,7 +72,7 @@ def open_upkeep(config: JobConfig) -> Upkeep:
 
 
 def group_settings(config: JobConfig) -> GroupSettings:
-    """Which files are small."""
+    """Limits by which files are small."""
     target_bytes = config.sink.target_file_bytes
     return GroupSettings(
         target_bytes,
@@ -83,7 +83,7 @@ def group_settings(config: JobConfig) -> GroupSettings:
 
 
 def target(config: JobConfig, sink: Sink) -> Callable[[], TableTarget]:
-    """Where files are put together; asked once there is a table."""
+    """The target of rewritten files; resolved once there is a table."""
 
     def found() -> TableTarget:
         # A group makes one file: it is cut only where rows take more room than they did before.

@@ -20,10 +20,10 @@ class JobMetrics:
     def __init__(self, job: str) -> None:
         self.registry = CollectorRegistry()
         labels = ("job",)
-        parted = ("job", "topic", "partition")
+        by_partition = ("job", "topic", "partition")
 
         def gauge(name: str, text: str) -> Gauge:
-            return Gauge(f"varve_pipeline_{name}", text, parted, registry=self.registry)
+            return Gauge(f"varve_pipeline_{name}", text, by_partition, registry=self.registry)
 
         def counter(name: str, text: str) -> Counter:
             return Counter(f"varve_pipeline_{name}", text, labels, registry=self.registry)
@@ -79,14 +79,14 @@ class JobMetrics:
         )
 
     def shaped(self, shape: TableShape) -> None:
-        """How the table is cut."""
+        """Set the metrics of the table's shape."""
         self._table_files.set(shape.files)
         self._table_small.set(shape.small_files)
         self._table_bytes.set(shape.size)
         self._table_states.set(shape.states)
 
     def behind(self, topic: TopicView, progress: Progress | None) -> None:
-        """How far the table is."""
+        """Set the metrics of the table's lag."""
         offsets = {} if progress is None else progress.offsets
         for number, partition in topic.partitions.items():
             labels = (self._job, topic.topic, str(number))

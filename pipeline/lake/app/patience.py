@@ -78,7 +78,7 @@ class Patience:
         self._stopped.wait(pause_ms / 1000)
 
     def call(self, attempt: Callable[[], Result]) -> Result | None:
-        """What `attempt` gives, tried as often as it takes; None: stopped before it did."""
+        """The result of `attempt`, retried by the policy; None: stopped before."""
         while not self._stopped.is_set():
             try:
                 found = attempt()

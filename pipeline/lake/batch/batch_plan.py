@@ -45,7 +45,7 @@ class BatchPlan(NamedTuple):
     tasks: tuple[TaskRange, ...]
 
     def ends(self) -> dict[int, int]:
-        """Where each partition of the plan will be once it is committed."""
+        """Next offset of each partition of the plan, once it is committed."""
         ends: dict[int, int] = {}
         for task in self.tasks:
             ends[task.partition] = max(task.end, ends.get(task.partition, 0))
@@ -90,7 +90,7 @@ def encode_plan(plan: BatchPlan) -> bytes:
 
 
 def decode_plan(data: bytes) -> BatchPlan:
-    """What `encode_plan` wrote.
+    """Decode what `encode_plan` wrote.
 
     Raises:
         ForeignTableError: It is of another version, or damaged.

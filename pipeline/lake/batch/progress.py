@@ -69,7 +69,7 @@ def encode_progress(progress: Progress) -> str:
 
 
 def decode_progress(text: str) -> Progress:
-    """What `encode_progress` wrote.
+    """Decode what `encode_progress` wrote.
 
     Raises:
         ForeignTableError: It is of a newer version, or no such object.

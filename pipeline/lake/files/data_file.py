@@ -51,7 +51,7 @@ class DataFile(NamedTuple):
         partition: Of the topic; -1: of several.
         first_offset, last_offset: Of its rows, both inclusive.
         min_timestamp_us, max_timestamp_us: Of its rows.
-        values: Of the fields the table is parted by, as text, in the table's order.
+        values: Of the fields the table is partitioned by, as text, in the table's order.
     """
 
     key: str
@@ -70,7 +70,7 @@ class DataFile(NamedTuple):
 
 
 def data_file_from_json(found: Mapping[str, Any]) -> DataFile:
-    """What `as_json` gave; KeyError, TypeError or ValueError where it is something else."""
+    """Decode what `as_json` gave; KeyError, TypeError or ValueError where it is something else."""
     numbers = {name: int(found[name]) for name in DataFile._fields if name not in ("key", "values")}
     values = tuple((str(name), str(value)) for name, value in found["values"].items())
     return DataFile(key=str(found["key"]), values=values, **numbers)
@@ -135,7 +135,7 @@ class Names(Protocol):
         ...
 
     def key(self, values: tuple[tuple[str, str], ...], number: int) -> str:
-        """Of file `number`, in the folder of the values it is parted by."""
+        """Of file `number`, in the folder of the values it is partitioned by."""
         ...
 
 
@@ -155,7 +155,7 @@ class BucketNames(NamedTuple):
         return -1
 
     def key(self, values: tuple[tuple[str, str], ...], number: int) -> str:
-        """Of file `number`; keyed tables are not parted."""
+        """Of file `number`; keyed tables are not partitioned."""
         assert not values
         return (
             f"{self.folder}part-{self.topic[:TOPIC_CHARACTERS]}-{self.topic_id.hex[:8]}"
@@ -181,7 +181,7 @@ def is_compacted(key: str) -> bool:
 
 
 def folders_of(folder: str, values: tuple[tuple[str, str], ...]) -> str:
-    """In front of a file's name: the table's folder, and one per value it is parted by."""
+    """In front of a file's name: the table's folder, and one per value it is partitioned by."""
     return folder + "".join(f"{name}={value or NO_VALUE}/" for name, value in values)
 
 
@@ -195,7 +195,7 @@ class CompactedNames(NamedTuple):
     partition: int = SEVERAL
 
     def key(self, values: tuple[tuple[str, str], ...], number: int) -> str:
-        """Of the task's file `number`, in the folder of the values it is parted by."""
+        """Of the task's file `number`, in the folder of the values it is partitioned by."""
         return (
             f"{folders_of(self.folder, values)}compact-{self.topic[:TOPIC_CHARACTERS]}"
             f"-{self.topic_id_start}-{self.attempt}-{number:03d}.parquet"
@@ -214,7 +214,7 @@ class FileNames(NamedTuple):
     fingerprint: str
 
     def key(self, values: tuple[tuple[str, str], ...], number: int) -> str:
-        """Of the task's file `number`, in the folder of the values it is parted by."""
+        """Of the task's file `number`, in the folder of the values it is partitioned by."""
         return (
             f"{folders_of(self.folder, values)}part-{self.topic[:TOPIC_CHARACTERS]}"
             f"-{self.topic_id.hex[:8]}-{self.partition}-{self.start:020d}-{self.end:020d}"

@@ -1,4 +1,4 @@
-"""Rows into Parquet files: zstd, one folder per value the table is parted by, bounded memory.
+"""Rows into Parquet files: zstd, one folder per value the table is partitioned by, bounded memory.
 
     rows ─> per values a buffer ─ 8 MiB in all: the largest ─> a row group ─> scratch file
                                                                  `target_file_bytes` ─> published
@@ -38,8 +38,8 @@ class WriterOptions(NamedTuple):
     """Options of a table's files.
 
     Attributes:
-        partition_by: Fields that files are parted by.
-        keeps_partition_columns: Whether a file holds columns it is parted by (identity).
+        partition_by: Fields that files are partitioned by.
+        keeps_partition_columns: Whether a file holds columns it is partitioned by (identity).
         target_file_bytes: A file ends with the row group that reaches it.
     """
 

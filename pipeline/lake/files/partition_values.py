@@ -1,4 +1,4 @@
-"""Values that a table is parted by, as text: `2026-11-22` for day(timestamp).
+"""Values that a table is partitioned by, as text: `2026-11-22` for day(timestamp).
 
     year 2026   month 2026-11   day 2026-11-22   hour 2026-11-22-05   identity: the value itself
 

@@ -1,7 +1,7 @@
 """Rows of a table's file with all columns of the table, whenever it was written.
 
-A column that came later is null, one that was widened is cast, and one that the table is parted by
-and that its files do not hold has the value of the file's folder.
+A column that came later is null, one that was widened is cast, and one that the table is
+partitioned by and that its files do not hold has the value of the file's folder.
 """
 
 from collections.abc import Mapping

@@ -56,7 +56,7 @@ class BatchPlanner:
         self._first = first
 
     def next_tasks(self, topic: TopicView, progress: Progress | None) -> tuple[TaskRange, ...]:
-        """What the next batch would read, as far as no plan is stored.
+        """Tasks of the next batch, where no plan is stored.
 
         Raises:
             LostOffsetsError, LogBehindTableError: The log does not continue the table.

@@ -91,7 +91,7 @@ class BatchQuarantine:
             self._sink.create(QUARANTINE_SCHEMA, begun)
 
     def view(self, plan: BatchPlan) -> PutAside:
-        """What it has of a batch: an earlier attempt got that far.
+        """Records of a batch in the quarantine, from an earlier attempt.
 
         Raises:
             CommitConflictError: Another job is creating it.

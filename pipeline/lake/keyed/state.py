@@ -70,7 +70,7 @@ def encode_state(state: KeyedState) -> bytes:
 
 
 def decode_state(data: bytes) -> KeyedState:
-    """What `encode_state` wrote.
+    """Decode what `encode_state` wrote.
 
     Raises:
         ForeignTableError: It is of another version, or damaged.
@@ -94,7 +94,7 @@ def decode_state(data: bytes) -> KeyedState:
 
 
 def read_state(sink: Sink, progress: Progress) -> KeyedState:
-    """What a table's commit names.
+    """Read the state that a table's commit names.
 
     Raises:
         ForeignTableError: It is not there, or cannot be read.

@@ -103,7 +103,7 @@ class Compaction:
         self._kept = kept
 
     def groups(self) -> list[Group]:
-        """What there is to do; changes nothing."""
+        """Groups of files to compact; changes nothing."""
         view = self._sink.view()
         if view.progress is None:
             raise ForeignTableError(f"{self._sink.name} has nothing: run the job first")

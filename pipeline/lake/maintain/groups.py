@@ -27,7 +27,7 @@ class Group(NamedTuple):
 
     Attributes:
         topic_id_start: Of their rows.
-        values: Of the fields the table is parted by.
+        values: Of the fields the table is partitioned by.
         files: In the order of `sort_by`.
     """
 
@@ -53,7 +53,7 @@ class GroupSettings(NamedTuple):
 def choose_groups(
     files: Iterable[TableFile], settings: GroupSettings, kept: frozenset[str] = frozenset()
 ) -> list[Group]:
-    """What is worth it, the part of the table with the most files first.
+    """Groups worth compacting, the partition of the table with the most files first.
 
     Args:
         files: Of the table.

@@ -45,7 +45,7 @@ class History(Protocol):
     """See the module. Every failure is a LakeError."""
 
     def states(self) -> int:
-        """How many states of the table can be read."""
+        """Number of the table's states that can be read."""
         ...
 
     def trim(self, times: Times, keep_ms: int, *, dry_run: bool) -> int:

@@ -97,7 +97,7 @@ def find_left_over(
 
 @contextmanager
 def unknown(sink: Sink) -> Iterator[None]:
-    """Says of what goes wrong within that nothing is removed."""
+    """Turns errors within into NothingRemovedError."""
     try:
         yield
     except LakeError as error:

@@ -43,7 +43,7 @@ class ParquetHistory:
         return sum(1 for _ in self._sink.store.list(COMMITS))
 
     def trim(self, times: Times, keep_ms: int, *, dry_run: bool) -> int:
-        """How many commits are old; nothing needs to be done for them to be."""
+        """Number of expired commits; they expire without any change."""
         return sum(1 for _ in self._old(times, keep_ms))
 
     def _old(self, times: Times, keep_ms: int) -> Iterator[StoredFile]:

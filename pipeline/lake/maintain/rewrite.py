@@ -41,7 +41,7 @@ class RewriteTask(NamedTuple):
 
     Attributes:
         names: Of the new files.
-        values: Of the fields the table is parted by; all rows have them.
+        values: Of the fields the table is partitioned by; all rows have them.
         files: To put together.
     """
 

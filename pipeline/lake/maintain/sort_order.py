@@ -26,7 +26,7 @@ Keys: TypeAlias = list[pa.Array]
 
 
 def sort_columns(rows: pa.RecordBatch, by: SortBy) -> Keys:
-    """What rows are compared by: plain arrays, the first one first."""
+    """Columns by which rows are compared: plain arrays, the first one first."""
     keys: Keys = []
     if by == "timestamp":
         keys.append(rows.column("timestamp").cast(pa.int64()))
@@ -76,7 +76,7 @@ def in_order(rows: pa.RecordBatch, by: SortBy) -> pa.RecordBatch:
 
 
 def rows_up_to(keys: Keys, start: int, bound: Place) -> int:
-    """How many rows of a block in order, from `start` on, are not behind `bound`."""
+    """Number of rows of a sorted block, from `start` on, that are not beyond `bound`."""
     low, high = start, len(keys[-1])
     while low < high:
         middle = (low + high) // 2

@@ -149,7 +149,7 @@ class Reconciler:
 
 
 def ranges_of(topic: TopicView, progress: Progress, range_bytes: int) -> tuple[TaskRange, ...]:
-    """What of the log a table has, in parts of about so many bytes."""
+    """Ranges of the log that a table has, of about so many bytes each."""
     spans: dict[int, list[Span]] = {}
     for number, partition in topic.partitions.items():
         reached = progress.offsets.get(number, 0)

@@ -56,7 +56,7 @@ def with_kind(rows: pa.RecordBatch, kinds: Numbers | int) -> pa.RecordBatch:
 
 
 def kinds_of(rows: pa.RecordBatch) -> Numbers:
-    """What `with_kind` gave them."""
+    """The kinds that `with_kind` added."""
     return np.asarray(rows.column(KIND).to_numpy())
 
 

@@ -57,7 +57,7 @@ _PREFIX: Final = "value_"
 
 
 def column_name(field: str) -> str:
-    """What a field of a value is called in the table; no two fields get one name by this."""
+    """Column name of a value's field; distinct fields have distinct names."""
     bare = field.lower()
     while bare.startswith(_PREFIX):
         bare = bare.removeprefix(_PREFIX)

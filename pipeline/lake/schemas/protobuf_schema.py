@@ -139,7 +139,7 @@ def _found(files: Iterable[Any], main: str, message: str | None) -> Any:
 
 
 def index_path(message: Any) -> tuple[int, ...]:
-    """Where a message stands in its file: its place, from the outermost message inwards."""
+    """Index path of a message in its file, from the outermost message inwards."""
     path: list[int] = []
     while message is not None:
         outer = message.containing_type

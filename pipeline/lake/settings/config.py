@@ -161,12 +161,12 @@ class FormatConfig(_Section):
 
     @property
     def wire_format(self) -> Literal["confluent", "plain"]:
-        """What is not said follows from whether there is a registry."""
+        """The wire format; unset, it follows from whether there is a registry."""
         return self.wire or ("confluent" if self.registry else "plain")
 
 
 class PartitionField(NamedTuple):
-    """A field that files are parted by.
+    """A field that files are partitioned by.
 
     Attributes:
         transform: year, month, day, hour (of a timestamp) or identity.
@@ -194,10 +194,10 @@ def parse_partition_field(given: object) -> PartitionField:
         raise ValueError("day(timestamp), hour(timestamp), ... or a column's name is expected")
     if match[3] is not None:
         if match[3] not in ("topic", "partition"):
-            raise ValueError("of plain columns, tables are parted by topic or partition only")
+            raise ValueError("of plain columns, tables are partitioned by topic or partition only")
         return PartitionField("identity", match[3])
     if match[2] != "timestamp":
-        raise ValueError("of times, tables are parted by timestamp only")
+        raise ValueError("of times, tables are partitioned by timestamp only")
     return PartitionField(match[1], match[2])
 
 
@@ -360,7 +360,7 @@ class JobConfig(_Section):
 
     @property
     def sink_store(self) -> StoreConfig:
-        """How the table's store is reached: as the source's, if nothing else is said."""
+        """The table's store: by default as the source's."""
         return self.source.store if self.sink.store is None else self.sink.store
 
 

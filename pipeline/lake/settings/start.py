@@ -46,7 +46,7 @@ Start: TypeAlias = Literal["earliest", "latest"] | Mapping[int, int] | StartTime
 
 
 def parse_start(given: object) -> Start:
-    """What the setting says; ValueError with what is expected."""
+    """Parse the setting; ValueError with what is expected."""
     if given == "earliest" or given == "latest":  # a tuple loses the literals
         return given
     if not isinstance(given, Mapping):

@@ -41,8 +41,8 @@ class TableFile(NamedTuple):
         key: Below the table's folder.
         size: Bytes.
         rows: In it.
-        values: Of the fields the table is parted by, as text; those of two files are equal where
-            the files belong to the same part of the table.
+        values: Of the fields the table is partitioned by, as text; those of two files are equal
+            where the files belong to the same part of the table.
         first_offset: Least of its rows.
         time_us: Of its first rows or, where the table does not record it, of its last.
         sealed: Why only its writer knows what its rows are, a sentence; empty: every reader does.
@@ -63,7 +63,7 @@ class Sink(Protocol):
     Attributes:
         name: For people.
         folder: In front of the keys of data files; empty or with a `/` at the end.
-        keeps_partition_columns: Whether files hold columns that the table is parted by.
+        keeps_partition_columns: Whether files hold columns that the table is partitioned by.
     """
 
     name: str
@@ -72,7 +72,7 @@ class Sink(Protocol):
 
     @property
     def store(self) -> TableStore:
-        """Where its files lie; for Iceberg only once there is a table."""
+        """The store of its files; for Iceberg only once there is a table."""
         ...
 
     def view(self) -> TableView:

@@ -58,7 +58,7 @@ LOOKS_MAX: Final = 20
 
 
 def partition_column(field: PartitionField) -> pa.Field | None:
-    """The column that stands for a field a table is parted by; None where it has one already."""
+    """The column for a field that a table is partitioned by; None where it has one already."""
     if field.transform == "identity":
         return None
     return pa.field(field.name, pa.date32() if field.transform == "day" else pa.string())
@@ -449,7 +449,7 @@ def _line(error: Exception) -> str:
 
 
 def storage_options(location: str, store: StoreConfig) -> dict[str, str]:
-    """What deltalake needs to reach the table's store; secrets included."""
+    """Options by which deltalake reaches the table's store; secrets included."""
     if not location.startswith("s3://"):
         return {}
     options = {"AWS_REGION": store.region or "us-east-1"}

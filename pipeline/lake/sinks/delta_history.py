@@ -76,7 +76,7 @@ def recorded_offsets(
 
 
 def commits(store: TableStore, newest: int, limit: int | None) -> Sequence[Mapping[str, Any]]:
-    """What commits say of themselves (`commitInfo`), from a version downwards, with the `version`.
+    """`commitInfo` of commits, from a version downwards, with the `version`.
 
     Args:
         store: Of the table's files.

@@ -121,7 +121,7 @@ class IcebergSink:
         return self._store
 
     def view(self) -> TableView:
-        """What the catalog says now."""
+        """The table's current state in the catalog."""
         table = self._load()
         if table is None:
             return self._continuity.checked(TableView(None, None, None))
@@ -390,7 +390,7 @@ def _why_sealed(task: Any, table: Any) -> str:
     if task.delete_files:
         return "rows of it are deleted by delete files"
     if task.file.spec_id != table.metadata.default_spec_id:
-        return "it is parted as the table was before"
+        return "it is partitioned as the table was before"
     return ""
 
 

@@ -29,7 +29,7 @@ def _as_replace(found: Summary) -> Summary:
 
 
 def replace_files(transaction: Any, properties: Mapping[str, str]) -> Any:
-    """What takes files to add and to remove, and commits at the end of its context."""
+    """A context that collects files to add and to remove, and commits at its end."""
     return _ReplaceFiles(
         operation=Operation.OVERWRITE,
         transaction=transaction,
@@ -39,7 +39,7 @@ def replace_files(transaction: Any, properties: Mapping[str, str]) -> Any:
 
 
 def replace_manifests(transaction: Any, properties: Mapping[str, str]) -> Any:
-    """What puts small manifests together and changes no file, at the end of its context."""
+    """A context that merges small manifests at its end, and changes no file."""
     found = _ReplaceManifests(
         operation=Operation.APPEND,
         transaction=transaction,

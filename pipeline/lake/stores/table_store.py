@@ -72,7 +72,7 @@ class TableStore(Protocol):
         ...
 
     def scratch_files(self) -> Iterator[StoredFile]:
-        """What killed processes left half written beside the table, in no order."""
+        """Unfinished files that killed processes left beside the table, in no order."""
         ...
 
     def delete(self, keys: Sequence[str]) -> None:

@@ -50,7 +50,7 @@ class AvroReader:
 
 
 def avro_of_registry(found: RegisteredSchema, column: str) -> AvroReader:
-    """What reads values of a registry's schema.
+    """A reader of values of a registry's schema.
 
     Raises:
         ValueError: It is of another kind, or has no columns.

@@ -162,7 +162,7 @@ class _Names:
 
 
 def meant(node: Node, array: pa.Array) -> pa.Array:
-    """What polars' plain words mean, as an array of `node.arrow`.
+    """Polars' plain values as an array of `node.arrow`.
 
     Raises:
         pyarrow.ArrowInvalid: A number that is none of the type.

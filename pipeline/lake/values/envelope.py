@@ -105,7 +105,7 @@ class EnvelopeReader:
 
 
 def row_fields(written: pa.Schema) -> pa.Schema:
-    """What of an envelope's fields are columns."""
+    """Fields of a change event that are columns."""
     return pa.schema([field for field in written if field.name not in (_OP, _AFTER)])
 
 

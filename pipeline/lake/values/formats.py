@@ -31,7 +31,7 @@ def open_format(
     column: str = "value",
     open_client: Callable[[RegistrySpec], RegistryClient] = RegistryClient,
 ) -> ValueFormat:
-    """What a spec means.
+    """The format of a specification.
 
     Args:
         spec: Of values or keys.
@@ -74,7 +74,7 @@ def _json(fields: pa.Schema, envelope: Envelope) -> ValueFormat:
 def reader_of(
     kind: str, found: RegisteredSchema, column: str, message: str | None, envelope: Envelope
 ) -> SchemaReader:
-    """What reads values of a registry's schema.
+    """A reader of values of a registry's schema.
 
     Args:
         kind: The format.
@@ -107,7 +107,7 @@ def file_reader(
     indexed: bool,
     envelope: Envelope,
 ) -> SchemaReader:
-    """What reads values of a schema that is given.
+    """A reader of values of a given schema.
 
     Args:
         kind: The format.

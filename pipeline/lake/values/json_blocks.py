@@ -106,7 +106,7 @@ class JsonFormat:
 
 
 def json_kinds(kind: pa.DataType) -> pa.DataType:
-    """What Arrow's reader is asked for, to have `kind` of it.
+    """The type to request of Arrow's reader for a column of `kind`.
 
     Raises:
         ValueError: there is no such way.

@@ -75,7 +75,7 @@ class ProtobufReader:
 
 
 def protobuf_of_registry(found: RegisteredSchema, message: str | None) -> ProtobufReader:
-    """What reads values of a registry's schema.
+    """A reader of values of a registry's schema.
 
     Raises:
         ValueError: It is of another kind, or has no columns.
@@ -87,7 +87,7 @@ def protobuf_of_registry(found: RegisteredSchema, message: str | None) -> Protob
 
 
 def protobuf_of_file(definition: bytes, message: str | None, *, indexed: bool) -> ProtobufReader:
-    """What reads values of a message in a descriptor set.
+    """A reader of values of a message in a descriptor set.
 
     Raises:
         ValueError: It has no such message, or that no columns.

@@ -57,7 +57,7 @@ def not_utf8(values: pa.BinaryArray) -> list[int]:
 
 
 def utf8_problem(value: bytes) -> str | None:
-    """Where a value is no UTF-8, as a sentence; none where it is."""
+    """Position at which a value is no UTF-8, as a sentence; none if it is."""
     try:
         value.decode()
     except UnicodeDecodeError as error:

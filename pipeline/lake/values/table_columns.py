@@ -100,7 +100,7 @@ class TableColumns:
         self._open_client = open_client
 
     def spec(self, table: pa.Schema | None) -> ConverterSpec:
-        """How records become rows of a table.
+        """Specification of the conversion of records to rows.
 
         Args:
             table: Its columns; none: it is made now.

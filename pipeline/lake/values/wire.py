@@ -54,7 +54,7 @@ def unframe(values: pa.BinaryArray) -> Framed:
 
 
 def bounds_and_data(values: pa.BinaryArray) -> tuple[Positions, np.ndarray[Any, Any]]:
-    """Where values begin, one after the other, with the end of the last; and the bytes.
+    """Start positions of values, with the end of the last; and the bytes.
 
     Both are views of the array's own memory.
     """

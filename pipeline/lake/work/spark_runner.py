@@ -97,7 +97,7 @@ def attempt(task: Task, spec: TaskSpec, read_piece: ReadPiece) -> bytes:
 
 
 def attempted(do: Callable[[Any], object], item: object) -> bytes:
-    """What `do` makes of an item, or the error that repeating it would give again; pickled."""
+    """The result of `do` for an item, or an error that a retry would repeat; pickled."""
     found: object
     try:
         found = do(item)

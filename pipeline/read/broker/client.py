@@ -196,7 +196,7 @@ class BrokerClient:
         return found
 
     def epoch_ends(self, wanted: Mapping[TopicPartition, int]) -> dict[TopicPartition, EpochEnd]:
-        """Where leader epochs ended, so that a log known from elsewhere can be compared.
+        """End offsets of leader epochs, to compare a log known from elsewhere.
 
         Raises:
             BrokerError: As of `list_offsets`.

@@ -91,7 +91,7 @@ class BrokerCluster:
     # -- asking again ------------------------------------------------------------------------
 
     def patiently(self, what: str, attempt: Callable[[], T]) -> T:
-        """What `attempt` gives; again after a pause while it raises what may pass by itself.
+        """The result of `attempt`, retried after pauses while its error may pass by itself.
 
         Args:
             what: Of what, for the error.

@@ -155,7 +155,7 @@ class _Cutter:
         return size
 
     def whole_bytes(self, data: memoryview, position: int) -> int:
-        """How many bytes of `data` are whole batches, up to the first that is large or damaged."""
+        """Bytes of `data` that are whole batches, up to the first large or damaged one."""
         at = 0
         left = len(data)
         try:
@@ -179,7 +179,7 @@ class _Cutter:
         return at
 
     def held_back(self, end: int, size: int) -> int:
-        """What of the whole batches, `end` bytes, is given before the next of them have come.
+        """Number of bytes of the whole batches, `end` of them, given before the next have come.
 
         All but the last, which is carried if there is room for it; `size` bytes are there.
         """

@@ -31,7 +31,7 @@ class OpenSegment(NamedTuple):
 
     @property
     def manifest(self) -> SegmentManifest:
-        """What the bucket says of the segment."""
+        """The segment's manifest."""
         return self.opened.manifest
 
 

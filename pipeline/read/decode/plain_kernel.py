@@ -132,7 +132,7 @@ class WindowError(DecodeError):
 
 
 def facts_of(blocks: Blocks, index: int) -> BatchFacts:
-    """What the blocks say of one batch."""
+    """Header fields of one batch of the blocks."""
     return BatchFacts(
         int(blocks.base_offset[index]),
         int(blocks.last_offset[index]),

@@ -72,7 +72,7 @@ class RowDecoder:
 
     @property
     def kernel_name(self) -> str:
-        """How records are found."""
+        """Name of the kernel that finds records."""
         return self._kernel.name
 
     def decode(

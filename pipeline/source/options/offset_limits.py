@@ -66,7 +66,7 @@ def parse_limit(text: str) -> OffsetLimit:
 
 
 def batch_mistakes(starting: OffsetLimit, ending: OffsetLimit) -> Sequence[str]:
-    """What cannot be asked of a batch query, each a sentence, as in Spark's Kafka source."""
+    """Options that a batch query cannot have, each a sentence, as in Spark's Kafka source."""
     mistakes: list[str] = []
     if isinstance(starting, Latest):
         mistakes.append("startingOffsets cannot be latest in a batch query")

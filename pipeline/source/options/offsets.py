@@ -72,7 +72,7 @@ def parse_partitions(text: str) -> Sequence[TopicPartition]:
 
 
 def offsets_of(value: OffsetDict) -> dict[TopicPartition, int]:
-    """What a checkpoint holds; nothing, where a pattern has matched no topic yet.
+    """Offsets of a checkpoint; none, where a pattern has matched no topic yet.
 
     Raises:
         ValueError: It is not what the Kafka source or this one writes.
@@ -81,7 +81,7 @@ def offsets_of(value: OffsetDict) -> dict[TopicPartition, int]:
 
 
 def offset_dict(offsets: Mapping[TopicPartition, int]) -> OffsetDict:
-    """What goes into a checkpoint, topics and partitions in order."""
+    """Offsets for a checkpoint, topics and partitions in order."""
     result: OffsetDict = {}
     for (topic, partition), offset in sorted(offsets.items()):
         result.setdefault(topic, {})[str(partition)] = offset

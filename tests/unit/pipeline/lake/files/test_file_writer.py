@@ -77,7 +77,7 @@ def test_what_is_repeated_has_the_same_bytes(
 
 @pytest.mark.parametrize("kept", [True, False])
 def test_each_value_has_its_folder(tmp_path: Path, kept: bool) -> None:
-    """A column that the table is parted by is left out where the folder stands for it."""
+    """A column that the table is partitioned by is left out where the folder stands for it."""
     fields = (parse_partition_field("day(timestamp)"), parse_partition_field("partition"))
     files = write(tmp_path, [rows(0, 30)], WriterOptions(fields, kept))
     assert [file.values for file in files] == [

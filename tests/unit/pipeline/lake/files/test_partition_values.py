@@ -1,4 +1,4 @@
-"""What a table is parted by, as text and as Iceberg's numbers."""
+"""What a table is partitioned by, as text and as Iceberg's numbers."""
 
 from datetime import UTC, datetime, timedelta
 

@@ -77,7 +77,7 @@ def test_every_mistake_is_told_at_once() -> None:
         "value.format: Input should be 'raw', 'string', 'json', 'avro', 'protobuf' or 'none'"
         in text
     )
-    assert "sink.partition_by.0: of times, tables are parted by timestamp only" in text
+    assert "sink.partition_by.0: of times, tables are partitioned by timestamp only" in text
     assert "sink.target_file_bytes: a size such as 128 MiB is expected" in text
     assert "batch.evry: is no setting; meant: every" in text
     assert len(found) == 7
@@ -152,7 +152,7 @@ def test_a_field_names_its_column() -> None:
     assert parse_partition_field("hour( timestamp )").name == "timestamp_hour"
     assert parse_partition_field("partition").name == "partition"
     for text in ("key", "day()", "day(key)", "week(timestamp)", 7):
-        with pytest.raises(ValueError, match=r"expected|parted by"):
+        with pytest.raises(ValueError, match=r"expected|partitioned by"):
             parse_partition_field(text)
 
 
