@@ -106,11 +106,6 @@ class RemoteStorage:
     # -- life ------------------------------------------------------------------------------------
 
     @property
-    def is_open(self) -> bool:
-        """Whether any topic has needed it yet."""
-        return self.manager is not None
-
-    @property
     def location(self) -> str:
         """For people: `s3://bucket/prefix` or `file:///directory`."""
         store = self.settings.store

@@ -12,8 +12,8 @@ A restart reads the folders one by one in a thread; nobody waits for all of it, 
 one folder that its chunk would be in. Which of the found chunks were used last is not known: they
 are the first to go.
 
-Bytes over the limit: downloads that are under way, at most `reader_tasks` chunks. A disk that is
-full earlier than that is the limit: a download that finds no room has a chunk's worth evicted.
+Bytes over the limit: downloads that are under way, at most `remote.log.reader.threads` chunks. A
+disk that is full earlier is the limit: a download that finds no room evicts a chunk's worth.
 """
 
 import errno
@@ -154,11 +154,6 @@ class ChunkCache:
     def scanned(self) -> bool:
         """The directory has been read."""
         return self._scan.done
-
-    @property
-    def remove_errors(self) -> int:
-        """Files that could not be removed, since start."""
-        return self._remover.errors
 
     @property
     def wasted_bytes(self) -> int:

@@ -19,8 +19,6 @@ Kafka has a pool of `remote.log.reader.threads` with a FIFO of
 from collections import OrderedDict, deque
 from typing import Protocol
 
-from storage.environment.clock import Clock
-
 Client = tuple[str, str]
 """(principal, client id)."""
 
@@ -106,9 +104,6 @@ class FairQueue:
     """
 
     __slots__ = (
-        "_busy_ms",
-        "_changed_ms",
-        "_clock",
         "_demands",
         "_prefetches",
         "_running_as_prefetch",
@@ -120,8 +115,7 @@ class FairQueue:
         "waiting_max",
     )
 
-    def __init__(self, clock: Clock, running_max: int, waiting_max: int) -> None:
-        self._clock = clock
+    def __init__(self, running_max: int, waiting_max: int) -> None:
         self.running_max = running_max
         self.waiting_max = waiting_max
         self.running = 0
@@ -131,19 +125,11 @@ class FairQueue:
         self._demands = Lines()
         self._prefetches = Lines()
         self._running_as_prefetch: set[Job] = set()
-        # Integral of `running` over time, for the idle ratio.
-        self._busy_ms = 0.0
-        self._changed_ms = clock.monotonic_ms()
 
     @property
     def waiting(self) -> int:
         """Demands that wait."""
         return len(self._demands)
-
-    @property
-    def waiting_prefetches(self) -> int:
-        """Prefetches that wait."""
-        return len(self._prefetches)
 
     @property
     def running_prefetches(self) -> int:
@@ -201,27 +187,13 @@ class FairQueue:
 
     def done(self, job: Job) -> None:
         """A job that was started is over."""
-        self._account()
         self.running -= 1
         self._running_as_prefetch.discard(job)
         self._pump()
 
-    def busy_ms(self) -> float:
-        """Sum of the times that jobs have been running, ms.
-
-        Idle share between two moments: 1 - difference / (running_max x milliseconds between them).
-        """
-        self._account()
-        return self._busy_ms
-
     def idle_ratio(self) -> float:
         """Share of the places that are free now, 0 .. 1."""
         return max(0.0, 1.0 - self.running / self.running_max) if self.running_max else 0.0
-
-    def _account(self) -> None:
-        now_ms = self._clock.monotonic_ms()
-        self._busy_ms += self.running * (now_ms - self._changed_ms)
-        self._changed_ms = now_ms
 
     def _has_place(self, prefetch: bool) -> bool:
         if not prefetch:
@@ -240,7 +212,6 @@ class FairQueue:
                 self._running_as_prefetch.add(job)
             else:
                 return
-            self._account()
             self.running += 1
             self.started += 1
             job.start()

@@ -114,7 +114,7 @@ class Reader:
         self._timer = environment.timer
         self._metadata_waits: dict[TopicIdPartition, tuple[asyncio.Task[None], set[Read]]] = {}
         self.queue = FairQueue(
-            clock, settings.remote_log_reader_threads, settings.remote_log_reader_max_pending_tasks
+            settings.remote_log_reader_threads, settings.remote_log_reader_max_pending_tasks
         )
         self.quota = FetchQuota(
             clock,

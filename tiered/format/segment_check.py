@@ -29,7 +29,6 @@ from protocol.records.batch import (
     NO_TIMESTAMP,
     crc32c,
 )
-from storage.environment.filesystem import Filesystem
 from tiered.errors import CorruptSegmentError
 from tiered.format.side_file_check import (
     check_leader_epochs,
@@ -319,25 +318,3 @@ class SegmentCheck:
 
     def _fail(self, position: int, problem: str) -> NoReturn:
         raise CorruptSegmentError(self._files.log, position, problem[:500], rebuildable=False)
-
-
-def check_segment(
-    metadata: RemoteLogSegmentMetadata,
-    files: SegmentFiles,
-    parts: Mapping[SideFile, bytes],
-    filesystem: Filesystem,
-    buffer: memoryview,
-) -> None:
-    """Check a segment that is not being copied; `buffer` is for reading, 1 .. 8 MiB are good.
-
-    Raises:
-        CorruptSegmentError: It is not fit to be copied.
-        DiskError: A file cannot be read.
-    """
-    check = SegmentCheck(metadata, files, parts)
-    file = filesystem.open(files.log, readonly=True)
-    position = 0
-    while count := file.read_into(buffer, position):
-        check.feed(buffer[:count])
-        position += count
-    check.finish()

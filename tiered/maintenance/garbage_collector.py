@@ -7,7 +7,7 @@ one partition at a time is compared with its metadata:
     its partition's metadata is not visible here            stays: nobody here can tell
     all of a copy is there, manifest and all                stays, and is said to be unknown, unless
                                                             its topic was deleted here
-    younger than `gc_grace_ms` by the store's own clock     stays, this time
+    younger than `tier.gc.grace.ms` by the store's own clock     stays, this time
     a partition's history                                   stays, unless its topic was deleted here
     no name of a segment's object                           stays
     else                                                    removed

@@ -1,8 +1,8 @@
 """Which copies move nothing.
 
-A copy that has moved no byte for `stalled_copy_ms` is stalled until it moves again or ends; its
-deadline ends it in any case. Field report: a copy that neither returned nor failed, several times a
-week, until the local disk was full (Aiven, issue 820): the gauge is what an alert looks at.
+A copy that has moved no byte for `tier.stalled.copy.ms` is stalled until it moves again or ends;
+its deadline ends it in any case. Field report: a copy that neither returned nor failed, several
+times a week, until the local disk was full (Aiven, issue 820): the gauge is what an alert is on.
 """
 
 from collections.abc import Callable, Iterator

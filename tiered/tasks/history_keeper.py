@@ -329,11 +329,6 @@ class HistoryKeeper:
         since = [k.behind_since_ms for k in self._kept.values() if k.behind_since_ms is not None]
         return self._clock.monotonic_ms() - min(since) if since else 0.0
 
-    def is_behind(self, partition: TopicIdPartition) -> bool:
-        """Whether a partition's object is known to lag behind."""
-        kept = self._kept.get(partition)
-        return kept is not None and kept.behind_since_ms is not None
-
     # -- looking ---------------------------------------------------------------------------------
 
     def _arm(self) -> None:

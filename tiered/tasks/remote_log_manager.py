@@ -8,7 +8,7 @@
     ├── pool "scrubber": Scrubber (garbage), Verifier (content)
     └── HistoryKeeper: what the bucket says of each partition led here
 
-An idle partition costs two timers per `task_interval_ms` and no asyncio task: whether there is
+An idle partition costs two timers per task interval and no asyncio task: whether there is
 anything to do is looked up on the loop, and only then a job goes to a pool. Partitions that change
 their role are advanced together by one timer, a few at a time, so that thousands of them do not
 hold up the loop. Nothing waits for one partition's metadata: what is not ready is looked at again.
@@ -457,7 +457,7 @@ class RemoteLogManager:
 
     @property
     def stalled_copies(self) -> int:
-        """Copies that have moved nothing for `stalled_copy_ms`."""
+        """Copies that have moved nothing for `tier.stalled.copy.ms`."""
         return self._copier.copy.watch.stalled
 
     @property

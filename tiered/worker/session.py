@@ -254,8 +254,3 @@ class Session:
         if self._calls:
             self._no_calls = asyncio.get_running_loop().create_future()
             await self._no_calls
-
-    def cancel_all(self) -> None:
-        """Stop every call."""
-        for number in list(self._calls):
-            self.cancel(number)

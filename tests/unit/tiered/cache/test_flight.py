@@ -19,7 +19,7 @@ A, B = ("a", ""), ("b", "")
 class _World:
     def __init__(self, *, running: int = 2, waiting: int = 2, finish: bool = True) -> None:
         clock = ManualClock()
-        self.queue = FairQueue(clock, running, waiting)
+        self.queue = FairQueue(running, waiting)
         self.flights: Flights[str, str] = Flights(
             "things", self.queue, clock, finish_abandoned=finish
         )
@@ -221,7 +221,7 @@ async def test_who_joins_a_prefetch_is_served_as_a_reader() -> None:
     assert world.prefetch("ahead"), "under way already"
     world.demand("later")
     world.demand("ahead", B)
-    assert world.queue.waiting_prefetches == 0
+    assert len(world.queue._prefetches) == 0
     world.gate.set()
     await settle()
     assert world.told == ["now", "later", "ahead"]

@@ -1,5 +1,5 @@
 import struct
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from itertools import pairwise
 
@@ -10,17 +10,35 @@ from hypothesis import strategies as st
 from protocol.records.batch import CONTROL_BIT, HEADER, LOG_OVERHEAD, crc32c
 from protocol.records.control import build_end_transaction_marker
 from storage.checkpoints.checkpoint_files import encode_epochs
+from storage.environment.filesystem import Filesystem
 from storage.types.append_origin import AppendOrigin
 from tests.fakes.filesystem import FakeFilesystem
 from tests.fakes.producer_snapshots import encode_snapshot
 from tests.unit.storage.log.log_model import NOW_MS, Opened, append, make_batch, open_log
 from tests.unit.tiered.format.closed_segments import Segment, batch, make_segment
 from tiered.errors import CorruptSegmentError
-from tiered.format.segment_check import SegmentCheck, check_segment
-from tiered.segment_metadata import SegmentEpoch
+from tiered.format.segment_check import SegmentCheck
+from tiered.segment_metadata import RemoteLogSegmentMetadata, SegmentEpoch
 from tiered.tier import SegmentFiles, SideFile
 
 FILES = SegmentFiles("x.log", "x.index", "x.timeindex", "x.snapshot", "x.txnindex", b"")
+
+
+def check_segment(
+    metadata: RemoteLogSegmentMetadata,
+    files: SegmentFiles,
+    parts: Mapping[SideFile, bytes],
+    filesystem: Filesystem,
+    buffer: memoryview,
+) -> None:
+    """A whole segment, in pieces of the buffer's size."""
+    check = SegmentCheck(metadata, files, parts)
+    file = filesystem.open(files.log, readonly=True)
+    position = 0
+    while count := file.read_into(buffer, position):
+        check.feed(buffer[:count])
+        position += count
+    check.finish()
 
 
 def a_segment() -> Segment:

@@ -166,7 +166,7 @@ async def test_nothing_goes_while_the_bucket_takes_no_history() -> None:
     await world.interval(2)
     assert len(world.bucket.segment_objects()) == 9
     assert keeper_of(world).failures > 0
-    assert keeper_of(world).is_behind(PARTITION)
+    assert keeper_of(world).behind == 1
     world.tier._faults.clear()
     await world.interval(3)
     assert len(world.bucket.segment_objects()) == 3
@@ -308,13 +308,13 @@ async def test_a_bucket_that_is_away_is_not_waited_for_beyond_the_limit() -> Non
     await world.run(200, 100)
     assert await telling == [PARTITION]
     assert keeper_of(world).late_answers == 1
-    assert keeper_of(world).is_behind(PARTITION)
+    assert keeper_of(world).behind == 1
     assert told(world).summary.log_start_offset == 0
     # The object follows.
     await world.run(2 * world.settings.store.call_timeout_ms)
     assert told(world).summary.log_start_offset == 3
     await world.run(3 * INTERVAL_MS)
-    assert not keeper_of(world).is_behind(PARTITION)
+    assert keeper_of(world).behind == 0
 
 
 async def test_a_bucket_that_refuses_is_answered_at_once_and_told_later() -> None:

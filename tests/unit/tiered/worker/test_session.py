@@ -202,14 +202,15 @@ async def test_end_before_it_is_connected_leaves_no_socket(life: Life) -> None:
     assert life.session._started.socket.fileno() == -1
 
 
-async def test_cancel_all_and_drained(life: Life) -> None:
+async def test_it_is_drained_when_every_call_has_ended(life: Life) -> None:
     await life.serving()
     life.process.tier.gate("get_object").close()  # type: ignore[attr-defined]  # the fake tier's
     answers = [await life.call() for _ in range(3)]
     drained = asyncio.create_task(life.session.drained())
     await settled()
     assert not drained.done()
-    life.session.cancel_all()
+    for number in list(life.session._calls):
+        life.session.cancel(number)
     await drained
     for answer in answers:
         message = await answer
