@@ -1,12 +1,12 @@
 """AddOffsetsToTxn (API key 25), versions 0 to 4.
 
 Behaviour:
-- Makes the group's partition of `__consumer_offsets` part of a producer's transaction, so that the
-  offsets it commits there are held back until the end; answered when that is committed. Clients of
+- Adds the group's partition of `__consumer_offsets` to a producer's transaction, so that the
+  offsets it commits there are pending until the end; answered when that is committed. Clients of
   transaction version 2 send TxnOffsetCommit only.
 
 Versions:
-- 2  PRODUCER_FENCED; older ones are told INVALID_PRODUCER_EPOCH  KIP-588
+- 2  PRODUCER_FENCED; older ones get INVALID_PRODUCER_EPOCH       KIP-588
 - 3  flexible
 - 4  TRANSACTION_ABORTABLE                                        KIP-890
 """
@@ -53,7 +53,7 @@ def handle(
         request.transactional_id,
         ProducerIdAndEpoch(request.producer_id, request.producer_epoch),
         [TopicPartition(OFFSETS_TOPIC, services.groups.partition_for(request.group_id))],
-        # Clients of version 2 do not ask.
+        # Clients of version 2 do not send it.
         client_transaction_version=0,
         done=done,
     )

@@ -1,15 +1,15 @@
 """AddPartitionsToTxn (API key 24), versions 0 to 5.
 
 Behaviour:
-- Makes partitions part of a producer's transaction; answered when that is committed.
+- Adds partitions to a producer's transaction; answered when that is committed.
 - All or none: a partition that does not exist gets UNKNOWN_TOPIC_OR_PARTITION, one of an internal
-  topic TOPIC_AUTHORIZATION_FAILED (a client's offsets come by AddOffsetsToTxn; nobody's records
-  come to `__remote_log_metadata`), and the others of its transaction OPERATION_NOT_ATTEMPTED.
-- With `verify_only` (brokers ask so for old clients) nothing is added: partitions that are not part
-  of the transaction get TRANSACTION_ABORTABLE.
+  topic TOPIC_AUTHORIZATION_FAILED (a client's offsets come by AddOffsetsToTxn; no client writes
+  `__remote_log_metadata`), and the others of its transaction OPERATION_NOT_ATTEMPTED.
+- With `verify_only` (sent by brokers for old clients) nothing is added: partitions that are not
+  part of the transaction get TRANSACTION_ABORTABLE.
 
 Versions:
-- 2  PRODUCER_FENCED; older ones are told INVALID_PRODUCER_EPOCH  KIP-588
+- 2  PRODUCER_FENCED; older ones get INVALID_PRODUCER_EPOCH       KIP-588
 - 3  flexible
 - 4  several transactions, verify_only; between brokers           KIP-890
 - 5  TRANSACTION_ABORTABLE                                        KIP-890
@@ -52,7 +52,7 @@ BATCHED_FROM = 4
 _CLOSED_TO_ALL = frozenset({REMOTE_LOG_METADATA})
 
 TRANSACTIONS_PER_SLICE = 50
-"""Transactions, each with a record of its own, before the loop gets its turn."""
+"""Transactions, each with a record of its own, before yielding to the event loop."""
 
 
 def handle(

@@ -1,10 +1,10 @@
 """AlterConfigs (API key 33), versions 0 to 2.
 
 Behaviour:
-- Replaces everything that is set on a resource: what the request does not name falls back to its
-  default. IncrementalAlterConfigs is what tools use today.
+- Replaces all configs of a resource: those that the request does not name fall back to their
+  default. Today's tools use IncrementalAlterConfigs.
 - One result per resource, in the order of the request; a resource is replaced whole or not at all.
-- The answer comes when the change is stored and the broker works by it.
+- The answer comes when the change is stored and applied.
 
 Versions:
 - 0  KIP-133
@@ -38,7 +38,7 @@ VERSIONS = (0, 2)
 async def handle(
     services: "Services", context: "RequestContext", request: AlterConfigsRequest
 ) -> AlterConfigsResponse:
-    """Replace what can be replaced."""
+    """Replace the configs of each resource by itself."""
     requested = [
         RequestedResource(
             resource.resource_type,

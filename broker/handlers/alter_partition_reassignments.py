@@ -40,7 +40,7 @@ VERSIONS = (0, 1)
 def handle(
     services: "Services", context: "RequestContext", request: AlterPartitionReassignmentsRequest
 ) -> AlterPartitionReassignmentsResponse:
-    """Judge each partition by itself."""
+    """Check each partition by itself."""
     image = services.controller.image
     return AlterPartitionReassignmentsResponse(
         allow_replication_factor_change=request.allow_replication_factor_change,

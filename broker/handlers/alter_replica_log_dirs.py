@@ -1,14 +1,14 @@
 """AlterReplicaLogDirs (API key 34), versions 1 to 2.
 
 Behaviour:
-- Each partition named is moved to the log directory it is named under: a copy is made there while
-  it serves, then takes its place. The answer comes at once; DescribeLogDirs shows the copy.
+- Each partition is moved to the log directory under which it is listed: a copy is made there while
+  it serves, then replaces the log. The answer comes at once; DescribeLogDirs shows the copy.
 - The directory where it is already ends a move under way. Another one begins a new move.
 - LOG_DIR_NOT_FOUND: `log.dirs` has no such directory. KAFKA_STORAGE_ERROR: it is offline or
   missing, or the one the partition is in.
   REPLICA_NOT_AVAILABLE: the partition is not served. UNKNOWN_TOPIC_OR_PARTITION: there is none.
   INVALID_TOPIC_EXCEPTION: its name is too long for a copy's directory.
-- Of a partition named twice the last directory counts.
+- For a partition listed twice the last directory wins.
 
 Versions:
 - 1  KIP-113
@@ -39,7 +39,7 @@ VERSIONS = (1, 2)
 def handle(
     services: "Services", context: "RequestContext", request: AlterReplicaLogDirsRequest
 ) -> AlterReplicaLogDirsResponse:
-    """Begin each move by itself."""
+    """Start each move by itself."""
     wanted: dict[str, dict[int, str]] = {}
     for directory in request.dirs:
         for topic in directory.topics:

@@ -1,9 +1,9 @@
 """AlterShareGroupOffsets (API key 91), version 0.
 
 Behaviour:
-- Has a share group without members begin anew at the given offsets; one that does not exist is
+- Resets a share group without members to the given start offsets; one that does not exist is
   created. Topics and partitions that do not exist are UNKNOWN_TOPIC_OR_PARTITION.
-- Answered when the share coordinator has done it and the log says so.
+- Answered when the share coordinator has done it and its completion is logged.
 
 Versions:
 - 0   KIP-932
@@ -36,7 +36,7 @@ VERSIONS = (0, 0)
 def handle(
     services: "Services", context: "RequestContext", request: AlterShareGroupOffsetsRequest
 ) -> "AlterShareGroupOffsetsResponse | Answer[AlterShareGroupOffsetsResponse]":
-    """Begin anew."""
+    """Reset start offsets."""
     if not services.groups.serves_share_groups:
         return _refused(ErrorCode.UNSUPPORTED_VERSION)
     if not request.group_id or not can_be_recorded(request.group_id):

@@ -1,11 +1,11 @@
 """ApiVersions (API key 18), versions 0 to 4.
 
 Behaviour:
-- Lists what this broker serves, nothing else: a client never meets an API that is only announced.
+- Lists the APIs this broker serves, no others.
 - A version above ours is answered in version 0 with UNSUPPORTED_VERSION and the range of
-  ApiVersions itself, so that the client can ask again (KIP-511). The router passes None for such a
+  ApiVersions itself, so that the client can retry (KIP-511). The router passes None for such a
   request.
-- Produce is announced from 0 and JoinGroup from 0 although nobody sends those: librdkafka before
+- Produce is announced from 0 and JoinGroup from 0 although no client sends those: librdkafka before
   2.11 concludes from the lower bound whether it may compress, and whether groups exist
   (KAFKA-18659, KAFKA-19444).
 
@@ -38,7 +38,7 @@ VERSIONS = (0, 4)
 FEATURES_FROM_ZERO_VERSION = 4
 
 SOFTWARE_NAME = re.compile(r"[a-zA-Z0-9](?:[a-zA-Z0-9\-.]*[a-zA-Z0-9])?")
-"""What Kafka accepts as name and version of a client's software."""
+"""Valid names and versions of a client's software, as in Kafka."""
 
 
 def handle(

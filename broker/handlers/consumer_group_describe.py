@@ -2,7 +2,7 @@
 
 Behaviour:
 - Groups of KIP-848 only; a classic group is GROUP_ID_NOT_FOUND, as one that does not exist.
-- Of each member what it owns and what it shall own; topics that are gone are left out.
+- Each member with its assignment and its target; deleted topics are left out.
 
 Versions:
 - 1   type of each member: 0 classic protocol, 1 consumer protocol    KIP-1099

@@ -1,16 +1,16 @@
 """ConsumerGroupHeartbeat (API key 68), versions 0 to 1.
 
 Behaviour:
-- Everything a member of a consumer group says to its coordinator: it joins with epoch 0, leaves
-  with -1 (a static member that means to come back with -2), and is told with each answer which
-  epoch it is in and, when that has changed, which partitions it owns.
-- A member that joins is answered when there is a target assignment with it: mostly after 50 ms,
-  or 200 ms in a group that is new.
+- The one request of a consumer group's members to its coordinator: a member joins with epoch 0 and
+  leaves with -1 (a static member temporarily with -2); each response has its epoch and, when it has
+  changed, its assignment.
+- A joining member is answered when there is a target assignment that includes it: mostly after
+  50 ms, or 200 ms in a new group.
 - UNSUPPORTED_VERSION where `group.coordinator.rebalance.protocols` lacks `consumer`.
 
 Versions:
 - 0   KIP-848
-- 1   subscription by a regular expression; clients make up their member ids    KIP-848, 1082
+- 1   subscription by a regular expression; clients generate their member ids   KIP-848, 1082
 """
 
 from typing import TYPE_CHECKING

@@ -6,7 +6,7 @@ Behaviour:
 - The count can only grow. Records stay where they are; keys may map to other partitions from now
   on.
 - `__remote_log_metadata` keeps its partitions while a topic has anything in remote storage
-  (POLICY_VIOLATION): which of them tells of what follows from their number.
+  (POLICY_VIOLATION): a topic's metadata partition follows from their number.
 - The answer comes when the new partitions can be used; `timeout_ms` is not used.
 
 Versions:
@@ -36,7 +36,7 @@ VERSIONS = (0, 3)
 async def handle(
     services: "Services", context: "RequestContext", request: CreatePartitionsRequest
 ) -> CreatePartitionsResponse:
-    """Extend what can be extended."""
+    """Extend each topic by itself."""
     times: dict[str, int] = {}
     for topic in request.topics:
         times[topic.name] = times.get(topic.name, 0) + 1

@@ -2,9 +2,9 @@
 
 Behaviour:
 - One result per topic, in the order of the request; those named twice come last, once each, with
-  INVALID_REQUEST. A topic is created whole or not at all, whatever becomes of the others.
-- The answer comes when the topics can be used: their logs exist and Metadata tells of them. That
-  takes milliseconds, so `timeout_ms` is not used.
+  INVALID_REQUEST. A topic is created whole or not at all, independently of the others.
+- The answer comes when the topics can be used: their logs exist and Metadata lists them. That takes
+  milliseconds, so `timeout_ms` is not used.
 - More than 10,000 partitions in one request: POLICY_VIOLATION for every topic, as in Kafka.
 - `validate_only` answers as if the topics had been created, with an id that will not be theirs.
 
@@ -41,7 +41,7 @@ VERSIONS = (2, 7)
 async def handle(
     services: "Services", context: "RequestContext", request: CreateTopicsRequest
 ) -> CreateTopicsResponse:
-    """Create what can be created."""
+    """Create each topic by itself."""
     controller = services.controller
     times: dict[str, int] = {}
     for topic in request.topics:
@@ -79,7 +79,7 @@ def _answer(
     descriptions: ConfigDescriptions | None,
     plain: list[CreatableTopicConfigs],
 ) -> CreatableTopicResult:
-    """One topic's result; `plain` is what all topics without settings of their own share."""
+    """One topic's result; `plain` is shared by all topics without settings of their own."""
     answer = CreatableTopicResult(
         name=result.name, error_code=int(result.error), error_message=result.message
     )

@@ -1,8 +1,8 @@
 """DeleteGroups (API key 42), versions 0 to 2.
 
 Behaviour:
-- An empty group goes with all its offsets; one with members is NON_EMPTY_GROUP. Answered when the
-  tombstones are committed.
+- An empty group is deleted with all its offsets; one with members is NON_EMPTY_GROUP. Answered when
+  the tombstones are committed.
 
 Versions:
 - 2   flexible

@@ -2,12 +2,12 @@
 
 Behaviour:
 - Raises a partition's log start offset to the offset given, -1 for its high watermark; never lowers
-  it. Answers with the log start offset that holds now. Segments wholly below it go later.
+  it. Answers with the current log start offset. Segments wholly below it are deleted later.
 - Above the high watermark, or below 0: OFFSET_OUT_OF_RANGE. Topics that are compacted and not
   deleted from: POLICY_VIOLATION. Internal topics: INVALID_TOPIC_EXCEPTION. `__remote_log_metadata`
   while a topic has remote storage: POLICY_VIOLATION.
-- One replica holds the partition, so there is no other one to wait for. Of a tiered partition the
-  bucket is told first: `broker.remote.deleted_records`; `timeout_ms` may only make that shorter.
+- There is no other replica to wait for. For a tiered partition the bucket is updated first:
+  `broker.remote.deleted_records`; `timeout_ms` may only make that shorter.
 
 Versions:
 - 0  KIP-107
@@ -47,7 +47,7 @@ INVALID_LOW_WATERMARK = -1
 def handle(
     services: "Services", context: "RequestContext", request: DeleteRecordsRequest
 ) -> "DeleteRecordsResponse | asyncio.Future[DeleteRecordsResponse]":
-    """Treat each partition by itself; of one that is named twice the last offset counts."""
+    """Delete each partition's records by itself; for one listed twice the last offset wins."""
     wanted: dict[str, dict[int, int]] = {}
     for topic in request.topics:
         offsets = wanted.setdefault(topic.name, {})
@@ -115,6 +115,6 @@ def _raise_log_start(
         raise ApiError(ErrorCode.OFFSET_OUT_OF_RANGE)
     if before > log.log_start_offset:
         log.delete_records(before)
-    # Also when it was raised before: who asks again may not have been answered.
+    # Also when it was raised before: a retry may follow a lost response.
     raised.append(partition)
     return int(log.log_start_offset)

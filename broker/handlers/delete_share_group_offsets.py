@@ -1,9 +1,9 @@
 """DeleteShareGroupOffsets (API key 92), version 0.
 
 Behaviour:
-- Has a share group without members forget where it stands in topics.
-- UNKNOWN_TOPIC_OR_PARTITION for a topic that does not exist, or in which it stands nowhere.
-- Answered when the share coordinator has done it and the log says so.
+- Deletes the start offsets of topics in a share group without members.
+- UNKNOWN_TOPIC_OR_PARTITION for a topic that does not exist, or in which it has none.
+- Answered when the share coordinator has done it and its completion is logged.
 
 Versions:
 - 0   KIP-932
@@ -35,7 +35,7 @@ NOWHERE = "There is no offset information to delete."
 def handle(
     services: "Services", context: "RequestContext", request: DeleteShareGroupOffsetsRequest
 ) -> "DeleteShareGroupOffsetsResponse | Answer[DeleteShareGroupOffsetsResponse]":
-    """Forget offsets."""
+    """Delete start offsets."""
     if not services.groups.serves_share_groups:
         return _refused(ErrorCode.UNSUPPORTED_VERSION)
     if not request.group_id:

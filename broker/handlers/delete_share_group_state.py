@@ -1,8 +1,8 @@
 """DeleteShareGroupState (API key 86), version 0.
 
 Behaviour:
-- The group coordinator has share-partitions forgotten; what is not there is deleted already.
-- Who does not coordinate a share-partition, or has not loaded it yet, says so.
+- The group coordinator deletes the state of share-partitions; a missing one is no error.
+- NOT_COORDINATOR or COORDINATOR_LOAD_IN_PROGRESS for a share-partition that is not served here.
 
 Source: KIP-932.
 """
@@ -35,7 +35,7 @@ VERSIONS = (0, 0)
 def handle(
     services: "ShareServices", _context: "RequestContext", request: DeleteShareGroupStateRequest
 ) -> "DeleteShareGroupStateResponse | Answer[DeleteShareGroupStateResponse]":
-    """Ask the share coordinator for each partition."""
+    """Call the share coordinator for each partition."""
 
     def begin(
         topic_id: UUID, wanted: PartitionData, done: Callable[[PartitionResult], None]

@@ -2,14 +2,14 @@
 
 Behaviour:
 - One result per topic: refused ones first, then the deleted ones (Kafka shuffles them, so that
-  nobody can tell from the order which names exist).
-- Unknown names are UNKNOWN_TOPIC_OR_PARTITION, unknown ids UNKNOWN_TOPIC_ID; what is named twice,
+  the order does not reveal which names exist).
+- Unknown names are UNKNOWN_TOPIC_OR_PARTITION, unknown ids UNKNOWN_TOPIC_ID; a topic named twice,
   by name and id together, or not at all, is INVALID_REQUEST.
 - With `delete.topic.enable=false` every topic is TOPIC_DELETION_DISABLED (INVALID_REQUEST before
   version 3).
 - Internal topics may be deleted, as in Kafka; `__remote_log_metadata` only while no topic has
   anything in remote storage (POLICY_VIOLATION).
-- The answer comes when nobody can use the topics any more; their files go later.
+- The answer comes when the topics can no longer be used; their files are deleted later.
 
 Versions:
 - 4  flexible
@@ -43,7 +43,7 @@ VERSIONS = (1, 6)
 async def handle(
     services: "Services", context: "RequestContext", request: DeleteTopicsRequest
 ) -> DeleteTopicsResponse:
-    """Delete what can be deleted."""
+    """Delete each topic by itself."""
     asked = [*request.topics, *(DeleteTopicState(name=name) for name in request.topic_names)]
     if not services.settings.delete_topic_enable:
         return _disabled(asked, context.api_version)
@@ -73,7 +73,7 @@ def _disabled(asked: Iterable[DeleteTopicState], version: int) -> DeleteTopicsRe
 def _split(
     asked: Iterable[DeleteTopicState], answers: list[DeletableTopicResult]
 ) -> tuple[list[str], list[UUID]]:
-    """Names and ids that are asked for once; the others are answered."""
+    """Names and ids that are listed once; the others are answered."""
     names: dict[str, int] = {}
     ids: dict[UUID, int] = {}
     for topic in asked:
@@ -109,7 +109,7 @@ def _resolve(
     ids: Iterable[UUID],
     answers: list[DeletableTopicResult],
 ) -> dict[UUID, str]:
-    """Id and name of what is to be deleted; what does not exist is answered."""
+    """Id and name of topics to delete; those that do not exist are answered."""
     chosen: dict[UUID, str] = {}
     for topic_id in ids:
         topic = image.topics_by_id.get(topic_id)

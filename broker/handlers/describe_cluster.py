@@ -1,8 +1,8 @@
 """DescribeCluster (API key 60), versions 0 to 2.
 
 Behaviour:
-- Brokers with the endpoints of the listener the client has connected to; fenced ones only when
-  asked for. Without an authorizer every client may do every operation.
+- Brokers with the endpoints of the listener the client has connected to; fenced ones only on
+  request. Without an authorizer every client may do every operation.
 - Endpoints of controllers are not for clients of a broker: MISMATCHED_ENDPOINT_TYPE, as Kafka.
 
 Versions:

@@ -1,14 +1,14 @@
 """DescribeConfigs (API key 32), versions 1 to 4.
 
 Behaviour:
-- Topics, this broker (its id), what is set on all brokers (an empty name), groups, client metrics
+- Topics, this broker (its id), the default of all brokers (an empty name), groups, client metrics
   subscriptions; loggers are an empty list, there are none to set by name.
 - Entries come in order of name; a list of keys in the request chooses among them, null or empty
   means all. Values of secrets are null. Documentation is our own text.
 - Topics and brokers that do not exist are refused; groups and subscriptions need not exist, they
   have their defaults.
-- A resource that is named several times with the same keys is answered once: everything about a
-  broker is 10 KB, which a few bytes could ask for again and again.
+- A resource that is listed several times with the same keys is answered once: all configs of a
+  broker are 10 KB, which a few bytes could request many times.
 - A resource type Kafka does not know makes the whole request INVALID_REQUEST.
 
 Versions:
@@ -45,8 +45,8 @@ API_KEY = ApiKey.DESCRIBE_CONFIGS
 VERSIONS = (1, 4)
 
 
-RESOURCES_PER_TURN = 50
-"""Described before the loop gets its turn: a resource costs about a tenth of a millisecond."""
+RESOURCES_PER_SLICE = 50
+"""Resources described before yielding to the event loop: each costs a tenth of a millisecond."""
 
 
 async def handle(
@@ -73,7 +73,7 @@ async def handle(
     known: dict[tuple[int, str], Sequence[ConfigEntry] | ApiError] = {}
     answered = set()
     for count, resource in enumerate(request.resources, 1):
-        if count % RESOURCES_PER_TURN == 0:
+        if count % RESOURCES_PER_SLICE == 0:
             await asyncio.sleep(0)
         name = (resource.resource_type, resource.resource_name)
         asked = (name, frozenset(resource.configuration_keys or ()))

@@ -3,7 +3,7 @@
 Behaviour:
 - State, protocol and members of classic groups. Protocol and the members' metadata only while the
   group is Stable.
-- A group that is named several times is described once: it may be large, and its name short.
+- A group that is listed several times is described once: it may be large, and its name short.
 - A group that does not exist is Dead; from version 6 also GROUP_ID_NOT_FOUND.
 
 Versions:
@@ -38,7 +38,7 @@ _READ, _DELETE, _DESCRIBE, _DESCRIBE_CONFIGS, _ALTER_CONFIGS = 3, 6, 8, 10, 11
 ALL_OPERATIONS = (
     1 << _READ | 1 << _DELETE | 1 << _DESCRIBE | 1 << _DESCRIBE_CONFIGS | 1 << _ALTER_CONFIGS
 )
-"""Everything that can be done to a group, as a bit field of AclOperation codes."""
+"""All operations on a group, as a bit field of AclOperation codes."""
 
 
 def handle(

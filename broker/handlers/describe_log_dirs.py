@@ -1,11 +1,10 @@
 """DescribeLogDirs (API key 35), versions 1 to 4.
 
 Behaviour:
-- One result per log directory; a directory that is offline is KAFKA_STORAGE_ERROR and tells nothing
-  else. Topics null: every partition; otherwise those asked for, where they are found.
-- The size is that of the partition's segments. The lag is 0: the log is its own leader's. A copy on
-  its way into the directory (AlterReplicaLogDirs) is told of beside them, as a future one, with how
-  far it is behind.
+- One result per log directory; one that is offline has KAFKA_STORAGE_ERROR and nothing else.
+  Topics null: every partition; otherwise those requested, where they are found.
+- The size is that of the partition's segments. The lag is 0: the log is its own leader's. A copy
+  being made in the directory (AlterReplicaLogDirs) is listed as a future replica, with its lag.
 - With `tier.describe.log.dirs.remote` the bucket is one more directory, `remote://...`, with the
   bytes each partition led here has there (as Redpanda does it); its volume is not known.
 - Total and usable bytes are those of the volume the directory is on, read in a thread.
@@ -93,7 +92,7 @@ async def handle(
 
 
 Row = tuple[str, int, int, int | None]
-"""Topic, partition, bytes, and how far a future copy is behind; None: it is none."""
+"""Topic, partition, bytes, and the lag of a future replica; None: it is none."""
 
 
 def _here(
@@ -109,7 +108,7 @@ def _here(
 
 
 def _rows(sizes: Iterable[Row]) -> list[DescribeLogDirsTopic]:
-    """From rows to what the response has."""
+    """Convert rows for the response."""
     by_topic: dict[str, list[DescribeLogDirsPartition]] = {}
     for topic, index, size, lag in sizes:
         by_topic.setdefault(topic, []).append(

@@ -1,9 +1,8 @@
 """DescribeProducers (API key 61), version 0 (KIP-664).
 
 Behaviour:
-- The idempotent and transactional producers a partition's log remembers: epoch, last sequence, last
-  timestamp, coordinator epoch, and where an open transaction began (-1: none). It is how a hanging
-  transaction is found.
+- The producer state of a partition's log: epoch, last sequence, last timestamp, coordinator epoch,
+  and start offset of an open transaction (-1: none). It is used to find hanging transactions.
 """
 
 from typing import TYPE_CHECKING
@@ -28,7 +27,7 @@ VERSIONS = (0, 0)
 def handle(
     services: "Services", context: "RequestContext", request: DescribeProducersRequest
 ) -> DescribeProducersResponse:
-    """Answer every partition asked for."""
+    """Describe the producers of each partition."""
     topics = []
     for topic in request.topics:
         answers = []

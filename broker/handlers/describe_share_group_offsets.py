@@ -1,10 +1,10 @@
 """DescribeShareGroupOffsets (API key 90), versions 0 to 1.
 
 Behaviour:
-- Where share groups stand in partitions, or in all that they have worked on. Where a group stands
-  nowhere the start offset is -1: that is no error, nor is a topic or group that does not exist.
-- Lag is what lies between start offset and end, but for records that are done already; -1 where
-  that is not known.
+- Start offsets of share groups in partitions, or in all of the group's. Without one it is -1, which
+  is no error; nor is a topic or group that does not exist.
+- Lag is the number of records from the start offset to the end that are not done; -1 if it is not
+  known.
 
 Versions:
 - 0   KIP-932
@@ -48,7 +48,7 @@ Summaries = Mapping[UUID, Mapping[int, ShareSummary | None]]
 def handle(
     services: "Services", context: "RequestContext", request: DescribeShareGroupOffsetsRequest
 ) -> "DescribeShareGroupOffsetsResponse | Answer[DescribeShareGroupOffsetsResponse]":
-    """Tell where groups stand."""
+    """Describe groups' start offsets."""
     answer: Answer[DescribeShareGroupOffsetsResponse] = Answer()
     groups: dict[int, DescribeShareGroupOffsetsResponseGroup] = {}
 
@@ -123,7 +123,7 @@ def _topics(services: "Services", found: Summaries) -> list[DescribeShareGroupOf
             ],
         )
         for topic_id, partitions in found.items()
-        # It may have been deleted meanwhile.
+        # The topic may have been deleted meanwhile.
         if (topic := topics.get(topic_id)) is not None
     ]
 

@@ -4,8 +4,8 @@ Behaviour:
 - Topics in order of name, from the cursor on; no topics in the request means all of them.
 - At most `response_partition_limit` partitions, and `max.request.partition.size.limit`; the rest is
   fetched with the cursor of the response. The cursor may name a topic that has gone meanwhile.
-- Topics that do not exist count nothing against the limit; they are told only when asked for.
-- A cursor outside the topics asked for, or with a negative partition: INVALID_REQUEST for all.
+- Topics that do not exist do not count towards the limit; they are reported only if requested.
+- A cursor outside the requested topics, or with a negative partition: INVALID_REQUEST for all.
 
 Versions:
 - 0  KIP-966
@@ -54,7 +54,7 @@ def handle(
     )
     first = {cursor.topic_name: cursor.partition_index} if cursor is not None else {}
     listener = context.connection.listener_name
-    return _page(image, sorted(names), first, max(limit, 1), listener, told=not all_topics)
+    return _page(image, sorted(names), first, max(limit, 1), listener, with_missing=not all_topics)
 
 
 def _page(
@@ -64,7 +64,7 @@ def _page(
     limit: int,
     listener: str,
     *,
-    told: bool,
+    with_missing: bool,
 ) -> DescribeTopicPartitionsResponse:
     response = DescribeTopicPartitionsResponse()
     remaining = limit
@@ -76,7 +76,7 @@ def _page(
             break
         topic = image.topics.get(name)
         if topic is None:
-            if told:
+            if with_missing:
                 response.topics.append(_missing(name))
             continue
         start = first.get(name, 0)

@@ -1,8 +1,8 @@
 """DescribeTransactions (API key 65), version 0 (KIP-664).
 
 Behaviour:
-- Producer, state, timeout, start and partitions of each transactional id asked for. While markers
-  are written, the partitions are those that still miss theirs.
+- Producer, state, timeout, start and partitions of each requested transactional id. While markers
+  are written, the partitions are those without one yet.
 - TRANSACTIONAL_ID_NOT_FOUND for one that has never been used, or has expired.
 """
 
@@ -26,7 +26,7 @@ API_KEY = ApiKey.DESCRIBE_TRANSACTIONS
 VERSIONS = (0, 0)
 
 PARTITIONS_PER_SLICE = 2_000
-"""Partitions that are listed before the loop gets its turn."""
+"""Partitions that are listed before yielding to the event loop."""
 
 
 async def handle(

@@ -3,11 +3,11 @@
 Behaviour:
 - Commits or aborts; answered when the outcome is committed to `__transaction_state`. Markers follow
   without the client, see `broker.transactions.coordinator.completion`.
-- The same end once more is a retry and answered like the first one, another end is
-  INVALID_TXN_STATE; the tables are in `broker.transactions.coordinator.end_rules`.
+- The same end again is a retry and answered like the first one, another end is INVALID_TXN_STATE;
+  the tables are in `broker.transactions.coordinator.end_rules`.
 
 Versions:
-- 2  PRODUCER_FENCED; older ones are told INVALID_PRODUCER_EPOCH   KIP-588
+- 2  PRODUCER_FENCED; older ones get INVALID_PRODUCER_EPOCH        KIP-588
 - 3  flexible
 - 4  TRANSACTION_ABORTABLE                                         KIP-890
 - 5  transaction version 2: the next transaction's producer id and epoch are in the answer

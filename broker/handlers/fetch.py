@@ -3,18 +3,18 @@
 Behaviour:
 - Answers when `min_bytes` are readable over all partitions, after `max_wait_ms`, or at once when
   any partition has an error.
-- Records leave as slices of segment files, from the batch that contains the offset; the last batch
-  may be cut off, clients expect that. The first batch goes out whole even above the limits, so that
-  a consumer always advances (KIP-74).
-- read_committed sees nothing at or above the last stable offset, and is told which transactions
-  within the records were aborted (KIP-98).
-- Offsets that only remote storage has are read from there, all partitions of the request side by
-  side; what is not there within `remote.fetch.max.wait.ms` is answered empty (KIP-405, KIP-1018).
-- What is looked up in a log (index entries, batch headers, aborted transactions) is taken from the
-  page cache; where it is not there the fetch waits while threads read it. A slow disk keeps back
-  what other partitions of the request have for half a second at most.
-- Nobody replicates from a single node: a fetch that claims to come from a replica is refused,
-  because a forged one could move the high watermark (CVE-2018-1288).
+- Records are sent as slices of segment files, from the batch that contains the offset; the last
+  batch may be cut off, clients expect that. The first batch is sent whole even above the limits, so
+  that a consumer always advances (KIP-74).
+- read_committed sees nothing at or above the last stable offset, and gets the aborted transactions
+  within the records (KIP-98).
+- Offsets that only remote storage has are read from there, all partitions of the request in
+  parallel; those not read within `remote.fetch.max.wait.ms` are answered empty (KIP-405, KIP-1018).
+- Look-ups in a log (index entries, batch headers, aborted transactions) read the page cache; on a
+  miss the fetch waits while threads read the disk. A slow disk delays the records of the request's
+  other partitions for half a second at most.
+- A single node has no followers: a fetch that claims to come from a replica is refused, because a
+  forged one could move the high watermark (CVE-2018-1288).
 
 Versions:
 - 4   isolation level, aborted transactions       KIP-98
@@ -76,15 +76,15 @@ BATCH_OVERHEAD = 12
 
 
 class ReadResult:
-    """One look at the logs: a response per partition, in order, and how many bytes they hold.
+    """The result of one read of the logs: a response per partition, in order, and their bytes.
 
     Attributes:
         reserved: Bytes that unfinished remote reads may still bring.
         expects_batch: One of them was promised a whole batch, however large it is.
-        reads: Of remote storage, by place in the request; kept from one look to the next.
+        reads: Of remote storage, by place in the request; kept from one read to the next.
         unsettled: Those to wait for, with their partitions.
-        found: What threads have read for this request, by place in it.
-        missing: What is to be read by threads before all can be told.
+        found: Results of threads' reads for this request, by place in it.
+        missing: Reads for threads, before the request can be answered in full.
     """
 
     __slots__ = (
@@ -190,8 +190,8 @@ class FetchHandler:
             result = self._read(request, fetch, context, first.reads)
             first.reads = result.reads
             if result.missing is not None:
-                # Its time is not begun anew: once this has been read, it is over.
-                # The wall clock may have been set back: never longer than was asked for.
+                # Its wait does not start over: after this read it is over.
+                # The wall clock may have been set back: never longer than requested.
                 left_ms = 0 if force else min(max(until_ms - replicas.now_ms(), 0), wait_ms)
                 self._park_cold(reply, context, request, fetch, result, left_ms)
                 return True
@@ -200,7 +200,7 @@ class FetchHandler:
             reply.send(self._answer(fetch, result, version))
             return True
 
-        # Also those that have something: more of it may be what is missing.
+        # Also partitions with records: more of them may be missing.
         watched = [*first.waiting_on, *(partition for partition, _ in first.read_from)]
         operation = DelayedFetch(
             watched,
@@ -223,9 +223,9 @@ class FetchHandler:
         first: ReadResult,
         max_wait_ms: float | None = None,
     ) -> None:
-        """Wait for a disk, then do what can be done at once where it is fast.
+        """Park the fetch until threads have read the disk, or complete it at once if they are fast.
 
-        `max_wait_ms`: what is left of the request's own; 0: it is answered with what there is then.
+        `max_wait_ms`: the rest of the request's own; 0: it is answered with the records read then.
         """
         replicas = self._replicas
         assert first.missing is not None
@@ -233,7 +233,7 @@ class FetchHandler:
         wait_ms = request.max_wait_ms if max_wait_ms is None else max_wait_ms
         until_ms = replicas.now_ms() + wait_ms
 
-        def look(operation: DelayedColdFetch) -> tuple[list[Missing], bool]:
+        def read_again(operation: DelayedColdFetch) -> tuple[list[Missing], bool]:
             nonlocal last
             last = self._read(request, fetch, context, last.reads, operation.found)
             return last.missing or [], last.size > 0 or last.failed
@@ -241,7 +241,7 @@ class FetchHandler:
         def go_on(expired: bool) -> None:
             result = last
             if expired:
-                # A partition may have gone; what has not come is answered empty.
+                # A partition may be gone; one whose records are not read is answered empty.
                 result = self._read(request, fetch, context, last.reads, operation.found)
                 for _, read in result.unsettled or ():
                     if not read.finished:
@@ -256,13 +256,15 @@ class FetchHandler:
                     return
             reply.send(self._answer(fetch, result, context.api_version))
 
-        operation = DelayedColdFetch(first.missing, replicas.cold_reads, self._is_here, look, go_on)
+        operation = DelayedColdFetch(
+            first.missing, replicas.cold_reads, self._is_here, read_again, go_on
+        )
         reply.when_abandoned(operation.abandon)
         purgatory = replicas.delayed_cold_fetch
         if purgatory.park_poll(operation, WAIT_MAX_MS, reply.slot.connection):
             for partition in operation.partitions:
                 partition.watch_fetch().add(operation)
-        # Also where it is held back, as remote ones.
+        # Also if it is held back, like remote ones.
         operation.begin(replicas.timer, max(HELD_BACK_MAX_MS, request.max_wait_ms))
 
     def _park_remote(
@@ -277,8 +279,8 @@ class FetchHandler:
         partitions = [partition for partition, _ in first.unsettled]
 
         def answer() -> None:
-            # A partition that was local may have left for remote storage meanwhile: its read has
-            # no time left, the next request will find it begun.
+            # A local segment may have become remote meanwhile: its read has no time left, the
+            # next request will find it under way.
             result = self._read(request, fetch, context, first.reads)
             for _, read in result.unsettled or ():
                 if not read.finished:
@@ -294,7 +296,7 @@ class FetchHandler:
         if purgatory.park_poll(operation, replicas.remote_fetch_max_wait_ms, reply.slot.connection):
             for partition in partitions:
                 partition.watch_fetch().add(operation)
-        # Also where it is held back: it ends with its reads, which are bounded by themselves.
+        # Also if it is held back: it ends with its reads, which are bounded by themselves.
         operation.begin()
 
     def _is_here(self, partition: "Partition") -> bool:
@@ -405,7 +407,7 @@ class FetchHandler:
             if isinstance(error, DiskError):
                 replicas.disk_failed(partition, error)
                 if error.is_descriptor_limit and result.size:
-                    # As if it did not fit: what has been read is sent first.
+                    # As if it did not fit: the records read so far are sent first.
                     return FetchPartitionResponse(
                         wanted.partition,
                         0,
@@ -439,9 +441,9 @@ class FetchHandler:
         result: ReadResult,
         context: "RequestContext",
     ) -> FetchPartitionResponse:
-        """The answer for an offset that is not local, as far as it has come.
+        """The response for an offset that is not local, with the records read so far.
 
-        The place in the request names the read: both looks go through the same partitions.
+        The place in the request identifies the read: both reads visit the same partitions.
         """
         if result.reads is None:
             result.reads = {}
@@ -505,11 +507,11 @@ class FetchHandler:
                     or response.error_code
                     or response.diverging_epoch is not None
                     or response.high_watermark != wanted.high_watermark
-                    or response.log_start_offset != wanted.told_log_start_offset
+                    or response.log_start_offset != wanted.last_log_start_offset
                 ):
                     chosen.append((topic, response))
                     wanted.high_watermark = response.high_watermark
-                    wanted.told_log_start_offset = response.log_start_offset
+                    wanted.last_log_start_offset = response.log_start_offset
                     if has_records:
                         session.answered(wanted)
             for place, read in (result.reads or {}).items():
@@ -530,7 +532,7 @@ class FetchHandler:
 
 
 def _flat(body: Body) -> Body:
-    """Take remote records apart into their slices: a piece is bytes or one slice."""
+    """Split remote records into their slices: a piece is bytes or one slice."""
     if isinstance(body, bytes):
         return body
     pieces: list[Any] = []

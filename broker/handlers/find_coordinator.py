@@ -48,7 +48,7 @@ SHARE = 2
 SHARE_FROM_VERSION = 6
 
 TOPICS = {GROUP: OFFSETS_TOPIC, TRANSACTION: TRANSACTION_TOPIC, SHARE: SHARE_GROUP_STATE}
-"""Where the state of each kind is kept."""
+"""The internal topic of each kind of coordinator."""
 
 
 def handle(
@@ -57,7 +57,7 @@ def handle(
     """Name the broker that coordinates each key."""
     topic = TOPICS.get(request.key_type)
     if request.key_type == SHARE and not any(map(_is_share_key, request.coordinator_keys)):
-        # Nobody who knows what a key looks like: no reason to create the topic.
+        # No valid key: no reason to create the topic.
         topic = None
     if topic is not None and topic not in services.controller.image.topics:
         return asyncio.ensure_future(_create_and_answer(services, context, request, topic))
@@ -75,7 +75,7 @@ async def _create_and_answer(
         else:
             await services.groups.ensure_topic()
     except ApiError as error:
-        # The client is told to ask again; why it failed is for the operator.
+        # The client gets a retriable error; the cause is for the operator.
         logger.warning("internal topic cannot be created topic=%s error=%s", topic, error)
     return _answer(services, context, request)
 

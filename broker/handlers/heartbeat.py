@@ -1,8 +1,8 @@
 """Heartbeat (API key 12), versions 0 to 4.
 
 Behaviour:
-- Keeps a member's session alive. REBALANCE_IN_PROGRESS asks it to join again; while the group is
-  still being loaded the answer is that all is well.
+- Resets a member's session. REBALANCE_IN_PROGRESS: it has to join again; while the group is being
+  loaded the answer is NONE.
 
 Versions:
 - 1   throttle time
@@ -26,7 +26,7 @@ VERSIONS = (0, 4)
 def handle(
     services: "Services", context: "RequestContext", request: HeartbeatRequest
 ) -> HeartbeatResponse:
-    """Note that a member is alive."""
+    """Reset a member's session."""
     return HeartbeatResponse(
         error_code=services.groups.heartbeat(
             request.group_id, request.member_id, request.group_instance_id, request.generation_id

@@ -4,10 +4,10 @@ Behaviour:
 - One result per resource, in the order of the request; of one resource all changes are made or
   none.
 - Topics, brokers (their id, or empty for all of them), groups and client metrics subscriptions.
-  What a broker was started with is never changed, only laid over. There are no loggers to set by
+  A broker's static configs are never changed, only overridden. There are no loggers to set by
   name.
 - APPEND and SUBTRACT work on lists only; a list that is not set starts from its default.
-- The answer comes when the change is stored and the broker works by it.
+- The answer comes when the change is stored and applied.
 
 Versions:
 - 0  KIP-339
@@ -42,7 +42,7 @@ VERSIONS = (0, 1)
 async def handle(
     services: "Services", context: "RequestContext", request: IncrementalAlterConfigsRequest
 ) -> IncrementalAlterConfigsResponse:
-    """Change what can be changed."""
+    """Change the configs of each resource by itself."""
     requested = [
         RequestedResource(
             resource.resource_type,

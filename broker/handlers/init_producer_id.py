@@ -1,19 +1,19 @@
 """InitProducerId (API key 22), versions 0 to 5.
 
 Behaviour:
-- Without a transactional id: a producer id nobody has had before, epoch 0, whatever producer id and
-  epoch the client says it has.
-- With one: the transaction coordinator begins a new life of its producer, see
+- Without a transactional id: a new producer id, epoch 0, whatever producer id and epoch the request
+  has.
+- With one: the transaction coordinator assigns the producer a new epoch, see
   `broker.transactions.coordinator.init_producer_id`; answered when that is committed.
 - An empty transactional id, or a producer id without an epoch or the other way round:
   INVALID_REQUEST.
 - A timeout that is not positive or above `transaction.max.timeout.ms`: INVALID_TRANSACTION_TIMEOUT.
-- While ids cannot be had from the metadata store: COORDINATOR_LOAD_IN_PROGRESS, clients retry.
+- While the metadata store has no ids to assign: COORDINATOR_LOAD_IN_PROGRESS, clients retry.
 
 Versions:
 - 2  flexible
 - 3  the client's producer id and epoch                           KIP-360
-- 4  PRODUCER_FENCED; older ones are told INVALID_PRODUCER_EPOCH  KIP-588
+- 4  PRODUCER_FENCED; older ones get INVALID_PRODUCER_EPOCH       KIP-588
 - 5  TRANSACTION_ABORTABLE                                        KIP-890
 """
 
@@ -48,7 +48,7 @@ FENCED_FROM = 4
 def handle(
     services: "Services", context: "RequestContext", request: InitProducerIdRequest
 ) -> InitProducerIdResponse | Later:
-    """Answer at once, or when ids are there, or when what was decided is committed."""
+    """Answer at once, or when ids are available, or when the new epoch is committed."""
     has_id = request.producer_id != NO_PRODUCER_ID
     has_epoch = request.producer_epoch != NO_PRODUCER_EPOCH
     if has_id != has_epoch:

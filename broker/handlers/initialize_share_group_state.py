@@ -1,9 +1,9 @@
 """InitializeShareGroupState (API key 83), version 0.
 
 Behaviour:
-- The group coordinator begins the state of share-partitions, or begins it anew with a later state
+- The group coordinator initializes the state of share-partitions, or resets it with a later state
   epoch; FENCED_STATE_EPOCH for an earlier one.
-- Who does not coordinate a share-partition, or has not loaded it yet, says so.
+- NOT_COORDINATOR or COORDINATOR_LOAD_IN_PROGRESS for a share-partition that is not served here.
 
 Source: KIP-932.
 """
@@ -36,7 +36,7 @@ VERSIONS = (0, 0)
 def handle(
     services: "ShareServices", _context: "RequestContext", request: InitializeShareGroupStateRequest
 ) -> "InitializeShareGroupStateResponse | Answer[InitializeShareGroupStateResponse]":
-    """Ask the share coordinator for each partition."""
+    """Call the share coordinator for each partition."""
 
     def begin(
         topic_id: UUID, wanted: PartitionData, done: Callable[[PartitionResult], None]

@@ -3,12 +3,12 @@
 Behaviour:
 - Parked until all members have joined, at most for the rebalance timeout; the first time for
   `group.initial.rebalance.delay.ms`, longer while new members arrive.
-- The leader's answer lists the members with their metadata, everybody else's does not.
+- Only the leader's response lists the members with their metadata.
 
 Versions:
 - 1   rebalance timeout; before it is the session timeout
 - 2   throttle time
-- 4   a new dynamic member is given an id and has to come back with it   KIP-394
+- 4   a new dynamic member gets an id and has to join again with it      KIP-394
 - 5   group instance id                                                  KIP-345
 - 6   flexible
 - 7   protocol type in the answer, protocol name may be null             KIP-559
@@ -33,5 +33,5 @@ VERSIONS = (0, 9)
 def handle(
     services: "Services", context: "RequestContext", request: JoinGroupRequest
 ) -> "JoinGroupResponse | Answer[JoinGroupResponse]":
-    """Join, or come back to, a group."""
+    """Join or rejoin a group."""
     return services.groups.join_group(context, request)

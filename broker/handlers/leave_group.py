@@ -1,9 +1,9 @@
 """LeaveGroup (API key 13), versions 0 to 5.
 
 Behaviour:
-- Removes members and starts a rebalance. A static member can be removed by its instance id alone:
-  so an administrator does.
-- In a consumer group (KIP-848) the answer comes when the leaving is committed.
+- Removes members and starts a rebalance. A static member can be removed by its instance id alone,
+  by an administrator.
+- In a consumer group (KIP-848) the answer comes when the removal is committed.
 
 Versions:
 - 1   throttle time
@@ -43,7 +43,7 @@ def handle(
         if has_members:
             answer(LeaveGroupResponse(error_code=code, members=members))
         else:
-            # Old answers have no room for members: the only one's error is the answer's.
+            # Old responses have no members: the error of the only one is the response's.
             one = members[0].error_code if code is ErrorCode.NONE else code
             answer(LeaveGroupResponse(error_code=one))
 

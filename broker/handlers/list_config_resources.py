@@ -1,8 +1,8 @@
 """ListConfigResources (API key 74), versions 0 to 1.
 
 Behaviour:
-- Names of everything that has settings: groups and client metrics subscriptions on which something
-  is set, all brokers, all topics. No types asked for means all types of the version.
+- Names of all config resources: groups and client metrics subscriptions with configs, all brokers,
+  all topics. No types in the request means all types of the version.
 - A type the version does not have: UNSUPPORTED_VERSION, and nothing else.
 
 Versions:

@@ -1,17 +1,17 @@
 """ListOffsets (API key 2), versions 1 to 11.
 
 Behaviour:
-- -1: the end, as far as the client's isolation level lets it see (last stable offset or high
-  watermark). -2: the log start. -3: the record with the largest timestamp (KIP-734). A timestamp:
+- -1: the end offset of the client's isolation level (last stable offset or high watermark). -2: the
+  log start. -3: the record with the largest timestamp (KIP-734). A timestamp:
   the first record at or after it; none found is offset -1, timestamp -1, and no error.
 - -4: the first offset that is local. -5: the last one that is in remote storage. -6: the first one
   that has yet to be copied there. -1 where that is not known or does not exist (KIP-405, KIP-1005,
   KIP-1023).
-- A partition that is named twice is INVALID_REQUEST, each time.
-- Look-ups by time read old index and log pages in a thread, and go to remote storage for what is
-  not local; they wait without holding a worker, so that a store that hangs harms nobody else. Their
-  time is `remote.list.offsets.request.timeout.ms`, or less if the client says so; then the answer
-  is REQUEST_TIMED_OUT (KIP-1075). Ends are answered on the loop.
+- A partition that is listed twice is INVALID_REQUEST, each time.
+- Look-ups by time read old index and log pages in a thread, and remote storage for segments that
+  are not local; they wait without holding a worker, so that a store that hangs delays no other
+  request. Their timeout is `remote.list.offsets.request.timeout.ms`, or the client's if shorter;
+  then the answer is REQUEST_TIMED_OUT (KIP-1075). End offsets are answered on the loop.
 
 Versions:
 - 2   isolation level                             KIP-98
@@ -68,13 +68,13 @@ NO_REPLICA = -1
 Answer = ListOffsetsPartitionResponse
 
 LookUp = Callable[[], Awaitable[Answer]]
-"""Begun when its turn has come: a request may be given up before."""
+"""A look-up, started when those before it are done: a request may be cancelled earlier."""
 
 
 def handle(
     services: "Services", context: "RequestContext", request: ListOffsetsRequest
 ) -> "ListOffsetsResponse | asyncio.Future[ListOffsetsResponse]":
-    """Answer every partition asked for; a Future if any look-up by time is among them."""
+    """Answer each partition; a Future if any look-up by time is among them."""
     named = Counter((t.name, p.partition_index) for t in request.topics for p in t.partitions)
     lookups: list[tuple[Answer, LookUp]] = []
     topics: list[ListOffsetsTopicResponse] = []
@@ -103,7 +103,7 @@ async def _finish(
     response: ListOffsetsResponse,
     lookups: list[tuple[Answer, LookUp]],
 ) -> ListOffsetsResponse:
-    """Put the outcome of every look-up in its place; one after the other, within the time."""
+    """Run all look-ups, one after the other, within the timeout, and fill in their results."""
     limit_ms = services.lookups.timeout_ms
     if request.timeout_ms > 0:
         limit_ms = min(limit_ms, request.timeout_ms)
@@ -132,7 +132,7 @@ def _partition(
     topic: str,
     wanted: ListOffsetsPartition,
 ) -> tuple[Answer, LookUp | None]:
-    """The answer; or one without an offset, and what will find it."""
+    """The response; or one without an offset, and the look-up for it."""
     partition = services.replica_manager.get_partition(topic, wanted.partition_index)
     if partition is None:
         raise ApiError(services.replica_manager.missing_error(topic, wanted.partition_index))
@@ -158,7 +158,7 @@ def _partition(
     if timestamp in (LATEST_TIERED, EARLIEST_PENDING_UPLOAD):
         if services.remote is None or services.remote.is_settled(partition):
             return _tiered(partition, wanted), None
-        # Metadata is being read: nobody knows yet, which is not the same as "there is none".
+        # Metadata is being loaded: unknown is not the same as "there is none".
         waiting = partial(_when_settled, services.remote, partition, wanted)
         return _found(partition, wanted, -1, -1), waiting
     client = (context.connection.principal, context.client_id or "")
@@ -182,12 +182,12 @@ def _tiered(partition: "Partition", wanted: ListOffsetsPartition) -> Answer:
 
 
 def _pending_upload(partition: "Partition") -> int:
-    """First offset that has yet to be copied; -1 where nothing is, or it is not known yet."""
+    """First offset that has yet to be copied; -1 if none has been, or it is not known yet."""
     log = partition.log
     if not log.remote_storage:
         return -1
     if log.highest_remote_offset < 0:
-        # With the oldest segments gone from here something was copied; how far is not known yet.
+        # Local segments were deleted, so some were copied; up to which offset is not known yet.
         is_whole = log.local_log_start_offset == log.log_start_offset
         return int(log.log_start_offset) if is_whole else -1
     return int(max(log.highest_remote_offset + 1, log.log_start_offset))
@@ -220,7 +220,7 @@ def _failed(wanted: ListOffsetsPartition, error: Exception) -> Answer:
 def _found(
     partition: "Partition", wanted: ListOffsetsPartition, timestamp: int, offset: int
 ) -> Answer:
-    """An answer; the epoch is the one of the offset found, the leader's for the end of the log."""
+    """A response; the epoch is that of the offset found, the leader's for the end of the log."""
     epoch = -1
     if offset >= 0:
         found = partition.log.leader_epochs.epoch_for_offset(offset)

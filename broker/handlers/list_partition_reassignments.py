@@ -2,7 +2,7 @@
 
 Behaviour:
 - None is ever under way: a single node has no other broker to move a replica to. Kafka's
-  `kafka-reassign-partitions` asks before it moves replicas between log directories.
+  `kafka-reassign-partitions` calls it before it moves replicas between log directories.
 
 Versions:
 - 0  KIP-455, flexible
@@ -27,5 +27,5 @@ VERSIONS = (0, 0)
 def handle(
     services: "Services", context: "RequestContext", request: ListPartitionReassignmentsRequest
 ) -> ListPartitionReassignmentsResponse:
-    """There is nothing to list."""
+    """Return an empty list."""
     return ListPartitionReassignmentsResponse(error_message=None)

@@ -1,12 +1,12 @@
 """ListTransactions (API key 66), versions 0 to 2 (KIP-664).
 
 Behaviour:
-- All transactional ids that are coordinated here, or those that pass every filter. States that
-  nobody knows are named in the answer, and match nothing.
+- All transactional ids that are coordinated here, or those that pass every filter. Unknown states
+  are listed in the response, and match nothing.
 - While a partition is being loaded some would be missing: COORDINATOR_LOAD_IN_PROGRESS.
 - A pattern is one of RE2's and takes bounded time, in a thread; Kafka uses Java's, which need not
   end. Characters outside ASCII are neither letters nor digits to it, but `.` matches them. One that
-  is not a pattern, or takes too much work: INVALID_REGULAR_EXPRESSION.
+  is malformed, or takes too much work: INVALID_REGULAR_EXPRESSION.
 
 Versions:
 - 1  those that have been open for longer than a duration   KIP-994
@@ -73,7 +73,7 @@ async def handle(
 
 
 class _Filter:
-    """What can be told of a transactional id without its name."""
+    """The filters that need no name: state, producer id, duration."""
 
     def __init__(self, request: ListTransactionsRequest, now_ms: int) -> None:
         self._producer_ids = frozenset(request.producer_id_filters)
@@ -85,7 +85,7 @@ class _Filter:
         self._now_ms = now_ms
 
     def passes(self, metadata: TransactionMetadata) -> bool:
-        """Whether no filter is against it."""
+        """Whether it matches all filters."""
         if self._producer_ids and metadata.producer_id not in self._producer_ids:
             return False
         if self._has_states and metadata.state not in self._states:

@@ -3,18 +3,18 @@
 Behaviour:
 - Topics null: all of them (version 0: an empty list says so). Empty from version 1: none.
 - An unknown name is created when the client allows it and `auto.create.topics.enable` is on. The
-  answer does not wait for that: it says UNKNOWN_TOPIC_OR_PARTITION, as Kafka's, and the client asks
-  again. Who only wants to know whether a topic is gone is told so, even if asking brings it back.
+  answer does not wait for that: it is UNKNOWN_TOPIC_OR_PARTITION, as in Kafka, and the client
+  retries. So a request for a deleted topic gets that error, even if it creates the topic again.
 - An illegal name is INVALID_TOPIC_EXCEPTION. A topic that cannot be created stays unknown, as in
   Kafka, and the reason is logged.
 - With any topic id in the request the names are ignored, as in Kafka.
 - Endpoints are those of the listener the client has connected to.
-- Answers about all topics are kept encoded until the cluster changes.
+- Responses with all topics are cached encoded until the cluster changes.
 
 Versions:
 - 1   null for all topics; controller, racks, internal topics
 - 2   cluster id
-- 4   the client says whether topics may be created
+- 4   the client decides whether topics may be created
 - 5   offline replicas
 - 7   leader epochs                                KIP-320
 - 8   authorized operations                        KIP-430

@@ -1,7 +1,7 @@
 """OffsetDelete (API key 47), version 0 (KIP-496).
 
 Behaviour:
-- Forgets single offsets of a group. Topics that consumers of the group still read are
+- Deletes single offsets of a group. Topics that consumers of the group still subscribe to are
   GROUP_SUBSCRIBED_TO_TOPIC; groups of another kind have to be empty.
 """
 
@@ -28,7 +28,7 @@ VERSIONS = (0, 0)
 def handle(
     services: "Services", context: "RequestContext", request: OffsetDeleteRequest
 ) -> "OffsetDeleteResponse | Answer[OffsetDeleteResponse]":
-    """Forget offsets."""
+    """Delete offsets."""
     image = services.controller.image
     response = OffsetDeleteResponse(topics=[])
     asked: list[tuple[str, int]] = []

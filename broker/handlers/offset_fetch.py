@@ -3,13 +3,13 @@
 Behaviour:
 - Offset -1 without an error: the group has committed nothing for the partition, or there is no
   such group.
-- A group that is asked several times for everything is answered once: it may have much, and its
-  name be short.
+- A group that is listed several times for all its offsets is answered once: it may have many, and
+  its name be short.
 - `require_stable`: an offset that an open transaction would change is answered with
   UNSTABLE_OFFSET_COMMIT, so that a consumer does not start from a stale one.
 
 Versions:
-- 2   null topics ask for everything; error of the group
+- 2   null topics mean all offsets; error of the group
 - 3   throttle time
 - 5   leader epoch                                  KIP-320
 - 6   flexible
@@ -128,7 +128,7 @@ def _group(
     asked = _asked(services, image, group, by_id=by_id)
     code, fetched = services.groups.fetch_offsets(
         group.group_id,
-        # A name that no topic has finds nothing; its partitions are answered below.
+        # An unknown topic has no offsets; its partitions are answered below.
         [(name or "", topic_id, partitions) for name, topic_id, partitions in asked],
         require_stable=require_stable,
         member_id=group.member_id,
@@ -152,12 +152,12 @@ def _group(
 def _asked(
     services: "Services", image: "ClusterImage", group: OffsetFetchRequestGroup, *, by_id: bool
 ) -> list[tuple[str | None, UUID, list[int]]]:
-    """(name, id, partitions) of the topics asked for; name None: there is no topic of this id."""
+    """(name, id, partitions) of the requested topics; name None: there is no topic of this id."""
     if group.topics is None:
         stored = services.groups.committed_topics(group.group_id)
         if not by_id:
             return [(name, _NO_ID, partitions) for name, partitions in stored]
-        # What has no id any more cannot be told to this client.
+        # Deleted topics have no id to send to this client.
         return [
             (name, image.topics[name].topic_id, partitions)
             for name, partitions in stored

@@ -1,9 +1,9 @@
 """OffsetForLeaderEpoch (API key 23), versions 2 to 4.
 
 Behaviour:
-- Where did the log of this leader epoch end? Answers the largest epoch at or below the one asked
-  for and the offset after its last record; (-1, -1) when nothing that old is known. Consumers use
-  it to notice a truncated log (KIP-320), followers to find where to truncate (KIP-101).
+- The end offset of a leader epoch: the largest epoch at or below the requested one and the offset
+  after its last record; (-1, -1) when no epoch that old is known. Consumers use it to detect a
+  truncated log (KIP-320), followers to find where to truncate (KIP-101).
 
 Versions:
 - 3   replica id
@@ -33,7 +33,7 @@ VERSIONS = (2, 4)
 def handle(
     services: "Services", context: "RequestContext", request: OffsetForLeaderEpochRequest
 ) -> OffsetForLeaderEpochResponse:
-    """Answer every partition asked for."""
+    """Look up the end offset of each partition's epoch."""
     topics = []
     for topic in request.topics:
         results = []

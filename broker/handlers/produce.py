@@ -1,20 +1,21 @@
 """Produce (API key 0), versions 3 to 13; advertised from 0, as Kafka does.
 
 Behaviour:
-- One record batch per partition. It is checked as a batch (CRC-32C, sizes, counts, timestamps,
-  codec, producer state), given its offsets in place, and written once to the page cache.
+- One record batch per partition. It is validated as a batch (CRC-32C, sizes, counts, timestamps,
+  codec, producer state), its offsets are assigned in place, and it is written once to the page
+  cache.
 - acks=0 has no answer; if it fails the connection is closed, so that the client notices.
 - acks=1 and -1 answer when the records are committed: at once on one replica, unless a thread
   writes them (`storage.log.write_behind`), or after the shared fdatasync when `flush.messages` is
-  reached. While too much waits to be written, the connection is read no further.
-- Topics that cost CPU by the record (`compression.type` other than the producer's,
-  `record.validation=full`, compacted ones) have their larger batches prepared by a thread; every
-  other append stays on the loop.
+  reached. While too many bytes wait to be written, the connection is not read.
+- Larger batches of topics that cost CPU by the record (`compression.type` other than the
+  producer's, `record.validation=full`, compacted ones) are prepared by a thread; every other append
+  stays on the loop.
 - Clients may not write internal topics, nor `__remote_log_metadata`.
-- Transactional records without a transactional id: everything in the request is refused.
+- Transactional records without a transactional id: the whole request is refused.
 - A request with a transactional id is verified first
   (`broker.transactions.partitions.transactional_produce`): a batch opens a transaction in a
-  partition only if the transaction coordinator knows of it.
+  partition only if it was added to the transaction at the coordinator.
 
 Versions:
 - 3   record batch v2, transactional id           KIP-98
@@ -28,7 +29,7 @@ Versions:
 - 13  topic ids                                   KIP-516
 
 librdkafka before 2.11.1 turns compression off unless versions 0 to 2 are offered (KAFKA-18659), so
-0 is advertised; nobody sends them.
+0 is advertised; no client sends them.
 """
 
 import logging
@@ -79,7 +80,7 @@ ADVERTISED_FROM = 0
 ACKS_0_FAILED = "produce with acks=0 failed"
 ZSTD_FROM_VERSION = 7
 BATCH_OVERHEAD = 12
-"""Bytes before and in a batch's length field: the length counts what follows."""
+"""Bytes before and in a batch's length field: the length counts those that follow."""
 
 WITHOUT_LOG_START = frozenset(
     {
@@ -92,7 +93,9 @@ WITHOUT_LOG_START = frozenset(
 )
 """Errors of a log that are answered without its start, as Kafka does."""
 
-Apart = list[tuple["Partition", memoryview, ProducePartitionResponse, "TransactionTerms | None"]]
+Offloaded = list[
+    tuple["Partition", memoryview, ProducePartitionResponse, "TransactionTerms | None"]
+]
 """(partition, batch for a thread to prepare, its part of the response, of its transaction)."""
 
 TopicResponses = list[tuple[str | bytes, list[ProducePartitionResponse]]]
@@ -110,7 +113,7 @@ class ProduceHandler:
         open_reply: "Callable[[Connection, RequestContext], Reply]",
         registrar: "PartitionRegistrar | None" = None,
     ) -> None:
-        """`registrar`: who knows of transactions; without one none can begin."""
+        """`registrar`: the transaction coordinator; without one no transaction can begin."""
         self._replicas = replicas
         self._clock = clock
         self._open_reply = open_reply
@@ -152,13 +155,13 @@ class ProduceHandler:
             context: Of the request.
             request: Its records are not used after this returns.
             verdicts: Of the transactional batches; None: nothing had to be verified.
-            reply: The place of the answer, if it has been taken already.
+            reply: The place of the response, if it has been reserved already.
         """
         version = context.api_version
         now_ms = self._clock.now_ms()
         topics: TopicResponses = []
         waiting: Waiting = []
-        apart: Apart = []
+        offloaded: Offloaded = []
         failed = False
         for topic in request.topics:
             responses: list[ProducePartitionResponse] = []
@@ -174,10 +177,10 @@ class ProduceHandler:
                         if verdict is not None:
                             terms = terms_of(verdict, operation_of_produce(version))
                         elif is_transactional(records):
-                            # It was not here yet when the coordinator was asked.
+                            # It was not served yet when the coordinator was called.
                             raise ApiError(ErrorCode.NOT_LEADER_OR_FOLLOWER)
-                    if log.works_by_record and self._goes_apart(partition, records, apart):
-                        apart.append((partition, records, response, terms))
+                    if log.works_by_record and self._needs_offload(partition, records, offloaded):
+                        offloaded.append((partition, records, response, terms))
                     else:
                         info = partition.append(records, now_ms, terms=terms, memory=connection)
                         response.base_offset = info.first_offset
@@ -192,8 +195,10 @@ class ProduceHandler:
                     failed = True
                     responses.append(self._refusal(topic, index, error))
             topics.append((topic.topic_id if version >= 13 else topic.name or "", responses))
-        if apart:
-            return self._work_apart(connection, context, request, topics, waiting, apart, reply)
+        if offloaded:
+            return self._offload_batches(
+                connection, context, request, topics, waiting, offloaded, reply
+            )
         if request.acks == 0:
             if failed:
                 connection.close(ACKS_0_FAILED)
@@ -213,10 +218,10 @@ class ProduceHandler:
         records: memoryview | None,
         context: "RequestContext",
     ) -> "Partition":
-        """The partition to write to, after what can be said without looking at its log.
+        """The partition of an append, after the checks that need no log.
 
         Raises:
-            ApiError, BatchError: The client may not write this here.
+            ApiError, BatchError: The client may not write the batch here.
         """
         name = topic.name
         if name is None:
@@ -237,13 +242,13 @@ class ProduceHandler:
         return partition
 
     @staticmethod
-    def _goes_apart(partition: "Partition", records: memoryview, apart: Apart) -> bool:
+    def _needs_offload(partition: "Partition", records: memoryview, offloaded: Offloaded) -> bool:
         preparation = partition.preparation
         return (
             len(records) > INLINE_SIZE_MAX
             or (preparation is not None and preparation.busy)
-            # Named twice in one request: the second batch must not overtake the first.
-            or any(other is partition for other, _, _, _ in apart)
+            # Listed twice in one request: the second batch must not overtake the first.
+            or any(other is partition for other, _, _, _ in offloaded)
         )
 
     def _refusal(
@@ -258,7 +263,7 @@ class ProduceHandler:
     def _refuse(
         self, partition: "Partition | None", response: ProducePartitionResponse, error: Exception
     ) -> None:
-        """Say what is wrong and count it; the log start if it is the log that does not want it."""
+        """Fill in and count an error; with the log start offset if the log has refused it."""
         response.error_code = code_of(error)
         if isinstance(error, BatchError):
             response.error_message = str(error)
@@ -278,7 +283,7 @@ class ProduceHandler:
     def _refuse_all(
         connection: "Connection", context: "RequestContext", request: "ProduceRequest"
     ) -> HotResult:
-        """Refuse transactional records of nobody, and whatever came with them."""
+        """Refuse a request with transactional records and without a transactional id."""
         if request.acks == 0:
             connection.close(ACKS_0_FAILED)
             return None
@@ -293,20 +298,20 @@ class ProduceHandler:
         ]
         return encode_response(topics, version)
 
-    def _work_apart(
+    def _offload_batches(
         self,
         connection: "Connection",
         context: "RequestContext",
         request: "ProduceRequest",
         topics: TopicResponses,
         waiting: Waiting,
-        apart: Apart,
+        offloaded: Offloaded,
         reply: Reply | None,
     ) -> HotResult:
-        """Have threads prepare some batches; answer when the last of them is written."""
+        """Prepare some batches in threads; answer when the last of them is written."""
         if request.acks != 0 and reply is None:
             reply = self._open_reply(connection, context)
-        left = len(apart)
+        left = len(offloaded)
         written = WrittenParts(waiting)
 
         def done_with(
@@ -333,7 +338,7 @@ class ProduceHandler:
 
             return done
 
-        for partition, records, response, terms in apart:
+        for partition, records, response, terms in offloaded:
             done = done_with(partition, response)
             if not self._replicas.preparation_of(partition).submit(records, done, terms):
                 # Retriable, and nothing was written.
@@ -348,7 +353,7 @@ class ProduceHandler:
         topics: TopicResponses,
         waiting: Waiting,
     ) -> None:
-        """Answer when everything is committed, or when the client's time is up."""
+        """Answer when all partitions are committed, or at the request's timeout."""
         if not waiting:
             reply.send(encode_response(topics, version))
             return
@@ -359,12 +364,12 @@ class ProduceHandler:
             return
         for partition, _, _ in waiting:
             partition.watch_produce().add(operation)
-        # Those that were appended first may have been committed while others were worked on.
+        # Those that were appended first may have been committed while others were prepared.
         operation.try_complete()
 
 
 def check_single_batch(records: memoryview | None, version: int) -> None:
-    """A Produce of version 3 or later carries exactly one batch of format 2 (KIP-98).
+    """Check that a Produce of version 3 or later has exactly one batch of format 2 (KIP-98).
 
     Raises:
         CorruptBatchError: Less than a batch's header.

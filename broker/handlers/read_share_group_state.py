@@ -1,8 +1,8 @@
 """ReadShareGroupState (API key 84), version 0.
 
 Behaviour:
-- The leader of a partition takes over its state: leaders of earlier epochs are fenced from then on.
-- Who does not coordinate a share-partition, or has not loaded it yet, says so.
+- The leader of a partition reads its state: leaders of earlier epochs are fenced from then on.
+- NOT_COORDINATOR or COORDINATOR_LOAD_IN_PROGRESS for a share-partition that is not served here.
 
 Source: KIP-932.
 """
@@ -36,7 +36,7 @@ VERSIONS = (0, 0)
 def handle(
     services: "ShareServices", _context: "RequestContext", request: ReadShareGroupStateRequest
 ) -> "ReadShareGroupStateResponse | Answer[ReadShareGroupStateResponse]":
-    """Ask the share coordinator for each partition."""
+    """Call the share coordinator for each partition."""
 
     def begin(
         topic_id: UUID, wanted: PartitionData, done: Callable[[PartitionResult], None]

@@ -1,9 +1,9 @@
 """ReadShareGroupStateSummary (API key 87), versions 0 to 1.
 
 Behaviour:
-- Start offset and epochs of share-partitions, for descriptions; of what was never initialised the
-  start offset is -1.
-- Who does not coordinate a share-partition, or has not loaded it yet, says so.
+- Start offset and epochs of share-partitions, for descriptions; the start offset of an
+  uninitialised one is -1.
+- NOT_COORDINATOR or COORDINATOR_LOAD_IN_PROGRESS for a share-partition that is not served here.
 
 Source: KIP-932.
 """
@@ -38,7 +38,7 @@ def handle(
     _context: "RequestContext",
     request: ReadShareGroupStateSummaryRequest,
 ) -> "ReadShareGroupStateSummaryResponse | Answer[ReadShareGroupStateSummaryResponse]":
-    """Ask the share coordinator for each partition."""
+    """Call the share coordinator for each partition."""
 
     def begin(
         topic_id: UUID, wanted: PartitionData, done: Callable[[PartitionResult], None]

@@ -1,11 +1,10 @@
 """ShareAcknowledge (API key 79), versions 1 to 2.
 
 Behaviour:
-- What members of share groups did with their records, written before it is answered. Every
-  partition has its own outcome: INVALID_RECORD_STATE where the member does not have the records
-  any more.
-- Goes on a share session that ShareFetch has opened; with the last epoch it ends it, and what the
-  member still has goes to others.
+- Acknowledgements of share groups' members, written before they are answered. Every partition has
+  its own error code: INVALID_RECORD_STATE if the member no longer has the records.
+- Continues a share session that ShareFetch has opened; with the last epoch it ends it, and the
+  member's records are released.
 
 Versions:
 - 1   stable in Kafka 4.1                          KIP-932
@@ -42,7 +41,7 @@ VERSIONS = (1, 2)
 def handle(
     services: "ShareServices", context: "RequestContext", request: ShareAcknowledgeRequest
 ) -> "ShareAcknowledgeResponse | Answer[ShareAcknowledgeResponse]":
-    """Pass on what is said, and answer when it is written."""
+    """Apply the acknowledgements, and answer when they are written."""
     share = services.share
     if not share.is_enabled:
         raise ApiError(ErrorCode.UNSUPPORTED_VERSION)
@@ -52,7 +51,7 @@ def handle(
     if epoch == INITIAL_EPOCH:
         raise ApiError(ErrorCode.INVALID_SHARE_SESSION_EPOCH)
     session_key = SessionKey(group_id, member_id)
-    share.sessions.go_on(session_key, epoch)
+    share.sessions.resume(session_key, epoch)
     acknowledgements = Acknowledgements(context.api_version, is_renewal=request.is_renew_ack)
     keys = []
     known: set[SharePartitionKey] = set()
@@ -73,7 +72,7 @@ def handle(
             share.release_session(session_key)
         answer(_response(keys, {**outcomes, **acknowledgements.decided}, lock_ms))
 
-    share.acknowledge(member_id, acknowledgements.said, done)
+    share.acknowledge(member_id, acknowledgements.batches, done)
     return answer.result()
 
 
@@ -88,7 +87,7 @@ def _response(
                 partition_index=key.partition,
                 error_code=code,
                 error_message=None if code is ErrorCode.NONE else code.message,
-                # With an error a client believes what is said of another leader: nothing, then.
+                # With an error a client uses the current leader of the response: none, then.
                 current_leader=LeaderIdAndEpoch(
                     leader_id=0 if code is ErrorCode.NONE else -1,
                     leader_epoch=0 if code is ErrorCode.NONE else -1,

@@ -2,13 +2,13 @@
 
 Behaviour:
 - Acquires records for a member of a share group and delivers them, from all partitions of its share
-  session; they are its own until it acknowledges them, or its time is up.
+  session; it holds them until it acknowledges them, or the acquisition lock expires.
 - Waits for `min_bytes` like Fetch; nothing is acquired while it waits.
-- What the member did with earlier records may come with it, and is settled first; so records that
-  it releases may come back to it at once.
-- Records leave as slices of segment files, whole batches; `acquired_records` says which of them
+- It may carry acknowledgements of earlier records, which are applied first; so records that are
+  released may be delivered to the same member at once.
+- Records are sent as slices of segment files, whole batches; `acquired_records` lists those that
   may be used.
-- A member that finds no room for its session is told so when its waiting time is up.
+- Without room for a session, the error is returned after the maximum wait.
 
 Versions:
 - 1   stable in Kafka 4.1                          KIP-932
@@ -108,13 +108,13 @@ class ShareFetchHandler:
                 if partition.acknowledgement_batches:
                     key = SharePartitionKey(group_id, topic.topic_id, partition.partition_index)
                     acknowledgements.add(key, partition.acknowledgement_batches)
-        is_silent = not acknowledgements.said and not acknowledgements.decided
+        is_silent = not acknowledgements.batches and not acknowledgements.decided
         session_key = SessionKey(group_id, member_id)
-        session = self._begin(connection, request, session_key, has_said=not is_silent)
+        session = self._begin(connection, request, session_key, has_acknowledgements=not is_silent)
         answer = _Answer(self, context, request, session_key, session)
         share.acknowledge(
             member_id,
-            acknowledgements.said,
+            acknowledgements.batches,
             lambda outcomes: answer.acknowledged({**outcomes, **acknowledgements.decided}),
         )
         if request.share_session_epoch == FINAL_EPOCH or is_renewal:
@@ -129,9 +129,9 @@ class ShareFetchHandler:
         request: ShareFetchRequest,
         key: SessionKey,
         *,
-        has_said: bool,
+        has_acknowledgements: bool,
     ) -> ShareSession:
-        """The session as the request leaves it."""
+        """The session after the request's changes."""
         sessions = self._share.sessions
         epoch = request.share_session_epoch
         listed = [
@@ -140,14 +140,14 @@ class ShareFetchHandler:
             for partition in topic.partitions
         ]
         if epoch == INITIAL_EPOCH:
-            if has_said:
+            if has_acknowledgements:
                 raise ApiError(ErrorCode.INVALID_REQUEST)
             sessions.open(key, listed, connection)
             connection.on_closed = self._share.on_connection_closed
             session = sessions.get(key)
             assert session is not None
             return session
-        session = sessions.go_on(key, epoch)
+        session = sessions.resume(key, epoch)
         if epoch != FINAL_EPOCH:
             forgotten = [
                 (topic.topic_id, index)
@@ -199,7 +199,7 @@ class ShareFetchHandler:
     ) -> None:
         def read_and_answer(force: bool) -> bool:
             if connection.closed:
-                # Nobody would acknowledge what is acquired now.
+                # Records acquired now would not be acknowledged.
                 return True
             delivered = read.take(force=force)
             if delivered is None:
@@ -241,20 +241,20 @@ class ShareFetchHandler:
         return PARKED
 
     def open_reply(self, connection: "Connection", context: "RequestContext") -> Reply:
-        """Reserve the place of an answer that is given later."""
+        """Reserve the place of a response that is sent later."""
         return self._open_reply(connection, context)
 
     def end(self, session_key: SessionKey) -> None:
-        """The member has said its last."""
+        """End a member's session."""
         self._share.release_session(session_key)
 
     def lock_ms(self, group_id: str) -> int:
-        """How long the group's members may work on a record."""
+        """Duration of the group's acquisition locks."""
         return self._share.group_configs(group_id).record_lock_duration_ms
 
 
 class _Answer:
-    """Puts together what was fetched and what became of the acknowledgements."""
+    """The response, combined of fetched records and results of acknowledgements."""
 
     __slots__ = (
         "_abandoned",
@@ -297,36 +297,36 @@ class _Answer:
 
     @property
     def group_id(self) -> str:
-        """Whose group."""
+        """The group of the request."""
         return self._session_key.group_id
 
     @property
     def member_id(self) -> str:
-        """Who asks."""
+        """The member of the request."""
         return self._session_key.member_id
 
     def acknowledged(self, outcomes: Outcomes) -> None:
-        """What became of the acknowledgements."""
+        """Set the results of the acknowledgements."""
         self._outcomes = outcomes
         self._settle()
 
     def fetched(self, delivered: Mapping[SharePartitionKey, Delivery]) -> None:
-        """What was fetched."""
+        """Set the fetched records."""
         self._delivered = delivered
         self._settle()
 
     def open(self, connection: "Connection") -> None:
-        """It will take longer."""
+        """Reserve the place of the response, which is sent later."""
         if self._reply is None:
             self._reply = self._handler.open_reply(connection, self._context)
 
     def when_abandoned(self, callback: Callable[[], None]) -> None:
-        """Have `callback` called if the client leaves before it is answered."""
+        """Call `callback` if the client disconnects before it is answered."""
         assert self._reply is not None
         self._reply.when_abandoned(callback)
 
     def result(self, connection: "Connection") -> HotResult:
-        """For the router: the answer if it is there."""
+        """The response for the router, if it is complete."""
         if self._reply is not None:
             return PARKED
         if self._body is not None:
@@ -347,22 +347,22 @@ class _Answer:
 
     def _encode(self, delivered: Mapping[SharePartitionKey, Delivery], outcomes: Outcomes) -> Body:
         topics: dict[UUID, list[ShareFetchedPartition]] = {}
-        told = set()
+        included = set()
         for key, delivery in delivered.items():
             place: TopicPartitionId = (key.topic_id, key.partition)
-            must_tell = self._session.must_tell(
+            must_include = self._session.must_include(
                 place,
                 has_records=delivery.records is not None,
                 has_failed=delivery.error_code != 0,
             )
-            if must_tell or self._is_initial:
-                told.add(key)
+            if must_include or self._is_initial:
+                included.add(key)
                 topics.setdefault(key.topic_id, []).append(
-                    _told(key, delivery, outcomes.get(key, ErrorCode.NONE))
+                    _partition_response(key, delivery, outcomes.get(key, ErrorCode.NONE))
                 )
         for key, code in outcomes.items():
-            if key not in told:
-                topics.setdefault(key.topic_id, []).append(_told(key, None, code))
+            if key not in included:
+                topics.setdefault(key.topic_id, []).append(_partition_response(key, None, code))
         return _flat(
             encode_response(
                 list(topics.items()), lock_timeout_ms=self._handler.lock_ms(self.group_id)
@@ -371,7 +371,7 @@ class _Answer:
 
 
 def _flat(body: list[Any]) -> Body:
-    """Take remote records apart into their slices: a piece is bytes or one slice."""
+    """Split remote records into their slices: a piece is bytes or one slice."""
     if not any(isinstance(piece, RemoteRecords) for piece in body):
         return body
     pieces: list[Any] = []
@@ -383,7 +383,7 @@ def _flat(body: list[Any]) -> Body:
     return pieces
 
 
-def _told(
+def _partition_response(
     key: SharePartitionKey, delivery: Delivery | None, outcome: ErrorCode
 ) -> ShareFetchedPartition:
     code = ErrorCode(delivery.error_code) if delivery is not None else ErrorCode.NONE
@@ -403,7 +403,7 @@ def _failure(error: ApiError) -> Body:
 
 
 def _check_renewal(request: ShareFetchRequest) -> None:
-    """Renewals fetch nothing: the wait could outlast the lock that was renewed."""
+    """Check that a renewal fetches nothing: the wait could outlast the renewed lock."""
     wrong = [
         name
         for name, value in (
@@ -422,7 +422,7 @@ def _check_renewal(request: ShareFetchRequest) -> None:
 
 
 def _rotated(wanted: Sequence[SharePartitionKey], epoch: int) -> Sequence[SharePartitionKey]:
-    """Another partition is first with every request, so that none starves."""
+    """Rotate the partitions with every request, so that none starves."""
     if len(wanted) < 2 or epoch < 1:
         return wanted
     at = epoch % len(wanted)

@@ -3,7 +3,7 @@
 Behaviour:
 - Share groups only; another group is GROUP_ID_NOT_FOUND, as one that does not exist.
 - INVALID_GROUP_ID for no name at all.
-- Of each member what it works on; topics that are gone are left out.
+- Each member with its assignment; deleted topics are left out.
 
 Versions:
 - 1   stable in Kafka 4.1    KIP-932

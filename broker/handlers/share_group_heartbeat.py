@@ -1,9 +1,9 @@
 """ShareGroupHeartbeat (API key 76), version 1.
 
 Behaviour:
-- Everything a member of a share group says to its coordinator: it joins with epoch 0, leaves with
-  -1, and is told with each answer which epoch it is in and, when that has changed, which partitions
-  it works on; others may work on them, too.
+- The one request of a share group's members to its coordinator: a member joins with epoch 0 and
+  leaves with -1; each response has its epoch and, when it has changed, its assignment, which other
+  members may share.
 - UNSUPPORTED_VERSION unless the feature `share.version` is at level 1.
 
 Versions:

@@ -29,7 +29,7 @@ VERSIONS = (0, 5)
 def handle(
     services: "Services", context: "RequestContext", request: SyncGroupRequest
 ) -> "SyncGroupResponse | Answer[SyncGroupResponse]":
-    """Bring or fetch the assignment of a generation."""
+    """Store or fetch the assignment of a generation."""
     if context.api_version >= 5 and (
         request.protocol_type is None or request.protocol_name is None
     ):

@@ -2,12 +2,12 @@
 
 Behaviour:
 - Offsets become part of the producer's transaction: they are written to `__consumer_offsets` under
-  its id, and count once its commit marker is there. Until then OffsetFetch with `require_stable`
-  says UNSTABLE_OFFSET_COMMIT.
+  its id, and are pending until its commit marker is there. Until then OffsetFetch with
+  `require_stable` returns UNSTABLE_OFFSET_COMMIT.
 - The group's partition must be part of the transaction
   (`broker.transactions.partitions.verification`).
 - A member commits under its generation or member epoch; without one it is not checked, as with
-  producers that know nothing of their consumer.
+  producers without consumer metadata.
 - Partitions that do not exist are answered UNKNOWN_TOPIC_OR_PARTITION.
 
 Versions:
@@ -86,7 +86,7 @@ def handle(
         OFFSETS_TOPIC, services.groups.partition_for(request.group_id)
     )
     if offsets is None or not request.group_id:
-        # The group coordinator says what is wrong.
+        # The group coordinator returns the error.
         services.groups.commit_transactional_offsets(request, context.api_version, commits, done)
         return answer.result()
     topic_partition = offsets.topic_partition

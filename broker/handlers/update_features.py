@@ -2,11 +2,10 @@
 
 Behaviour:
 - Raises or lowers finalised levels of features (`broker.controller.images.features`); all of a
-request's
-  or none. Lowering needs an upgrade type that says so; safe and unsafe are the same here, for no
-  feature loses metadata.
+  request's or none. Lowering needs an upgrade type that allows it; safe and unsafe are the same
+  here, for no feature loses metadata.
 - `validate_only` answers as if it were done.
-- The answer comes when the levels are stored; ApiVersions tells them from then on.
+- The answer comes when the levels are stored; ApiVersions returns them from then on.
 
 Versions:
 - 0   KIP-584: `allow_downgrade`
@@ -37,7 +36,7 @@ SINGLE_RESULTS_UNTIL_VERSION = 1
 async def handle(
     services: "Services", context: "RequestContext", request: UpdateFeaturesRequest
 ) -> UpdateFeaturesResponse:
-    """Change what can be changed."""
+    """Update all features, or none."""
     updates = [
         FeatureUpdate(
             update.feature,

@@ -1,9 +1,9 @@
 """WriteShareGroupState (API key 85), versions 0 to 1.
 
 Behaviour:
-- The leader of a partition changes what is said of its records; FENCED_LEADER_EPOCH and
-  FENCED_STATE_EPOCH for who is out of date.
-- Who does not coordinate a share-partition, or has not loaded it yet, says so.
+- The leader of a partition changes its records' delivery states; FENCED_LEADER_EPOCH and
+  FENCED_STATE_EPOCH for a caller that is out of date.
+- NOT_COORDINATOR or COORDINATOR_LOAD_IN_PROGRESS for a share-partition that is not served here.
 
 Source: KIP-932.
 """
@@ -37,7 +37,7 @@ VERSIONS = (0, 1)
 def handle(
     services: "ShareServices", _context: "RequestContext", request: WriteShareGroupStateRequest
 ) -> "WriteShareGroupStateResponse | Answer[WriteShareGroupStateResponse]":
-    """Ask the share coordinator for each partition."""
+    """Call the share coordinator for each partition."""
 
     def begin(
         topic_id: UUID, wanted: PartitionData, done: Callable[[PartitionResult], None]

@@ -3,10 +3,10 @@
 Behaviour:
 - Coordinators end transactions in the partitions of other brokers with it; administrators use it
   to abort a hanging transaction (KIP-664).
-- Every partition of every marker has its own outcome: UNKNOWN_TOPIC_OR_PARTITION, NOT_LEADER_OR_
+- Every partition of every marker has its own error code: UNKNOWN_TOPIC_OR_PARTITION, NOT_LEADER_OR_
   FOLLOWER while it cannot be written, INVALID_PRODUCER_EPOCH and TRANSACTION_COORDINATOR_FENCED
-  where somebody newer has written.
-- The answer comes when all markers are committed; those that name no partition are not in it.
+  if a newer producer or coordinator has written.
+- The answer comes when all markers are committed; those without partitions are not in it.
 
 Versions:
 - 1   flexible

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from broker.replicas.partition import Partition
     from tiered.remote_read import RemoteRead
 
-TOLD_AT_ONCE = RemoteOffsetNotFoundError
+ANSWERED_AT_ONCE = RemoteOffsetNotFoundError
 """What no waiting will mend, and asking again does not repeat: the client looks for an offset.
 
 Wrong bytes are none of it. A client that asks again at once has them downloaded each time, and
@@ -33,7 +33,7 @@ they may have been spoilt on their way only.
 
 def is_settled(read: "RemoteRead") -> bool:
     """Whether the read's outcome may be told now."""
-    return read.finished and (read.error is None or isinstance(read.error, TOLD_AT_ONCE))
+    return read.finished and (read.error is None or isinstance(read.error, ANSWERED_AT_ONCE))
 
 
 class DelayedRemoteFetch(DelayedOperation):

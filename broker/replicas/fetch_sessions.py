@@ -46,10 +46,10 @@ class SessionPartition:
         "fetch_offset",
         "high_watermark",
         "last_fetched_epoch",
+        "last_log_start_offset",
         "log_start_offset",
         "max_bytes",
         "partition",
-        "told_log_start_offset",
         "topic",
     )
 
@@ -57,7 +57,7 @@ class SessionPartition:
         self.topic = topic
         self.partition = wanted.partition
         self.high_watermark = -1
-        self.told_log_start_offset = -1
+        self.last_log_start_offset = -1
         self.update(wanted)
 
     def update(self, wanted: "FetchPartition") -> None:

@@ -1,1 +1,1 @@
-"""Share groups (KIP-932), the delivery half: who works on which record, and what became of it."""
+"""Delivery of records to share groups (KIP-932), and the durable delivery state."""

@@ -1,4 +1,4 @@
-"""What handlers of share groups use of the broker's parts."""
+"""Interface of the broker's parts for handlers of share groups."""
 
 from typing import TYPE_CHECKING, Protocol
 

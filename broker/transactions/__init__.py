@@ -1,1 +1,1 @@
-"""Transactions: who may write where until when, and how it ends (KIP-98, KIP-890)."""
+"""Transactions: the coordinator, and the leaders of their partitions (KIP-98, KIP-890)."""

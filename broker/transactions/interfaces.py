@@ -1,4 +1,4 @@
-"""What the halves of a transaction know of each other.
+"""Interfaces between the transaction coordinator and the leaders of partitions.
 
     coordinator half                           partition half
     __transaction_state, state machine   <──   Produce, TxnOffsetCommit: `PartitionRegistrar`
@@ -17,18 +17,18 @@ from storage.types.topic_partition import TopicPartition
 from storage.types.transaction_marker import TransactionMarker
 
 PartitionErrors = Mapping[TopicPartition, ErrorCode]
-"""An outcome for every partition that was asked for; NONE where all is well."""
+"""Error code of every partition of a request."""
 
 
 class ProducerIdAndEpoch(NamedTuple):
-    """Who writes, and in which of its lives; (-1, -1) is nobody."""
+    """A producer id and its epoch; (-1, -1) for none."""
 
     producer_id: int
     epoch: int
 
 
 class MarkerWriter(Protocol):
-    """Writes markers; implemented by `broker.transactions.partitions.markers`."""
+    """The writer of markers; implemented by `broker.transactions.partitions.markers`."""
 
     def write(
         self,
@@ -38,19 +38,19 @@ class MarkerWriter(Protocol):
     ) -> None:
         """Append the marker to each partition.
 
-        In `__consumer_offsets` this also ends what the group coordinator holds back.
+        In `__consumer_offsets` this also ends the group coordinator's pending offsets.
 
         `done` is called once, when every marker is committed or refused, perhaps before this
-        returns. NOT_LEADER_OR_FOLLOWER, KAFKA_STORAGE_ERROR, REQUEST_TIMED_OUT and their like mean
-        try again; UNKNOWN_TOPIC_OR_PARTITION that the partition was deleted, so that nothing is
-        left to end; INVALID_PRODUCER_EPOCH and TRANSACTION_COORDINATOR_FENCED that somebody newer
-        has taken over.
+        returns. NOT_LEADER_OR_FOLLOWER, KAFKA_STORAGE_ERROR, REQUEST_TIMED_OUT and their like are
+        retriable; UNKNOWN_TOPIC_OR_PARTITION: the partition was deleted, so that nothing is left
+        to end; INVALID_PRODUCER_EPOCH, TRANSACTION_COORDINATOR_FENCED: a newer producer or
+        coordinator has taken over.
         """
         ...
 
 
 class PartitionRegistrar(Protocol):
-    """Whether a partition is part of a transaction; implemented by the transaction coordinator."""
+    """The registry of transactions' partitions; implemented by the transaction coordinator."""
 
     def add_or_verify(
         self,
@@ -61,12 +61,12 @@ class PartitionRegistrar(Protocol):
         add: bool,
         done: Callable[[PartitionErrors], None],
     ) -> None:
-        """Before a transactional batch opens a transaction in a partition (KIP-890).
+        """Add or verify partitions before a batch opens a transaction in them (KIP-890).
 
         Args:
             transactional_id: Of the producer.
-            producer: Who writes.
-            partitions: Where to.
+            producer: Its id and epoch.
+            partitions: Of the batches.
             add: With clients of transaction version 2 (Produce v12+, TxnOffsetCommit v5+) the
                 partitions become part of the transaction now; with older ones they must be already.
             done: Called once, perhaps before this returns. As in AddPartitionsToTxn v4+:

@@ -1,7 +1,7 @@
-"""A ShareFetch that waits: for records, or because its session was refused, to be told so later.
+"""A delayed ShareFetch: it waits for records, or delays the refusal of its session.
 
-It looks again when records are appended, when a member gives some back, when a lock has run out,
-and when a share-partition is ready or fenced.
+It is tried again when records are appended or released, when a lock has expired, and when a
+share-partition is ready or fenced.
 """
 
 from collections.abc import Callable
@@ -12,7 +12,7 @@ from broker.replicas.purgatory import DelayedOperation
 
 
 class DelayedShareFetch(DelayedOperation):
-    """One parked share fetch; `read_and_answer(force)` acquires, answers if it is enough."""
+    """A parked share fetch; `read_and_answer(force)` acquires, and answers if it is enough."""
 
     __slots__ = ("_read_and_answer",)
 
@@ -32,7 +32,7 @@ class DelayedShareFetch(DelayedOperation):
 
     @override
     def on_complete(self, *, expired: bool) -> None:
-        """Time is up: answer with what is there."""
+        """Answer with the available records: the wait is over."""
         self._read_and_answer(True)
 
 

@@ -1,7 +1,7 @@
-"""What a share fetch must know of the batches it read: their offsets, and who wrote them.
+"""Scan of the batches that a share fetch has read: their offsets and producers.
 
-Only headers are looked at, a few kilobytes at a time; the records stay where they are, and leave
-as a slice of the file that begins and ends with the batches that were acquired.
+Only headers are read, a few kilobytes at a time; the records stay where they are, and are sent as a
+slice of the file that begins and ends with the acquired batches.
 """
 
 from collections.abc import Iterable, Sequence
@@ -27,7 +27,7 @@ _CHUNK = 16 * 1024
 _FIELDS = Struct(">qi9xhi16xq")
 
 _ABORT_KEY = b"\x00\x00\x00\x00"
-"""Version 0, type 0: what the key of an abort marker is."""
+"""Key of an abort marker: version 0, type 0."""
 
 
 class FetchedBatch(NamedTuple):
@@ -94,7 +94,7 @@ def part_of(records: Records, batches: Sequence[FetchedBatch], first: int, last:
 
 
 def _cut(slices: Iterable[FileSlice], begin: int, end: int) -> Iterable[FileSlice]:
-    """What lies between two positions of slices that follow each other."""
+    """The part between two positions of consecutive slices."""
     for piece in slices:
         first, last = max(begin, 0), min(end, piece.length)
         if first < last:
@@ -104,7 +104,7 @@ def _cut(slices: Iterable[FileSlice], begin: int, end: int) -> Iterable[FileSlic
 
 
 def _read(records: Records, position: int, size: int, reads: Reads) -> bytes:
-    """Some bytes, wherever they lie."""
+    """Read some bytes of the records."""
     if isinstance(records, FileSlice):
         return bytes(reads.of(records.file).read_at(size, records.position + position))
     return b"".join(

@@ -1,4 +1,4 @@
-"""Records of a share-partition that are in flight, as runs of neighbours in one state.
+"""In-flight records of a share-partition, as runs of consecutive records in one state.
 
     AVAILABLE ──acquire──> ACQUIRED ──accept──> ACKNOWLEDGED
         ^  │                │  │  │
@@ -6,11 +6,11 @@
         └──│──── over ──────┘  │                                          ^
            └── not in the log any more, or of an aborted transaction ─────┘
 
-A run is cut where records part ways, and joined again with neighbours that are alike, so a batch
-that is treated as a whole costs one run, however many records it has.
+A run is split where records change state separately, and merged again with equal neighbours, so a
+batch that is acknowledged as a whole costs one run, however many records it has.
 
 A change that has to be written first is a *transition*: the run shows the new state at once, so
-that nobody else takes its records, and goes back if the write fails.
+that no other member acquires its records, and rolls back if the write fails.
 
 Source of the states: Kafka, RecordState.java, InFlightState.java; runs are Varve's.
 """
@@ -22,14 +22,14 @@ from operator import attrgetter
 
 from broker.runtime.timer import TimerHandle
 
-NOBODY = ""
-"""Member id of records that nobody works on."""
+EMPTY_MEMBER_ID = ""
+"""Member id of records that no member has acquired."""
 
 _TIDY_MIN = 64
 
 
 class RecordState(IntEnum):
-    """What may happen to a record next; the numbers are those that are written."""
+    """Delivery state of a record; the numbers are those of the log."""
 
     AVAILABLE = 0
     ACQUIRED = 1
@@ -56,13 +56,13 @@ LEGAL = frozenset(
 
 
 class IllegalStateError(Exception):
-    """A record would have gone where the drawing has no arrow: our own bug."""
+    """A transition that the state machine does not allow: a bug of the broker."""
 
 
 class Lock:
-    """A member's right to what it acquired with one fetch, until its time is up.
+    """An acquisition lock: of a member, on the records it acquired with one fetch.
 
-    It covers the runs between `first` and `last` that refer to it; when none does, its timer goes.
+    It covers the runs between `first` and `last` that refer to it; without any, its timer stops.
     """
 
     __slots__ = ("first", "handle", "is_expired", "last", "runs")
@@ -75,14 +75,14 @@ class Lock:
         self.runs = 0
 
     def cancel(self) -> None:
-        """No run needs it any more."""
+        """Stop the timer."""
         if self.handle is not None:
             self.handle.cancel()
             self.handle = None
 
 
 class Transition:
-    """Runs whose new state waits to be written."""
+    """Runs whose new state is being written."""
 
     __slots__ = ("runs",)
 
@@ -91,20 +91,19 @@ class Transition:
 
 
 class Run:
-    """Records first to last (inclusive), all alike.
+    """Records first to last (inclusive), all in one state.
 
     Attributes:
         first: Offset.
         last: Offset, inclusive.
         state: Of each record.
         delivery_count: How often each has been delivered.
-        member_id: Who works on them.
-        batch_first: First offset of the batch they were first acquired with: what is delivered
-            again is delivered batch by batch.
-        batch_size: Records of that batch; what is delivered often is delivered in ever smaller
-            parts of it.
+        member_id: The member that has acquired them.
+        batch_first: First offset of the batch they were first acquired with: records are
+            redelivered batch by batch.
+        batch_size: Records of that batch; repeated redeliveries are ever smaller parts of it.
         lock: Of the member, or None.
-        transition: What waits to be written, or None.
+        transition: The change being written, or None.
         before: State and member before the transition.
     """
 
@@ -128,7 +127,7 @@ class Run:
         state: RecordState,
         delivery_count: int,
         *,
-        member_id: str = NOBODY,
+        member_id: str = EMPTY_MEMBER_ID,
     ) -> None:
         self.first = first
         self.last = last
@@ -149,11 +148,11 @@ class Run:
         """Whether it may be acquired now."""
         return self.state is RecordState.AVAILABLE and self.transition is None
 
-    def change(self, state: RecordState, member_id: str = NOBODY) -> None:
-        """Go over to another state.
+    def change(self, state: RecordState, member_id: str = EMPTY_MEMBER_ID) -> None:
+        """Change the state.
 
         Raises:
-            IllegalStateError: There is no such arrow, or the run waits for a write.
+            IllegalStateError: There is no such transition, or the run waits for a write.
         """
         if self.transition is not None or (self.state, state) not in LEGAL:
             raise IllegalStateError(f"{self.state.name} to {state.name}")
@@ -161,7 +160,7 @@ class Run:
         self.member_id = member_id
 
     def begin(self, transition: Transition, state: RecordState) -> None:
-        """Go over to another state as soon as that is written; `commit` or `roll_back` ends it."""
+        """Begin a transition, which `commit` or `roll_back` ends after the write."""
         before = (self.state, self.member_id)
         self.change(state)
         self.before = before
@@ -169,13 +168,13 @@ class Run:
         transition.runs.append(self)
 
     def commit(self) -> None:
-        """It is written: nobody's lock is needed any more."""
+        """Complete the transition, and drop the lock: it is written."""
         self.transition = None
         self.before = None
         self.hold(None)
 
     def roll_back(self, max_deliveries: int) -> None:
-        """It could not be written: as before, or as its lock has left it meanwhile."""
+        """Restore the previous state, or the one after its lock's expiry: the write failed."""
         assert self.before is not None
         self.state, self.member_id = self.before
         self.transition = None
@@ -184,13 +183,13 @@ class Run:
             self.give_back(max_deliveries)
 
     def give_back(self, max_deliveries: int) -> None:
-        """Whoever worked on it does not any more: somebody else may, or it has been enough."""
+        """Release the records: available again, or archived at the delivery limit."""
         is_enough = self.delivery_count >= max_deliveries
         self.change(RecordState.ARCHIVED if is_enough else RecordState.AVAILABLE)
         self.hold(None)
 
     def hold(self, lock: Lock | None) -> None:
-        """Be covered by another lock, or by none."""
+        """Replace the lock; None: none covers it."""
         before, self.lock = self.lock, lock
         if lock is not None:
             lock.runs += 1
@@ -200,7 +199,7 @@ class Run:
                 before.cancel()
 
     def split(self, offset: int) -> "Run":
-        """Keep what lies below `offset`; returns the rest."""
+        """Split at `offset`: keep the lower part, return the rest."""
         rest = Run(offset, self.last, self.state, self.delivery_count, member_id=self.member_id)
         rest.batch_first = self.batch_first
         rest.batch_size = self.batch_size
@@ -215,7 +214,7 @@ class Run:
         return rest
 
     def is_like(self, following: "Run") -> bool:
-        """Whether the run that follows says the same, and may be joined."""
+        """Whether the following run is equal but for its offsets, and may be merged."""
         return (
             self.last + 1 == following.first
             and self.state is following.state
@@ -262,13 +261,13 @@ class InFlight:
         return self._runs[self._index(first) : self._end(last)]
 
     def cut(self, first: int, last: int) -> list[Run]:
-        """The same, cut at both ends, so that all of each lies between them."""
+        """The runs between first and last, split at both ends so that each lies within."""
         if first > last:
             return []
         runs = self._runs
         at = self._index(first)
         if at < len(runs) and runs[at].first <= first and runs[at].last >= last:
-            # All of it in one run, as nearly always.
+            # The common case: all of it in one run.
             run = runs[at]
             if run.first < first:
                 run = run.split(first)
@@ -282,9 +281,9 @@ class InFlight:
         return self.between(first, last)
 
     def cut_each(self, borders: Sequence[int]) -> list[Run]:
-        """Cut at each of the offsets, which rise; the runs from the first to below the last one.
+        """Split at ascending offsets; return the runs from the first to below the last one.
 
-        What takes one step for each piece here takes a search and a shift for each with `cut`.
+        One step for each piece, where `cut` takes a search and a shift for each.
         """
         runs = self._runs
         begin, end = self._index(borders[0]), self._end(borders[-1] - 1)
@@ -303,7 +302,7 @@ class InFlight:
         return self.between(borders[0], borders[-1] - 1)
 
     def drop_below(self, offset: int) -> list[Run]:
-        """Take out what lies below `offset`."""
+        """Remove and return the runs below `offset`."""
         self._cut_at(offset)
         end = self._end(offset - 1)
         dropped = self._runs[:end]
@@ -311,7 +310,7 @@ class InFlight:
         return dropped
 
     def drop_done(self) -> bool:
-        """Take out the lowest runs, as long as they are done; whether there were any."""
+        """Remove the lowest runs, as long as they are done; return whether there were any."""
         end = 0
         for run in self._runs:
             if run.transition is not None or not run.state.is_terminal:
@@ -321,11 +320,11 @@ class InFlight:
         return end > 0
 
     def clear(self) -> None:
-        """Forget all of them."""
+        """Remove all runs."""
         self._runs.clear()
 
     def tidy(self) -> None:
-        """Join what is alike, when the runs have doubled since it was done last."""
+        """Merge equal neighbours, when the runs have doubled since the last time."""
         if len(self._runs) < self._tidy_at:
             return
         joined = self._runs[:1]
@@ -339,7 +338,7 @@ class InFlight:
         self._tidy_at = max(_TIDY_MIN, 2 * len(joined))
 
     def _index(self, offset: int) -> int:
-        """Of the run that holds `offset`, or of the first one above it."""
+        """Index of the run that contains `offset`, or of the first one above it."""
         at = bisect_right(self._runs, offset, key=attrgetter("first"))
         return at - 1 if at and self._runs[at - 1].last >= offset else at
 

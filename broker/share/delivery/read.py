@@ -1,14 +1,14 @@
-"""Reads the logs for one share fetch, and acquires what it found.
+"""The read of one share fetch: it reads the logs, and acquires the records.
 
 Nothing is acquired before there is enough to answer: a record that waits in a parked request would
-be in nobody's hands. Reading and acquiring are one step of the loop, so no two requests see the
-same record.
+be processed by no member. Reading and acquiring are one step of the loop, so no two requests get
+the same record.
 
-Records that only remote storage has are asked for, and the fetch looks again when they have come;
-what is not there when its time is up is in the cache when the client asks again.
+Records that only remote storage has are requested, and the fetch is tried again when they arrive;
+those that arrive after its wait are in the cache for the client's next request.
 
-What must be looked up on the disk is read by threads meanwhile (`storage.index.reads`); the fetch
-looks again when it is in memory.
+Index pages that are not in memory are read by threads (`storage.index.reads`), and the fetch is
+tried again afterwards.
 
 Source: Kafka, DelayedShareFetch.java, ShareFetchUtils.java.
 """
@@ -17,7 +17,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 from broker.coordinator.persister import SharePartitionKey
-from broker.replicas.delayed_remote_fetch import TOLD_AT_ONCE
+from broker.replicas.delayed_remote_fetch import ANSWERED_AT_ONCE
 from broker.runtime.errors import ApiError, code_of
 from broker.share.delivery.fetched_batches import (
     FetchedBatch,
@@ -45,12 +45,12 @@ if TYPE_CHECKING:
     from broker.share.delivery.share_partitions import SharePartitions
     from tiered.remote_read import RemoteRead
 
-_LOOKS_MAX = 8
-"""Reads in one go while all that is found belongs to aborted transactions."""
+_READS_MAX = 8
+"""Consecutive reads while all records belong to aborted transactions."""
 
 
 class ShareReadTerms(NamedTuple):
-    """What a request asks for."""
+    """The parameters of a share fetch."""
 
     group_id: str
     member_id: str
@@ -64,7 +64,7 @@ class ShareReadTerms(NamedTuple):
 
 
 class Delivery(NamedTuple):
-    """What one partition gives."""
+    """The records of one partition."""
 
     error_code: int
     records: Records | None
@@ -83,7 +83,7 @@ class _Found(NamedTuple):
 
 
 class ShareRead:
-    """One request's partitions, and what has become of each so far."""
+    """One request's partitions, and the state of each read."""
 
     __slots__ = (
         "_cold",
@@ -107,9 +107,9 @@ class ShareRead:
         """Open every share-partition; those that cannot be are in `failed`.
 
         Args:
-            share: Where they are.
-            replicas: Where the logs are.
-            terms: What is asked for.
+            share: Has the share-partitions.
+            replicas: Has the logs.
+            terms: The request's parameters.
             wanted: In order of preference.
         """
         self._share = share
@@ -118,9 +118,9 @@ class ShareRead:
         self.wanted = wanted
         self.failed: dict[SharePartitionKey, ErrorCode] = {}
         self.open: dict[SharePartitionKey, SharePartition] = {}
-        # Reads of remote storage that are under way, by what they are for and from which offset.
+        # Reads of remote storage under way, by share-partition and start offset.
         self._remote: dict[SharePartitionKey, tuple[int, RemoteRead]] = {}
-        # What threads read for it, and what they have read.
+        # Reads of index pages in threads, and their results.
         self._cold: dict[SharePartitionKey, ColdRead] = {}
         self._found: dict[SharePartitionKey, CachedReads] = {}
         for key in wanted:
@@ -140,7 +140,7 @@ class ShareRead:
             self.open[key] = share_partition
 
     def watched(self) -> list[tuple[SharePartition, "Partition"]]:
-        """What to wait for."""
+        """The share-partitions and partitions to watch."""
         watched = []
         for key, share_partition in self.open.items():
             try:
@@ -150,8 +150,8 @@ class ShareRead:
         return watched
 
     def take(self, *, force: bool) -> dict[SharePartitionKey, Delivery] | None:
-        """Acquire and deliver; None when it is too little, and `force` does not ask for it."""
-        for _ in range(_LOOKS_MAX):
+        """Acquire and deliver; None if there is too little, unless `force`."""
+        for _ in range(_READS_MAX):
             found = self._find(force=force)
             size = sum(one.records.length for one in found)
             has_failed = not self.open
@@ -162,7 +162,7 @@ class ShareRead:
                 return self._complete(delivered)
             if not found or self._cold:
                 return None
-        # So much that nobody may read is rare enough for an empty answer.
+        # So many aborted records are rare enough for an empty answer.
         return self._complete({})
 
     def _complete(
@@ -188,7 +188,7 @@ class ShareRead:
         found: list[_Found] = []
         size = 0
         for at, (key, share_partition) in enumerate(candidates):
-            # What one leaves of its part goes to those after it.
+            # The unused part of one's share goes to those after it.
             room = (self._terms.max_bytes - size) // (len(candidates) - at)
             try:
                 partition = self._share.partition_of(key)
@@ -262,7 +262,7 @@ class ShareRead:
         *,
         force: bool,
     ) -> Records | None:
-        """What has come of it; trouble that waiting may mend is told when there is no more time."""
+        """The records read from remote storage; retriable errors are raised only with `force`."""
         known = self._remote.get(key)
         if known is not None and known[0] != offset:
             self._let_go(key)
@@ -280,7 +280,7 @@ class ShareRead:
             read.on_finished = self.open[key].watchers.check
         else:
             read = known[1]
-        if read.error is not None and (force or isinstance(read.error, TOLD_AT_ONCE)):
+        if read.error is not None and (force or isinstance(read.error, ANSWERED_AT_ONCE)):
             raise read.error
         if not read.finished or read.records is None or not read.records.length:
             return None
@@ -289,7 +289,7 @@ class ShareRead:
     def _read_from_disk(
         self, key: SharePartitionKey, partition: "Partition", need: WouldBlockError
     ) -> None:
-        """Have a thread bring what is not in memory; the fetch looks again then."""
+        """Read missing index pages in a thread; the fetch is tried again afterwards."""
         if key in self._cold:
             return
         # Not the error itself: see `Missing`.
@@ -314,7 +314,7 @@ class ShareRead:
             read.release()
 
     def release(self) -> None:
-        """It is answered: what has not come yet may still come, into the cache."""
+        """End the reads after the answer; those under way may still fill the cache."""
         for key in list(self._remote):
             self._let_go(key)
         for read in self._cold.values():
@@ -322,7 +322,7 @@ class ShareRead:
         self._cold.clear()
 
     def cancel(self) -> None:
-        """The client has gone."""
+        """Cancel all reads: the client has disconnected."""
         for _, read in self._remote.values():
             read.on_finished = None
             if not read.finished:
@@ -340,9 +340,9 @@ class ShareRead:
             if left <= 0:
                 break
             try:
-                # Of what was given back all may be had, and of what is new `left` records.
+                # All released records may be acquired, and `left` new ones.
                 last_offset = max(offset, share_partition.end_offset) + left - 1
-                batches, aborted = self._look_into(
+                batches, aborted = self._inspect(
                     partition, offset, records, last_offset, self._found.get(key, NOWAIT)
                 )
             except WouldBlockError as need:
@@ -367,7 +367,7 @@ class ShareRead:
             left -= sum(one.last - one.first + 1 for one in acquired)
         return delivered
 
-    def _look_into(
+    def _inspect(
         self,
         partition: "Partition",
         offset: int,

@@ -1,11 +1,11 @@
-"""Which of the records that were given back go out together.
+"""Redelivery of released records: the batch is halved with each attempt after half of the limit.
 
-    delivered before                  goes out
-    never (lost with a crash)         by the log's batches, as many as are asked for
-    less than half of the limit       all that is there of the batch it went out with, at once
+    delivered before                  acquired together
+    never (lost with a crash)         by the log's batches, as many as are requested
+    less than half of the limit       all available records of its batch
     half of the limit                 half of the batch, and nothing else
-    once more, and once more          a quarter, an eighth, and nothing else
-    with its last chance              alone, so that it takes nobody with it
+    one more time, two more times     a quarter, an eighth, and nothing else
+    the last attempt                  alone, so that it fails no other record
 
 Source: Kafka, SharePartition.java (acquireSubsetBatchRecords, shouldThrottleRecordsDelivery).
 """
@@ -19,7 +19,7 @@ THROTTLE_FROM_MIN = 2
 
 
 class Redelivery:
-    """Takes available runs of one share-partition."""
+    """Acquisition of released records of one share-partition."""
 
     __slots__ = ("_in_flight", "_max_deliveries", "_throttle_from")
 
@@ -37,7 +37,7 @@ class Redelivery:
         align: Callable[[int], int],
         is_exact: bool,
     ) -> tuple[int, bool]:
-        """What was given back; returns how many more may be taken, and whether to stop."""
+        """Take released records; return how many more may be taken, and whether to stop."""
         left = limit
         found = [run for run in self._in_flight.between(first, last) if run.is_available]
         for (_, is_new), batch in groupby(found, _batch_of):
@@ -49,7 +49,7 @@ class Redelivery:
                 return left, True
             most = left
             if not is_exact:
-                # What nobody has had is taken by the log's batches, the rest all at once.
+                # Records never delivered are taken by the log's batches, the rest all at once.
                 lowest = max(runs[0].first, first)
                 most = align(lowest + left - 1) - lowest + 1 if is_new else last - first + 1
             count = self._take_again(taken, runs, first, last, most)
@@ -61,10 +61,10 @@ class Redelivery:
     def _take_again(
         self, taken: list[Run], runs: Sequence[Run], first: int, last: int, most: int
     ) -> int:
-        """Available runs of a batch that went out before, or a part of them; returns the records.
+        """Take available runs of a batch delivered before, or a part; return the record count.
 
-        All of them, whoever has the rest of the batch, unless one was delivered in vain often: then
-        half as many with each time, and what has its last chance alone.
+        All of them, whichever member has the rest of the batch, unless one was delivered often:
+        then half as many with each attempt, and a record on its last attempt alone.
         """
         last_chance = self._max_deliveries - 1
         count = 0
@@ -91,5 +91,5 @@ class Redelivery:
 
 
 def _batch_of(run: Run) -> tuple[int, bool]:
-    """What it went out with before, and whether it ever did."""
+    """First offset of the run's batch, and whether it was ever delivered."""
     return run.batch_first, not run.delivery_count

@@ -1,13 +1,13 @@
-"""Share sessions (KIP-932): which partitions a member of a share group reads from this broker.
+"""Share sessions (KIP-932): the partitions that a member of a share group reads from this broker.
 
     request's epoch   meaning                              answer
-    0                 everything is listed; open anew      all partitions
-    n > 0             changes since request n - 1          what has records, is new, or has failed
-    -1                the last one                         nothing; what it had is given back
+    0                 lists all; opens a new session       all partitions
+    n > 0             changes since request n - 1          those with records, new ones, failed ones
+    -1                the last one                         nothing; its records are released
 
 A member has one session, named by group and member id. It ends with the last epoch, or with the
-connection it was opened on. There are at most `group.share.max.share.sessions`; nobody gives way,
-since a session is what a member's locks hang on.
+connection it was opened on. There are at most `group.share.max.share.sessions`; none is evicted,
+since a member's locks depend on its session.
 
 Source: Kafka, ShareSessionCache.java, ShareSession.java, CachedSharePartition.java.
 """
@@ -33,16 +33,16 @@ TopicPartitionId = tuple[UUID, int]
 
 
 class SessionKey(NamedTuple):
-    """Whose session."""
+    """The group and member of a session."""
 
     group_id: str
     member_id: str
 
 
 class ShareSession:
-    """One member's session; `epoch` is the one expected in its next request.
+    """A member's session; `epoch` is the one expected in its next request.
 
-    `partitions` says of each whether it has to be in the next answer in any case.
+    `partitions` has for each whether the next response has to include it in any case.
     """
 
     __slots__ = ("connection", "epoch", "key", "partitions")
@@ -53,10 +53,10 @@ class ShareSession:
         self.epoch = 1
         self.partitions: dict[TopicPartitionId, bool] = {}
 
-    def must_tell(
+    def must_include(
         self, partition: TopicPartitionId, *, has_records: bool, has_failed: bool
     ) -> bool:
-        """Whether the partition belongs into the answer; after an error so does what follows."""
+        """Whether the response includes the partition; after an error so does the next one."""
         was_due = self.partitions.get(partition)
         if was_due is None:
             return has_records or has_failed
@@ -92,13 +92,13 @@ class ShareSessions:
         return self._members.get(group_id, 0)
 
     def of_connection(self, connection: Hashable) -> list[SessionKey]:
-        """Whose sessions were opened on a connection."""
+        """Keys of the sessions that were opened on a connection."""
         return list(self._by_connection.get(connection, ()))
 
     def open(
         self, key: SessionKey, partitions: Iterable[TopicPartitionId], connection: Hashable
     ) -> None:
-        """Begin anew; a session the member had is forgotten, its locks stay.
+        """Open a session; it replaces the member's earlier one, whose locks stay.
 
         Raises:
             ApiError: SHARE_SESSION_LIMIT_REACHED.
@@ -118,7 +118,7 @@ class ShareSessions:
         self._by_connection.setdefault(connection, set()).add(key)
         self._members[key.group_id] = self.members_of(key.group_id) + 1
 
-    def go_on(self, key: SessionKey, epoch: int) -> ShareSession:
+    def resume(self, key: SessionKey, epoch: int) -> ShareSession:
         """The session, for a request that is not its first.
 
         Raises:
@@ -139,7 +139,7 @@ class ShareSessions:
         added: Iterable[TopicPartitionId],
         forgotten: Iterable[TopicPartitionId],
     ) -> None:
-        """Take over the changes a request lists.
+        """Apply the changes that a request lists.
 
         Raises:
             ApiError: SHARE_SESSION_LIMIT_REACHED: it has too many now, and is ended.

@@ -1,7 +1,7 @@
-"""What a member says of records that are in flight, sorted out before anything changes.
+"""Validation of acknowledgement batches against the in-flight records, before any change.
 
-    said       [0 .............. 9: accept]   [12 .. 15: accept release release accept]
-    ranges     (0, 9) (12, 15)                checked against who has the records
+    batches    [0 .............. 9: accept]   [12 .. 15: accept release release accept]
+    ranges     (0, 9) (12, 15)                checked against the members of the records
     pieces     (0, 9, accept) (12, 12, accept) (13, 14, release) (15, 15, accept)
 
 One walk over the runs for all of it, however many ranges and types there are: two thousand
@@ -17,11 +17,11 @@ from broker.share.delivery.in_flight import InFlight, RecordState, Run
 from protocol.error_codes import ErrorCode
 
 GAP, ACCEPT, RELEASE, REJECT, RENEW = range(5)
-"""What a member may say of a record; of a gap it says that there was none."""
+"""Acknowledgement types of a record; a gap has no record."""
 
 
 class Acknowledgement(NamedTuple):
-    """What a member says of records first to last: one type for all, or one for each."""
+    """An acknowledgement batch, records first to last: one type for all, or one for each."""
 
     first: int
     last: int
@@ -29,23 +29,23 @@ class Acknowledgement(NamedTuple):
 
 
 class Piece(NamedTuple):
-    """Records first to last (inclusive) of which the same is said."""
+    """Records first to last (inclusive) with one acknowledgement type."""
 
     first: int
     last: int
     kind: int
 
 
-def sort_out(
+def validate_acknowledgements(
     in_flight: InFlight,
     start_offset: int,
     member_id: str,
     acknowledgements: Iterable[Acknowledgement],
 ) -> tuple[ErrorCode, list[Piece]]:
-    """The pieces, rising and apart; or why none of it holds.
+    """Split batches into ascending, disjoint pieces; or return the error of all of them.
 
-    INVALID_RECORD_STATE: the member does not have the records, or not any more, or says two things
-    of one. INVALID_REQUEST: nobody has had them. What lies below the start offset is done already.
+    INVALID_RECORD_STATE: the member does not have the records, or no longer, or acknowledges one
+    twice. INVALID_REQUEST: they were never delivered. Those below the start offset are done.
     """
     code = ErrorCode.NONE
     ranges: list[tuple[int, int]] = []
@@ -64,7 +64,7 @@ def sort_out(
             pieces.append(Piece(first, last, types[0]))
         else:
             _divide(types[first - said_first :], first, pieces)
-    # What was said first is judged first.
+    # Errors in the order of the batches.
     earlier = _check(in_flight, ranges, member_id) if ranges else ErrorCode.NONE
     if earlier is not ErrorCode.NONE:
         code = earlier
@@ -112,7 +112,7 @@ def _has(run: Run, member_id: str) -> bool:
 
 
 def matched(in_flight: InFlight, pieces: Sequence[Piece]) -> list[tuple[int, Run]]:
-    """The runs of the pieces, cut so that each is of one, with what is said of it."""
+    """The runs of the pieces, split so that each is of one, with its acknowledgement type."""
     if not pieces:
         return []
     if len(pieces) == 1:

@@ -1,17 +1,17 @@
-"""One partition as one share group works on it.
+"""A share-partition: the delivery state of one partition in one share group.
 
-    EMPTY ──> INITIALIZING ──state read──> ACTIVE ──> FENCED     leader changed, state began anew,
+    EMPTY ──> INITIALIZING ──state read──> ACTIVE ──> FENCED     leader changed, state was reset,
                     └──────────────> FAILED                      topic deleted
 
 Records from the start offset to the end offset (exclusive) are in flight:
-`broker.share.delivery.in_flight`. Below it all are done; above it nobody has seen any.
+`broker.share.delivery.in_flight`. Below it all are done; above it none was delivered.
 
     start                                        end
       │ ack │ acquired │ available │ ack │ acquired │  never delivered ...
-      └─ moves up over what is done
+      └─ moves up over records that are done
 
-What members say of records is written to the share coordinator before they are told that it holds.
-That they were acquired is not: after a crash records are delivered again that were in work.
+Acknowledgements are written to the share coordinator before they are answered. Acquisitions are
+not: after a crash acquired records are delivered again.
 
 Source: Kafka, SharePartition.java; KIP-932, KIP-1206, KIP-1222.
 """
@@ -43,7 +43,7 @@ from broker.share.delivery.settlement import (
     RENEW,
     Acknowledgement,
     matched,
-    sort_out,
+    validate_acknowledgements,
 )
 from broker.share.delivery.settlement import (
     RELEASE as RELEASE,
@@ -56,14 +56,14 @@ _OUTCOMES = {
     ACCEPT: RecordState.ACKNOWLEDGED,
     REJECT: RecordState.ARCHIVED,
 }
-"""What becomes of records; of released ones it depends on how often they were delivered."""
+"""New state of acknowledged records; that of released ones depends on the delivery count."""
 
 ChooseOffset = Callable[[Callable[[ErrorCode, int], None]], None]
-"""Finds where a group begins whose start offset nobody has chosen."""
+"""Finds the start offset of a group by `share.auto.offset.reset`."""
 
 
 class SharePartitionState(Enum):
-    """How far a share-partition has come."""
+    """State of a share-partition."""
 
     EMPTY = auto()
     INITIALIZING = auto()
@@ -73,7 +73,7 @@ class SharePartitionState(Enum):
 
 
 class Acquired(NamedTuple):
-    """Records that a member may work on now; `last` is inclusive."""
+    """Records that a member has acquired; `last` is inclusive."""
 
     first: int
     last: int
@@ -81,7 +81,7 @@ class Acquired(NamedTuple):
 
 
 class DeliveryLimits(NamedTuple):
-    """What the broker allows."""
+    """Limits of the broker."""
 
     max_deliveries: int
     max_records: int
@@ -120,17 +120,17 @@ class SharePartition:
         timer: Timer,
         waker: Waker,
     ) -> None:
-        """A share-partition that knows nothing yet.
+        """A share-partition in state EMPTY.
 
         Args:
             key: Whose.
             leader_epoch: Of the partition, as we lead it.
             limits: Of the broker.
-            lock_ms: How long a lock lasts, asked for each.
+            lock_ms: How long a lock lasts, called for each.
             choose_offset: See `ChooseOffset`.
-            persister: Where the state is kept.
+            persister: Stores the state.
             timer: For the locks.
-            waker: For those who wait here.
+            waker: Of the requests that wait here.
         """
         self.key = key
         self.leader_epoch = leader_epoch
@@ -146,7 +146,7 @@ class SharePartition:
         self._timer = timer
         self._in_flight = InFlight()
         self._redelivery = Redelivery(self._in_flight, limits.max_deliveries)
-        # False when a look has shown that nothing is, until something is given back.
+        # False once none was found available, until records are released.
         self._may_be_available = False
 
     # -- life ------------------------------------------------------------------------------------
@@ -157,7 +157,7 @@ class SharePartition:
         return self.state is SharePartitionState.ACTIVE
 
     def initialize(self, done: Done) -> None:
-        """Read the state; `done` is told why not, and then this one is of no use any more."""
+        """Read the state; after an error, which `done` gets, the share-partition is unusable."""
         assert self.state is SharePartitionState.EMPTY
         self.state = SharePartitionState.INITIALIZING
         self._persister.read(self.key, self.leader_epoch, partial(self._read, done))
@@ -194,7 +194,7 @@ class SharePartition:
                 continue
             first = max(batch.first_offset, self.end_offset)
             if first > self.end_offset:
-                # Nothing is known of these: they were in work, or skipped over.
+                # These have no state: they were acquired, or skipped.
                 self._in_flight.append(Run(self.end_offset, first - 1, RecordState.AVAILABLE, 0))
             self._in_flight.append(
                 Run(
@@ -211,7 +211,7 @@ class SharePartition:
         done(ErrorCode.NONE)
 
     def fence(self) -> None:
-        """Somebody else goes on from here: give out nothing more, and let go of every lock."""
+        """Stop delivery and drop all locks: another leader has taken over."""
         self.state = SharePartitionState.FENCED
         for run in self._in_flight:
             run.hold(None)
@@ -227,7 +227,7 @@ class SharePartition:
 
     @property
     def runs(self) -> Sequence[Run]:
-        """What is in flight, for tests and metrics."""
+        """The runs in flight, for tests and metrics."""
         return tuple(self._in_flight)
 
     @property
@@ -236,7 +236,7 @@ class SharePartition:
         return sum(len(run) for run in self._in_flight if run.state.is_terminal)
 
     def next_fetch_offset(self) -> int:
-        """The lowest record that somebody may have: one that was given back, else a new one."""
+        """The lowest record that may be acquired: a released one, else a new one."""
         if self._may_be_available:
             for run in self._in_flight:
                 if run.is_available:
@@ -265,13 +265,13 @@ class SharePartition:
         is_exact: bool = False,
         aborted: Sequence[tuple[int, int]] = (),
     ) -> list[Acquired]:
-        """Give a member what is available in the batches.
+        """Acquire the available records of the batches for a member.
 
         Args:
-            member_id: Whom.
+            member_id: The member.
             batches: As they lie in the log from `fetch_offset` on.
-            fetch_offset: What `next_fetch_offset` said.
-            max_records: Most records; whole batches, so it may become more.
+            fetch_offset: Result of `next_fetch_offset`.
+            max_records: Most records; whole batches, so there may be more.
             batch_size: Records that are acquired together at least, if there are so many.
             is_exact: Not one record more than `max_records` (KIP-1206).
             aborted: First and last offsets, inclusive, of aborted transactions' records: done.
@@ -281,7 +281,7 @@ class SharePartition:
         last = batches[-1].last_offset
         limit = min(max_records, self._limits.max_records - self.in_flight)
         if limit <= 0:
-            # As many as may be; but what was given back may still go out.
+            # The limit of records in flight; released ones may still be acquired.
             if fetch_offset >= self.end_offset:
                 return []
             limit = min(max_records, self.end_offset - fetch_offset)
@@ -328,7 +328,7 @@ class SharePartition:
         batch_size: int,
         is_exact: bool,
     ) -> None:
-        """What nobody has seen yet, in runs of whole batches with `batch_size` records at least."""
+        """Acquire new records, in runs of whole batches with `batch_size` records at least."""
         if last - first + 1 > limit:
             last = first + limit - 1
             if not is_exact:
@@ -353,7 +353,7 @@ class SharePartition:
         return lock
 
     def _expire(self, lock: Lock) -> None:
-        """The member's time is up: what it still has goes to others, or has had its chances."""
+        """Release the records of an expired lock, or archive them at the delivery limit."""
         lock.is_expired = True
         lock.handle = None
         given_back = []
@@ -364,7 +364,7 @@ class SharePartition:
         if not given_back:
             return
         self._may_be_available = True
-        # If it cannot be written, a crash makes a delivery or two uncounted.
+        # If the write fails, a crash loses the count of a delivery or two.
         self._write(_written(given_back), self._written_on_expiry)
         self.watchers.check()
 
@@ -377,25 +377,30 @@ class SharePartition:
     def acknowledge(
         self, member_id: str, acknowledgements: Sequence[Acknowledgement], done: Done
     ) -> None:
-        """Take what a member says of its records: all of it, or nothing and why.
+        """Apply a member's acknowledgements: all of them, or none and an error.
 
-        INVALID_RECORD_STATE: it does not have them, or not any more. INVALID_REQUEST: nobody has.
+        INVALID_RECORD_STATE: it does not have the records, or no longer. INVALID_REQUEST: they
+        were never delivered.
         """
-        code, pieces = sort_out(self._in_flight, self.start_offset, member_id, acknowledgements)
+        code, pieces = validate_acknowledgements(
+            self._in_flight, self.start_offset, member_id, acknowledgements
+        )
         if code is not ErrorCode.NONE:
             done(code)
             return
         transition = Transition()
         renewed: list[Run] = []
         for kind, run in matched(self._in_flight, pieces):
-            self._say(kind, run, renewed, transition)
+            self._acknowledge_run(kind, run, renewed, transition)
         if renewed:
             lock = self._lock(renewed[0].first, renewed[-1].last)
             for run in renewed:
                 run.hold(lock)
         self._persist(transition, done)
 
-    def _say(self, kind: int, run: Run, renewed: list[Run], transition: Transition) -> None:
+    def _acknowledge_run(
+        self, kind: int, run: Run, renewed: list[Run], transition: Transition
+    ) -> None:
         if kind == RENEW:
             renewed.append(run)
         elif kind == RELEASE:
@@ -404,7 +409,7 @@ class SharePartition:
             run.begin(transition, _OUTCOMES[kind])
 
     def release(self, member_id: str, done: Done) -> None:
-        """A member has gone: what it has goes to others, as if it had released it."""
+        """Release all records of a member that has left."""
         transition = Transition()
         for run in self._in_flight:
             if (
@@ -462,7 +467,7 @@ class SharePartition:
     # -- the start offset ------------------------------------------------------------------------
 
     def raise_log_start(self, offset: int) -> None:
-        """The log begins at `offset` now: what lay below it is done, whoever had it."""
+        """Archive all records below `offset`, the new log start offset."""
         if offset <= self.start_offset:
             return
         for run in self._in_flight.drop_below(offset):
@@ -475,7 +480,7 @@ class SharePartition:
             self._advance_start()
 
     def _archive_available(self, first: int, last: int) -> None:
-        """These are not in the log any more (compacted), though nobody has had them."""
+        """Archive available records that are no longer in the log (compacted)."""
         for run in self._in_flight.between(first, last) if first <= last else ():
             if run.is_available:
                 for part in self._in_flight.cut(max(run.first, first), min(run.last, last)):
@@ -490,7 +495,7 @@ class SharePartition:
 
 
 def code_of_persister(code: ErrorCode) -> ErrorCode:
-    """What a consumer is told when the share coordinator says no."""
+    """Error code for a consumer when the share coordinator returns one."""
     return _CODES.get(code, ErrorCode.UNKNOWN_SERVER_ERROR)
 
 
@@ -514,7 +519,7 @@ def _end_of_batch(batches: Sequence[FetchedBatch], offset: int) -> int:
 
 
 def _ranges(runs: Iterable[Run]) -> list[Acquired]:
-    """What a member is told; neighbours of one batch that were delivered equally often are one."""
+    """Acquired ranges; neighbours of one batch with equal delivery counts are merged."""
     ranges: list[Acquired] = []
     before: Run | None = None
     for run in runs:
@@ -536,7 +541,7 @@ def _same(offset: int) -> int:
 
 
 def _written(runs: Sequence[Run]) -> list[StateBatch]:
-    """What is to be kept of runs; neighbours of which the same is to be said are one."""
+    """State batches of runs; equal neighbours are merged."""
     batches: list[StateBatch] = []
     if not runs:
         return batches

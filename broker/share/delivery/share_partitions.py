@@ -1,12 +1,12 @@
-"""The share-partitions this broker leads, and the sessions of those who read them.
+"""The share-partitions this broker leads, and their members' sessions.
 
-    ShareFetch ──> session ──> share-partition: made when somebody first asks for it, then
-    ShareAcknowledge ────────┘     initialised from the share coordinator
-    connection closed, last epoch ──> what the member had is given back; with a group's last
-                                      session its share-partitions are forgotten: the state stays
+    ShareFetch ──> session ──> share-partition: created by the first request, then initialised
+    ShareAcknowledge ────────┘     from the share coordinator
+    connection closed, last epoch ──> the member's records are released; with a group's last
+                                      session its share-partitions are dropped: the state stays
 
-A share-partition that turns out to be out of date (another leader, a state that began anew, a topic
-that is gone) is fenced and forgotten; who asks next gets a new one.
+A share-partition that turns out to be out of date (another leader, a reset state, a deleted topic)
+is fenced and dropped; the next request creates a new one.
 
 Source: Kafka, SharePartitionManager.java, SharePartitionCache.java.
 """
@@ -50,7 +50,7 @@ logger = logging.getLogger(__name__)
 DELAYED_SHARE_FETCH_MAX = 100_000
 
 SHARE_PARTITIONS_MAX = 100_000
-"""Share-partitions in memory; further ones are told COORDINATOR_NOT_AVAILABLE, and come again."""
+"""Most share-partitions in memory; further ones get COORDINATOR_NOT_AVAILABLE (retriable)."""
 
 SHARE_VERSION = "share.version"
 
@@ -78,7 +78,7 @@ class SharePartitions:
         persister: SharePersister,
         group_configs: ShareGroupConfigs,
     ) -> None:
-        """Nobody reads yet.
+        """Start without share-partitions and sessions.
 
         Args:
             settings: Of the broker.
@@ -114,7 +114,7 @@ class SharePartitions:
         return len(self._partitions)
 
     async def stop(self) -> None:
-        """Answer who waits with what there is, and let go of every lock."""
+        """Answer waiting requests with the available records, and drop all locks."""
         for share_partition in self._partitions.values():
             share_partition.watchers.expire()
         for key in list(self._partitions):
@@ -131,7 +131,7 @@ class SharePartitions:
     # -- which share-partitions ------------------------------------------------------------------
 
     def get(self, key: SharePartitionKey) -> SharePartition | None:
-        """A share-partition that somebody has asked for."""
+        """A share-partition in memory."""
         return self._partitions.get(key)
 
     def partition_of(self, key: SharePartitionKey) -> "Partition":
@@ -149,12 +149,12 @@ class SharePartitions:
         return partition
 
     def open(self, key: SharePartitionKey, failed: Done) -> SharePartition:
-        """The share-partition, made if it is not there.
+        """The share-partition, created if it is not in memory.
 
         Args:
-            key: Which.
-            failed: Called if it cannot be initialised, perhaps before this returns; who waits for
-                it is woken either way.
+            key: Of the share-partition.
+            failed: Called if it cannot be initialised, perhaps before this returns; requests that
+                wait for it are woken either way.
 
         Raises:
             ApiError: The partition is not here, or there are too many.
@@ -220,11 +220,13 @@ class SharePartitions:
         elif reset == LATEST:
             done(ErrorCode.NONE, partition.log.high_watermark)
         else:
-            task = asyncio.get_running_loop().create_task(self._look_up(partition, reset, done))
+            task = asyncio.get_running_loop().create_task(
+                self._find_start_offset(partition, reset, done)
+            )
             self._lookups.add(task)
             task.add_done_callback(self._lookups.discard)
 
-    async def _look_up(
+    async def _find_start_offset(
         self, partition: "Partition", reset: str, done: Callable[[ErrorCode, int], None]
     ) -> None:
         end_offset = partition.log.high_watermark
@@ -238,7 +240,7 @@ class SharePartitions:
         is_there = found is not None and found.offset < end_offset
         done(ErrorCode.NONE, found.offset if found is not None and is_there else end_offset)
 
-    # -- what members say ------------------------------------------------------------------------
+    # -- acknowledgements ------------------------------------------------------------------------
 
     def acknowledge(
         self,
@@ -246,7 +248,7 @@ class SharePartitions:
         acknowledgements: Mapping[SharePartitionKey, Sequence[Acknowledgement]],
         done: Callable[[Outcomes], None],
     ) -> None:
-        """Pass on what a member says; `done` gets an outcome for each share-partition."""
+        """Apply a member's acknowledgements; `done` gets an error code for each share-partition."""
         outcomes: dict[SharePartitionKey, ErrorCode] = {}
         left = len(acknowledgements)
 
@@ -261,7 +263,7 @@ class SharePartitions:
 
         if not left:
             done(outcomes)
-        for key, said in acknowledgements.items():
+        for key, batches in acknowledgements.items():
             share_partition = self._partitions.get(key)
             if share_partition is None or not share_partition.is_active:
                 is_known = key.topic_id in self._controller.image.topics_by_id
@@ -273,14 +275,16 @@ class SharePartitions:
                     else ErrorCode.UNKNOWN_TOPIC_ID,
                 )
             else:
-                share_partition.acknowledge(member_id, said, partial(settled, key, share_partition))
+                share_partition.acknowledge(
+                    member_id, batches, partial(settled, key, share_partition)
+                )
 
     # -- sessions that end -----------------------------------------------------------------------
 
     def release_session(self, session_key: SessionKey) -> None:
-        """A session has ended: what the member had goes to others.
+        """Release the member's records: its session has ended.
 
-        Nobody waits for it to be written: what was acquired is nobody's after a crash, too.
+        No caller waits for the write: after a crash acquired records are available as well.
         """
         session = self.sessions.remove(session_key)
         if session is None:
@@ -299,13 +303,13 @@ class SharePartitions:
             self._forget(key, share_partition)
 
     def on_connection_closed(self, connection: Hashable) -> None:
-        """Whoever read on it is gone."""
+        """End the sessions that were opened on the connection."""
         for session_key in self.sessions.of_connection(connection):
             self.release_session(session_key)
             self.forget_if_unread(session_key.group_id)
 
     def forget_if_unread(self, group_id: str) -> None:
-        """Nobody reads for the group any more, or its state was altered: it is in the log."""
+        """Drop the group's share-partitions if it has no session; their state is in the log."""
         if self.sessions.members_of(group_id):
             return
         for key in list(self._by_group.get(group_id, ())):

@@ -1,12 +1,11 @@
-"""State batches of a share-partition, kept sorted and apart.
+"""State batches of a share-partition, sorted and disjoint.
 
-    so far   [ 0 ......... 9  available, 1 ]
+    current  [ 0 ......... 9  available, 1 ]
     new            [ 4 ... 6  acknowledged, 1 ]
-    together [ 0..3 ][ 4..6 ack ][ 7..9 ]
+    combined [ 0..3 ][ 4..6 ack ][ 7..9 ]
 
-Where two speak of the same record, the one with the higher delivery count is right, then the one
-with the higher state: a record's count never falls in what is written except by a release, and of
-equals the final state wins.
+Where two overlap, the one with the higher delivery count wins, then the one with the higher state:
+a record's written count never falls except by a release, and of equals the final state wins.
 
 Source: Kafka, PersisterStateBatchCombiner.java, PersisterStateBatch.java (compareTo).
 """
@@ -20,7 +19,7 @@ from protocol.internal.share_state import StateBatch
 def combine(
     so_far: Iterable[StateBatch], new: Iterable[StateBatch], start_offset: int
 ) -> tuple[StateBatch, ...]:
-    """Both together, without what lies below `start_offset` (-1: keep everything)."""
+    """Combine both, without records below `start_offset` (-1: keep all)."""
     kept = _from_offset([*so_far, *new], start_offset)
     if len(kept) < 2:
         return tuple(kept)
@@ -28,7 +27,7 @@ def combine(
     lowest_end = -1
     for first_offset, last_offset, _, _ in kept:
         if first_offset <= lowest_end:
-            return _joined(_apart(_of_each_range(kept)))
+            return _joined(_disjoint(_of_each_range(kept)))
         lowest_end = last_offset
     return _joined(kept)
 
@@ -42,9 +41,9 @@ def _from_offset(batches: list[StateBatch], start_offset: int) -> list[StateBatc
 
 
 def _of_each_range(batches: list[StateBatch]) -> list[StateBatch]:
-    """Of sorted batches that are about the same records only the strongest.
+    """Keep the strongest of sorted batches with equal ranges.
 
-    It is all there is to do when records are spoken of one by one, again and again.
+    Nothing else is to do when records are acknowledged one by one, repeatedly.
     """
     found: dict[tuple[int, int], StateBatch] = {}
     for batch in batches:
@@ -54,8 +53,8 @@ def _of_each_range(batches: list[StateBatch]) -> list[StateBatch]:
     return list(found.values())
 
 
-def _apart(batches: list[StateBatch]) -> list[StateBatch]:
-    """Cut sorted batches at each other's ends; of each piece the strongest is kept.
+def _disjoint(batches: list[StateBatch]) -> list[StateBatch]:
+    """Split sorted batches at each other's ends; of each piece the strongest is kept.
 
     Linear in the pieces times how many overlap at one place, which is two in practice: batches of
     one write never overlap each other.
@@ -86,7 +85,7 @@ def _strength(batch: StateBatch) -> tuple[int, int]:
 
 
 def _joined(batches: list[StateBatch]) -> tuple[StateBatch, ...]:
-    """Neighbours that say the same become one."""
+    """Merge equal neighbours."""
     joined: list[StateBatch] = []
     last = None
     for batch in batches:

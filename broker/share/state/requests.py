@@ -1,8 +1,8 @@
-"""What the five requests for share group state have in common.
+"""Common part of the five requests for share group state.
 
-They list topics and partitions; each partition has its own outcome, and one answer goes out when
-all of them are there. A request of no group, and topics of which no partition is named, get no
-results, as in Kafka.
+They list topics and partitions; each partition has its own result, and one response is sent when
+all of them are complete. A request without a group, and topics without partitions, get no results,
+as in Kafka.
 """
 
 from collections.abc import Callable, Sequence
@@ -29,7 +29,7 @@ def for_each_partition(
     begin: Callable[[UUID, P, Callable[[R], None]], None],
     response: Callable[[list[tuple[UUID, list[R]]]], A],
 ) -> "A | Answer[A]":
-    """Begin each partition, and answer when the last has its result; results keep their order."""
+    """Start all partitions, and answer when the last has its result; results keep their order."""
     answer: Answer[A] = Answer()
     results: list[tuple[UUID, list[R | None]]] = [
         (topic.topic_id, [None] * len(topic.partitions)) for topic in topics if topic.partitions

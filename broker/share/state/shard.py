@@ -1,13 +1,13 @@
-"""One shard of the share coordinator: the states in one partition of `__share_group_state`.
+"""A shard of the share coordinator: the states in one partition of `__share_group_state`.
 
     record            state of a share-partition
     snapshot      ──> replaced as a whole
     update        ──> changed: start offset, leader epoch, batches joined (`state_batches`)
-    tombstone     ──> gone
+    tombstone     ──> deleted
 
 Every so many updates a snapshot is written, so that a load never reads far back; the topic is not
-compacted, since an update says only what is new. What lies below the oldest snapshot that counts is
-of no use to anybody: `redundant_below`.
+compacted, since an update has only the changes. Records below the oldest valid snapshot are
+redundant: `redundant_below`.
 
 Source: Kafka, ShareCoordinatorShard.java, ShareCoordinatorOffsetsManager.java.
 """
@@ -44,17 +44,17 @@ from protocol.internal.share_state import (
 )
 
 SHARE_PARTITIONS_MAX = 100_000
-"""Of one shard; further ones are refused. With 50 partitions this is five million on a broker."""
+"""Most states in one shard. With 50 partitions this is five million on a broker."""
 
 RECORDS_PER_WRITE = 50
-"""Records of upkeep that are written together before the loop gets its turn."""
+"""Records of upkeep that are written together before yielding to the event loop."""
 
 Record = tuple[ShareStateKey, ShareSnapshotValue | ShareUpdateValue | None]
 """A record to be written; without a value it is a tombstone."""
 
 
 class KeptState:
-    """One share-partition's state, as snapshots and updates have left it."""
+    """A share-partition's state: its snapshot with all updates applied."""
 
     __slots__ = (
         "batches",
@@ -83,7 +83,7 @@ class KeptState:
         self.snapshot_offset = offset
 
     def update(self, update: ShareUpdateValue) -> None:
-        """Take over what has changed."""
+        """Apply an update."""
         if update.start_offset != UNINITIALIZED_OFFSET:
             self.start_offset = update.start_offset
         if update.leader_epoch != NO_EPOCH:
@@ -112,11 +112,11 @@ class ShareShard:
         """See `Shard.on_loaded`; each record was applied when it was replayed."""
 
     async def on_active(self, deleted_topics: Mapping[UUID, str]) -> None:
-        """Of topics deleted meanwhile nothing is kept."""
+        """Delete the states of topics that were deleted meanwhile."""
         await self._forget_topics(deleted_topics.keys())
 
     async def on_topics_changed(self, change: TopicsChange) -> None:
-        """Of a deleted topic nothing is kept."""
+        """Delete the states of deleted topics."""
         await self._forget_topics(change.deleted.keys())
 
     def on_unloaded(self) -> None:
@@ -140,7 +140,7 @@ class ShareShard:
     # -- records into states ---------------------------------------------------------------------
 
     def write(self, records: Sequence[Record], done: Done) -> None:
-        """Append the records, whose states others see at once; `done(NONE)` when committed."""
+        """Append the records and apply them at once; `done(NONE)` when committed."""
 
         def apply(base_offset: int) -> None:
             for place, record in enumerate(records):
@@ -153,10 +153,10 @@ class ShareShard:
     def replay(
         self, raw_key: bytes, raw_value: bytes | None, offset: int, _producer_id: int
     ) -> None:
-        """Take in a record of the log.
+        """Apply a record of the log.
 
-        An update whose snapshot is not there, which happens below the log start after a prune, is
-        passed over like one that is damaged.
+        An update whose snapshot is missing, which happens below the log start after a prune, is
+        skipped like a damaged one.
 
         Raises:
             DecodeError: It is damaged, or of a newer release.
@@ -175,10 +175,10 @@ class ShareShard:
         self.apply((key, value), offset)
 
     def replay_marker(self, producer_id: int, *, commit: bool) -> None:
-        """Nothing of it is transactional."""
+        """Do nothing: no record is transactional."""
 
     def apply(self, record: Record, offset: int) -> None:
-        """Take in a record that lies at `offset` of the log."""
+        """Apply a record at `offset` of the log."""
         key, value = record
         whose = SharePartitionKey(key.group_id, key.topic_id, key.partition)
         if value is None:
@@ -188,7 +188,7 @@ class ShareShard:
             before = self.states.get(whose)
             state = self.states[whose] = KeptState(value, offset)
             if before is not None and before.leader_epoch > state.leader_epoch:
-                # Whoever leads is not changed by an initialisation, and stays fenced or not.
+                # An initialisation does not change the leader epoch, nor its fencing.
                 state.leader_epoch = before.leader_epoch
         else:
             known = self.states.get(whose)
@@ -197,7 +197,7 @@ class ShareShard:
             known.update(value)
 
     def redundant_below(self, end_offset: int) -> int:
-        """The offset below which no record counts; `end_offset` if none does."""
+        """The offset below which all records are redundant; `end_offset` if all are."""
         return min((state.snapshot_offset for state in self.states.values()), default=end_offset)
 
     # -- changes into records --------------------------------------------------------------------
@@ -205,7 +205,7 @@ class ShareShard:
     def initialization(
         self, key: SharePartitionKey, state_epoch: int, start_offset: int, now_ms: int
     ) -> Record:
-        """A fresh start."""
+        """The record of an initialisation."""
         known = self.states.get(key)
         return _snapshot_key(key), ShareSnapshotValue(
             0 if known is None else known.snapshot_epoch + 1,
@@ -228,9 +228,9 @@ class ShareShard:
         now_ms: int,
         leader_epoch: int = NO_EPOCH,
     ) -> Record:
-        """A change of what is there: an update, or a snapshot when it is time for one.
+        """The record of a change: an update, or a snapshot when one is due.
 
-        `leader_epoch` is given by a new leader, else the one that is known stays.
+        `leader_epoch` is given by a new leader, else the current one stays.
         """
         known = self.states[key]
         if leader_epoch == NO_EPOCH:
@@ -256,7 +256,7 @@ class ShareShard:
         )
 
     def refreshed(self, key: SharePartitionKey, now_ms: int) -> Record:
-        """The same once more, as a snapshot, so that what lies before it may go."""
+        """A snapshot of an unchanged state, so that earlier records become redundant."""
         known = self.states[key]
         return _snapshot_key(key), ShareSnapshotValue(
             known.snapshot_epoch + 1,
@@ -271,7 +271,7 @@ class ShareShard:
 
     @staticmethod
     def deletion(key: SharePartitionKey) -> Record:
-        """The end."""
+        """The record of a deletion."""
         return _snapshot_key(key), None
 
 

@@ -1,13 +1,13 @@
-"""The share coordinator: keeps the state of share-partitions in `__share_group_state`.
+"""The share coordinator: it stores the state of share-partitions in `__share_group_state`.
 
 A share-partition belongs to one partition of the topic, by the hash of `group:topic id:partition`;
-who leads that coordinates it. Shards come and go with the `CoordinatorRuntime`.
+its leader coordinates it. The `CoordinatorRuntime` loads and unloads the shards.
 
 Callers in this process (`SharePersister`) wait while a shard loads, or the topic is created on
-their behalf; those who come over the network are told, and come again.
+their behalf; network clients get a retriable error.
 
 Two epochs fence: the state epoch grows with each initialisation, the leader epoch is that of the
-partition whose records are shared; whoever comes with a lower one than was seen is out of date.
+partition whose records are shared; a caller with a lower one than the last is fenced.
 
 Source: Kafka, ShareCoordinatorService.java, ShareCoordinatorShard.java, PersisterStateManager.java.
 """
@@ -104,12 +104,12 @@ class ShareCoordinator:
         )
 
     async def stop(self) -> None:
-        """Stop every timer and task, and refuse who waits."""
+        """Stop all timers and tasks, and refuse all deferred calls."""
         await self._upkeep.stop()
         await self._runtime.stop()
 
     def on_elected(self, partition_index: int, leader_epoch: int) -> None:
-        """This broker leads the partition of `__share_group_state` now: load it."""
+        """Load a partition of `__share_group_state` that this broker leads now."""
         self._runtime.on_elected(partition_index, leader_epoch)
 
     def on_resigned(self, partition_index: int, leader_epoch: int | None = None) -> None:
@@ -123,7 +123,7 @@ class ShareCoordinator:
 
     @property
     def is_loading(self) -> bool:
-        """Whether some state may be missing from what is seen."""
+        """Whether states may be missing from the views because their shard still loads."""
         return self._runtime.is_loading
 
     @property
@@ -147,7 +147,7 @@ class ShareCoordinator:
             records_per_snapshot=settings.share_coordinator_snapshot_update_records_per_snapshot,
         )
 
-    # -- who coordinates what --------------------------------------------------------------------
+    # -- partitions ------------------------------------------------------------------------------
 
     def partition_for(self, coordinator_key: str) -> int:
         """The partition of a share-partition, whether the topic exists yet or not."""
@@ -169,7 +169,7 @@ class ShareCoordinator:
         *,
         wait: bool,
     ) -> None:
-        """Do the work in the key's shard, now or, with `wait`, when it has been loaded."""
+        """Call `work` with the key's shard, now or, with `wait`, when it has been loaded."""
         if not key.group_id or key.partition < 0:
             refuse(ErrorCode.INVALID_REQUEST)
         elif wait:
@@ -322,7 +322,7 @@ class ShareCoordinator:
     # -- upkeep ----------------------------------------------------------------------------------
 
     async def _prune(self) -> None:
-        """Delete what lies below the oldest snapshot that counts."""
+        """Delete records below the oldest valid snapshot."""
         for shard in self._runtime.shards():
             partition = self._replica_manager.get_partition(*shard.log.topic_partition)
             if partition is None:
@@ -340,7 +340,7 @@ class ShareCoordinator:
                     )
 
     async def _snapshot_cold(self) -> None:
-        """Write anew what has not changed for long, so that it holds up no prune.
+        """Write snapshots of states unchanged for long, so that they hold up no prune.
 
         A partition in which nothing has changed since is left alone.
         """

@@ -1,9 +1,9 @@
-"""Which partitions a transaction reaches: AddPartitionsToTxn, AddOffsetsToTxn, and questions.
+"""The partitions of a transaction: AddPartitionsToTxn, AddOffsetsToTxn, and verification.
 
-A partition must be part of the transaction before the first record is written there, since it is
-from this list that markers are written. Old clients say so themselves; for those of version 2 the
-partition's leader does, with the first batch (KIP-890), and asks here again whether an old client's
-batch really belongs to an open transaction.
+A partition must be part of the transaction before the first record is written there, since markers
+are written from this list. Old clients add partitions themselves; for those of version 2 the
+partition's leader does, with the first batch (KIP-890); it also verifies here that an old client's
+batch belongs to an open transaction.
 
 Source: Kafka, TransactionCoordinator.scala (handleAddPartitionsToTransaction, handleVerify...).
 """
@@ -20,8 +20,8 @@ from storage.environment.clock import Clock
 from storage.types.topic_partition import TopicPartition
 
 PARTITIONS_MAX = 10_000
-"""Partitions of one transaction; its record must fit into a batch. More are TRANSACTION_ABORTABLE:
-the client aborts, and may go on in smaller steps."""
+"""Most partitions of a transaction; its record must fit into a batch. More are
+TRANSACTION_ABORTABLE: the client aborts, and may retry in smaller steps."""
 
 
 class TransactionPartitions:
@@ -42,10 +42,10 @@ class TransactionPartitions:
         client_transaction_version: int,
         done: Done,
     ) -> None:
-        """Make partitions part of the transaction, and begin it with the first ones.
+        """Add partitions to the transaction, and begin it with the first ones.
 
-        `done` gets the outcome for all of them: at once when they are part of it already, else when
-        the record is committed.
+        `done` gets the error code for all of them: at once when they are part of it already, else
+        when the record is committed.
         """
         if not transactional_id:
             done(ErrorCode.INVALID_REQUEST)
@@ -59,7 +59,7 @@ class TransactionPartitions:
             done(ErrorCode.INVALID_PRODUCER_ID_MAPPING)
             return
         if metadata.pending is not None:
-            # First of all: a producer id may be on its way, which its owner knows already.
+            # First of all: a new producer id may be pending, which its owner has already.
             done(ErrorCode.CONCURRENT_TRANSACTIONS)
             return
         code = _check(metadata, producer)
@@ -87,10 +87,10 @@ class TransactionPartitions:
         producer: ProducerIdAndEpoch,
         partitions: Collection[TopicPartition],
     ) -> dict[TopicPartition, ErrorCode]:
-        """Whether each partition is part of the producer's transaction, from memory.
+        """Verify that each partition is part of the producer's transaction, from memory.
 
-        What is pending is not looked at: the partition's log checks once more with the append, and
-        the outcome is in `partitions` from the commit of its record to the last marker.
+        A pending transition is ignored: the partition's log checks again at the append, and a
+        partition is in `partitions` from the commit of its record to the last marker.
         """
         code = self._why_none(transactional_id, producer)
         if isinstance(code, ErrorCode):
@@ -119,7 +119,7 @@ class TransactionPartitions:
 
 
 def _check(metadata: TransactionMetadata, producer: ProducerIdAndEpoch) -> ErrorCode | None:
-    """Why the producer has no transaction here that could grow; None when it has."""
+    """The error of a producer that cannot add partitions; None when it can."""
     if metadata.producer_id != producer.producer_id:
         return ErrorCode.INVALID_PRODUCER_ID_MAPPING
     if metadata.producer_epoch != producer.epoch or metadata.is_fenced_for_good:

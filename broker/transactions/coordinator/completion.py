@@ -1,17 +1,17 @@
-"""The second half of a transaction's end: markers everywhere, then the Complete record.
+"""Completion of a prepared transaction: markers to all partitions, then the Complete record.
 
-    Prepare... committed ──> markers ──┬── all there ──> over; Complete... record before the next
+    Prepare... committed ──> markers ──┬── all written > done; Complete... record before the next
                                ^       └── some not ──┐
                                └─────── back-off ─────┘
 
-The outcome is decided by the Prepare record; from there on there is no way back and no giving up:
-what cannot be written now is tried again, less and less often, until it is there, the partition is
-deleted, or the shard goes to somebody else, who finds the Prepare record and begins here.
+The outcome is decided by the Prepare record; from there on it is irrevocable: a marker that cannot
+be written is retried, with a growing back-off, until it is written, the partition is deleted, or
+the shard moves to another coordinator, which finds the Prepare record and starts here.
 
-A partition that answers INVALID_PRODUCER_EPOCH has moved on: it has a marker of this transaction
-already (from an attempt whose answer was lost, or from before a crash), or an administrator has
-ended the transaction there by hand. Nothing is left to end. Kafka stops here, and the transactional
-id stays prepared until its coordinator is loaded anew.
+A partition that answers INVALID_PRODUCER_EPOCH has a marker of this transaction already (from an
+attempt whose response was lost, or from before a crash), or an administrator has ended the
+transaction there by hand. It is done. Kafka stops here, and the transactional id stays prepared
+until its coordinator is loaded again.
 
 Source: Kafka, TransactionMarkerChannelManager.scala, TransactionMarkerRequestCompletionHandler.
 """
@@ -34,10 +34,10 @@ from storage.types.transaction_marker import TransactionMarker
 logger = logging.getLogger(__name__)
 
 RETRY_DELAY_MS = 20
-"""Before the second attempt; each further one waits twice as long."""
+"""Delay before the second attempt; doubled with each further one."""
 
 RETRY_DELAY_MAX_MS = 2_000
-"""The longest wait, on average: a partition that comes back is found that fast."""
+"""Longest delay, on average: within it a partition that is back is found."""
 
 _NOTHING_LEFT = frozenset(
     {
@@ -64,7 +64,7 @@ _QUIET = frozenset(
 
 
 class Completion:
-    """Brings prepared transactions to their end."""
+    """Completion of the prepared transactions."""
 
     __slots__ = ("clock", "markers", "randomness", "stats", "timer")
 
@@ -86,11 +86,11 @@ class Completion:
     def begin(
         self, shard: TransactionShard, metadata: TransactionMetadata, transition: Transition
     ) -> None:
-        """Go on from a committed Prepare record; `transition` is its `prepare_complete`."""
+        """Complete a transaction whose Prepare record is committed."""
         _Ending(self, shard, metadata, transition).send()
 
     def resume(self, shard: TransactionShard, metadata: TransactionMetadata) -> None:
-        """Go on from a Prepare record that was found in the log."""
+        """Complete a transaction whose Prepare record was found in the log."""
         transition = metadata.prepare_complete(now_ms=self.clock.now_ms())
         logger.info(
             "transaction resumed transactional_id=%s outcome=%s partitions=%d",
@@ -102,7 +102,7 @@ class Completion:
 
 
 class _Ending:
-    """One transaction on its last way."""
+    """The completion of one transaction."""
 
     __slots__ = ("_attempts", "_marker", "_metadata", "_parent", "_shard", "_transition")
 
@@ -179,7 +179,7 @@ class _Ending:
     def _later(self, action: Callable[[], None]) -> None:
         delay_ms = min(RETRY_DELAY_MS << min(self._attempts, 16), RETRY_DELAY_MAX_MS)
         self._attempts += 1
-        # Those that failed together need not come back together.
+        # Those that failed together need not retry together.
         jitter_ms = self._parent.randomness.below(delay_ms // 2 + 1)
         self._parent.timer.call_later_ms(delay_ms - delay_ms // 4 + jitter_ms, action)
 

@@ -1,7 +1,7 @@
-"""Whether EndTxn may go on, as one table for each generation of clients.
+"""Validation of EndTxn, as one table for each generation of clients.
 
-Before version 2 a transaction is told by its state: what is over may be ended again the same way,
-which is a retry. A retry of the last transaction looks like an end of one that never began.
+Before version 2 a transaction is identified by its state: a completed one may be ended again the
+same way, which is a retry. A retry of the last transaction is like the end of one that never began.
 
     state            commit                      abort
     Ongoing          goes on                     goes on
@@ -11,9 +11,9 @@ which is a retry. A retry of the last transaction looks like an end of one that 
     CompleteAbort    INVALID_TXN_STATE           NONE
     Empty            INVALID_TXN_STATE           INVALID_TXN_STATE
 
-With version 2 every transaction has an epoch of its own, so a retry is known by the epoch before
-the current one. An abort with the current one is that of a transaction the coordinator has not
-heard of: it ends nothing, but raises the epoch, which shuts out writes that are still under way.
+With version 2 every transaction has an epoch of its own, so a retry is identified by the epoch
+before the current one. An abort with the current one is that of a transaction unknown to the
+coordinator: it ends nothing, but raises the epoch, which fences writes that are still under way.
 
     state            retry commit   retry abort    commit             abort
     Ongoing          fenced         fenced         goes on            goes on
@@ -60,7 +60,7 @@ def check_end(
 ) -> ErrorCode | None:
     """The answer, or None when the transaction may end now; for version 2 and up."""
     if metadata.pending is not None:
-        # First of all: a producer id may be on its way, which its owner knows already.
+        # First of all: a new producer id may be pending, which its owner has already.
         return ErrorCode.CONCURRENT_TRANSACTIONS
     retries_rotation = (
         metadata.producer_epoch == 0
@@ -77,7 +77,7 @@ def check_end(
     if metadata.state.is_prepared:
         return _repeated(metadata, commit=commit) if is_retry else ErrorCode.PRODUCER_FENCED
     if metadata.is_fenced_for_good:
-        # To answer a retry would hand out the epoch that nobody may have.
+        # To answer a retry would hand out the epoch reserved for fencing.
         return ErrorCode.PRODUCER_FENCED
     if metadata.state in _COMPLETE and is_retry:
         return _repeated(metadata, commit=commit)
@@ -89,7 +89,7 @@ def check_end(
 
 
 def _repeated(metadata: TransactionMetadata, *, commit: bool) -> ErrorCode:
-    """The same end once more is fine, or will be; another one is not."""
+    """The result of a repeated end: NONE or a retriable error; another outcome is invalid."""
     if commit is not (metadata.state in _COMMITTED):
         return ErrorCode.INVALID_TXN_STATE
     if metadata.state in _COMPLETE:

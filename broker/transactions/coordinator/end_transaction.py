@@ -1,10 +1,10 @@
-"""EndTxn, and ends that no client asked for.
+"""EndTxn, and aborts by the coordinator.
 
     check ──> Prepare... record ── committed ──> answer ──> markers, Complete... record (Completion)
 
-The client is answered when the outcome is decided for good. On one broker what comes after is as a
-rule over before the client has read the answer; should it ask sooner it is told
-CONCURRENT_TRANSACTIONS and asks again.
+The client is answered when the outcome is final. On one broker the completion is as a rule done
+before the client has read the response; a request before that gets CONCURRENT_TRANSACTIONS and is
+retried.
 
 Source: Kafka, TransactionCoordinator.scala.
 """
@@ -30,10 +30,10 @@ from storage.environment.clock import Clock
 
 logger = logging.getLogger(__name__)
 
-NOBODY = ProducerIdAndEpoch(NO_PRODUCER_ID, NO_PRODUCER_EPOCH)
+NO_PRODUCER = ProducerIdAndEpoch(NO_PRODUCER_ID, NO_PRODUCER_EPOCH)
 
 ProducerDone = Callable[[ErrorCode, ProducerIdAndEpoch], None]
-"""Called once with the outcome, and with who the producer is from now on if it has changed."""
+"""Called once with the error code, and with the new producer id and epoch if they have changed."""
 
 FindShard = Callable[[str], TransactionShard | ErrorCode]
 """The shard of a transactional id, or why it cannot be served here and now."""
@@ -69,29 +69,29 @@ class EndTransaction:
         """End a client's transaction.
 
         Args:
-            transactional_id: Whose.
-            producer: Who the client believes to be.
+            transactional_id: Of the client.
+            producer: The client's producer id and epoch.
             commit: Or abort.
             client_transaction_version: 2 when the client expects a new epoch in the answer.
-            done: Gets (NONE, next producer) from version 2 on, else (code, NOBODY).
-            fresh_producer_id: One that was waited for.
+            done: Gets (NONE, next producer) from version 2 on, else (code, NO_PRODUCER).
+            fresh_producer_id: A producer id that was requested before.
         """
         if not transactional_id:
-            done(ErrorCode.INVALID_REQUEST, NOBODY)
+            done(ErrorCode.INVALID_REQUEST, NO_PRODUCER)
             return
         shard = self._find(transactional_id)
         if isinstance(shard, ErrorCode):
-            done(shard, NOBODY)
+            done(shard, NO_PRODUCER)
             return
         metadata = shard.transactions.get(transactional_id)
         if metadata is None:
-            done(ErrorCode.INVALID_PRODUCER_ID_MAPPING, NOBODY)
+            done(ErrorCode.INVALID_PRODUCER_ID_MAPPING, NO_PRODUCER)
             return
         bumps = client_transaction_version >= EPOCH_BUMP_VERSION
         check = check_end if bumps else check_end_before_version_2
         code = check(metadata, producer, commit=commit)
         if code is not None:
-            done(code, metadata.producer if bumps and code is ErrorCode.NONE else NOBODY)
+            done(code, metadata.producer if bumps and code is ErrorCode.NONE else NO_PRODUCER)
             return
         next_producer_id = NO_PRODUCER_ID
         if bumps and metadata.is_epoch_exhausted:
@@ -108,7 +108,7 @@ class EndTransaction:
                         done=done,
                         fresh_producer_id=fresh,
                     ),
-                    lambda failure: done(failure, NOBODY),
+                    lambda failure: done(failure, NO_PRODUCER),
                 )
                 return
             next_producer_id = taken
@@ -130,7 +130,7 @@ class EndTransaction:
     ) -> None:
         """Fence the producer and abort its ongoing transaction; nothing may be pending.
 
-        `transaction_version` is the cluster's: there is no client to ask.
+        `transaction_version` is the cluster's: there is no client.
         """
         transition = metadata.prepare_fence(
             client_transaction_version=transaction_version, now_ms=self._clock.now_ms()
@@ -147,14 +147,14 @@ class EndTransaction:
         self,
         shard: TransactionShard,
         metadata: TransactionMetadata,
-        tells_producer: bool,
+        with_producer: bool,
         done: ProducerDone,
         code: ErrorCode,
     ) -> None:
         if code is not ErrorCode.NONE:
-            done(code, NOBODY)
+            done(code, NO_PRODUCER)
             return
         transition = metadata.prepare_complete(now_ms=self._clock.now_ms())
         producer = ProducerIdAndEpoch(transition.producer_id, transition.producer_epoch)
-        done(ErrorCode.NONE, producer if tells_producer else NOBODY)
+        done(ErrorCode.NONE, producer if with_producer else NO_PRODUCER)
         self._completion.begin(shard, metadata, transition)

@@ -1,8 +1,8 @@
-"""What happens because time passes: transactions are aborted, transactional ids are forgotten.
+"""Expiry of transactions, which are aborted, and of transactional ids, which are deleted.
 
-Both look at every transactional id now and then, in slices, so that a million of them do not hold
-the loop. A transaction whose time is up is aborted with an epoch that fences its producer; it may
-get some seconds more than it asked for (`transaction.abort.timed.out...cleanup.interval.ms`).
+Both scan all transactional ids periodically, in slices, so that a million of them do not hold the
+loop. A transaction that has timed out is aborted with an epoch that fences its producer; it may get
+some seconds more than its timeout (`transaction.abort.timed.out...cleanup.interval.ms`).
 
 Source: Kafka, TransactionStateManager.scala (timedOutTransactions, removeExpiredTransactionalIds).
 """
@@ -22,18 +22,18 @@ from storage.environment.clock import Clock
 logger = logging.getLogger(__name__)
 
 IDS_PER_SLICE = 1_000
-"""Transactional ids that are looked at before the loop gets its turn."""
+"""Transactional ids that are scanned before yielding to the event loop."""
 
 ABORTS_PER_SLICE = 20
-"""Transactions that are aborted before the loop gets its turn; each writes several records."""
+"""Transactions aborted before yielding to the event loop; each writes several records."""
 
 TOMBSTONES_PER_BATCH = 100
 TOMBSTONE_BYTES_PER_BATCH = 64 * 1024
-"""Transactional ids that are forgotten with one write, and the bytes after which no more are: far
-below the size a batch may have."""
+"""Transactional ids deleted with one write, and their bytes after which it is full: far below the
+largest batch."""
 
 NO_TIMEOUT_MS = 0x7FFFFFFF
-"""A transaction that waits for an outside coordinator, for however long (KIP-939)."""
+"""No timeout: the transaction waits for an external coordinator (KIP-939)."""
 
 
 class Expiry:
@@ -98,7 +98,7 @@ class Expiry:
         )
 
     async def expire_ids(self) -> None:
-        """Forget transactional ids that have rested for `transactional.id.expiration.ms`."""
+        """Delete transactional ids that were idle for `transactional.id.expiration.ms`."""
         for shard in list(self._shards()):
             due: list[TransactionMetadata] = []
             size = 0
@@ -115,7 +115,7 @@ class Expiry:
                     size = 0
                     await asyncio.sleep(0)
                 elif position % IDS_PER_SLICE == 0:
-                    # Nothing stays pending while others have their turn.
+                    # Nothing stays pending across loop iterations.
                     self._forget(shard, due)
                     due = []
                     size = 0

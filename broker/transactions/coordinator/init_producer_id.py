@@ -1,12 +1,12 @@
-"""InitProducerId of a transactional id: a producer begins a new life.
+"""InitProducerId of a transactional id: it assigns a producer id and a new epoch.
 
     unknown ──────────────> Empty, a new producer id, epoch 0
-    at rest ──────────────> Empty, the next epoch (or a new producer id when there is none left)
+    completed ────────────> Empty, the next epoch (or a new producer id when there is none left)
     Ongoing ──────────────> aborted and fenced; CONCURRENT_TRANSACTIONS until that is over
     Prepare... , pending ─> CONCURRENT_TRANSACTIONS
 
-A client that says which producer id and epoch it has (KIP-360) goes on as the same process after an
-error: it gets the next epoch only if nobody else has begun a life in between.
+A client that sends its producer id and epoch (KIP-360) continues as the same process after an
+error: it gets the next epoch only if no other process was initialized in between.
 
 Source: Kafka, TransactionCoordinator.scala (handleInitProducerId).
 """
@@ -16,7 +16,7 @@ from collections.abc import Callable
 from functools import partial
 
 from broker.transactions.coordinator.end_transaction import (
-    NOBODY,
+    NO_PRODUCER,
     EndTransaction,
     FindShard,
     ProducerDone,
@@ -40,7 +40,7 @@ from storage.environment.clock import Clock
 logger = logging.getLogger(__name__)
 
 TRANSACTIONAL_ID_LENGTH_MAX = STRING_SIZE_MAX // 4
-"""Characters, of at most four bytes each: what a record has room for, whatever they are."""
+"""Longest id that a record has room for, in characters of at most four bytes each."""
 
 
 class InitProducerId:
@@ -83,30 +83,30 @@ class InitProducerId:
         done: ProducerDone,
         fresh_producer_id: int | None = None,
     ) -> None:
-        """Begin a life; `done` gets who the producer is, when that is committed.
+        """Initialize a producer; `done` gets its id and epoch when they are committed.
 
         Args:
             transactional_id: Not null; an empty one is refused.
             timeout_ms: Of its transactions.
-            expected: Who the client believes to be.
+            expected: The client's producer id and epoch, if it sent them.
             done: See above.
-            fresh_producer_id: One that was waited for.
+            fresh_producer_id: A producer id that was requested before.
         """
         if not transactional_id or len(transactional_id) > TRANSACTIONAL_ID_LENGTH_MAX:
-            done(ErrorCode.INVALID_REQUEST, NOBODY)
+            done(ErrorCode.INVALID_REQUEST, NO_PRODUCER)
             return
         if not 0 < timeout_ms <= self._max_timeout_ms:
-            done(ErrorCode.INVALID_TRANSACTION_TIMEOUT, NOBODY)
+            done(ErrorCode.INVALID_TRANSACTION_TIMEOUT, NO_PRODUCER)
             return
         shard = self._find(transactional_id)
         if isinstance(shard, ErrorCode):
-            done(shard, NOBODY)
+            done(shard, NO_PRODUCER)
             return
         expected_epoch = None if expected is None else expected.epoch
         metadata = shard.transactions.get(transactional_id)
         code = None if metadata is None else _check(metadata, expected)
         if code is not None:
-            done(code, NOBODY)
+            done(code, NO_PRODUCER)
         elif metadata is not None and metadata.state is TransactionState.ONGOING:
             self._fence(shard, metadata, done)
         elif metadata is not None and not metadata.needs_producer_id(expected_epoch):
@@ -117,7 +117,7 @@ class InitProducerId:
             if fresh_producer_id is None:
                 self._producer_ids.request(
                     partial(self.init, transactional_id, timeout_ms, expected, done),
-                    lambda failure: done(failure, NOBODY),
+                    lambda failure: done(failure, NO_PRODUCER),
                 )
             elif metadata is None:
                 self._create(shard, transactional_id, fresh_producer_id, timeout_ms, done)
@@ -148,9 +148,9 @@ class InitProducerId:
             logger.warning(
                 "too many transactional ids partition=__transaction_state-%d", shard.partition_index
             )
-            done(ErrorCode.POLICY_VIOLATION, NOBODY)
+            done(ErrorCode.POLICY_VIOLATION, NO_PRODUCER)
             return
-        # Whoever the client believed to be is long expired: it begins anew.
+        # The client's producer id has expired: it gets a new one.
         transition = metadata.prepare_next_epoch(
             timeout_ms=timeout_ms, expected_epoch=None, now_ms=now_ms
         )
@@ -171,7 +171,7 @@ class InitProducerId:
                 now_ms=self._clock.now_ms(),
             )
         except ProducerFencedError:
-            done(ErrorCode.PRODUCER_FENCED, NOBODY)
+            done(ErrorCode.PRODUCER_FENCED, NO_PRODUCER)
             return
         self._append(shard, metadata, transition, done)
 
@@ -187,9 +187,9 @@ class InitProducerId:
                 done(code, ProducerIdAndEpoch(transition.producer_id, transition.producer_epoch))
                 return
             if metadata.producer_epoch == NO_PRODUCER_EPOCH:
-                # The log has never heard of it.
+                # The log has no record of it.
                 shard.remove(metadata.transactional_id)
-            done(code, NOBODY)
+            done(code, NO_PRODUCER)
 
         shard.append(metadata, transition, written)
 
@@ -200,7 +200,7 @@ class InitProducerId:
             if code is ErrorCode.NONE:
                 self._stats.fenced += 1
                 code = ErrorCode.CONCURRENT_TRANSACTIONS
-            done(code, NOBODY)
+            done(code, NO_PRODUCER)
 
         self._end.abort_by_coordinator(
             shard, metadata, transaction_version=self._transaction_version(), done=aborting
@@ -208,12 +208,12 @@ class InitProducerId:
 
 
 def _check(metadata: TransactionMetadata, expected: ProducerIdAndEpoch | None) -> ErrorCode | None:
-    """Why not now; None when the new life may begin."""
+    """The error of the request; None when the producer may be initialized."""
     if metadata.pending is not None:
         return ErrorCode.CONCURRENT_TRANSACTIONS
     if expected is not None and not (
         expected.producer_id == metadata.producer_id
-        # A retry after a change of the producer id, of which the answer was lost.
+        # A retry after a change of the producer id, whose response was lost.
         or (
             expected.producer_id == metadata.previous_producer_id
             and is_epoch_exhausted(expected.epoch)

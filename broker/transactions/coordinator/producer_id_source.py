@@ -1,4 +1,4 @@
-"""Producer ids for transactional ids: at once from the broker's block, or when a block is there."""
+"""Producer ids for transactional ids: at once from the broker's block, or from the next one."""
 
 import asyncio
 import logging
@@ -19,7 +19,7 @@ Failed = Callable[[ErrorCode], None]
 
 
 class ProducerIdSource:
-    """Asks without waiting, and waits on behalf of those who cannot."""
+    """The source of producer ids for callbacks, which cannot wait themselves."""
 
     __slots__ = ("_ids", "_tasks")
 
@@ -32,7 +32,7 @@ class ProducerIdSource:
         return self._ids().try_next()
 
     def request(self, taken: Taken, failed: Failed) -> None:
-        """Call `taken` with an id when there is one, or `failed` with what the client is told."""
+        """Call `taken` with an id when there is one, or `failed` with the client's error code."""
         task = asyncio.get_running_loop().create_task(self._wait(taken, failed))
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
@@ -49,7 +49,7 @@ class ProducerIdSource:
             taken(producer_id)
 
     async def stop(self) -> None:
-        """Nobody is answered any more."""
+        """Cancel all requests without an answer."""
         tasks = list(self._tasks)
         for task in tasks:
             task.cancel()

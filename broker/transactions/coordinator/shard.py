@@ -1,13 +1,13 @@
-"""One shard of the transaction coordinator: transactional ids in one partition of the topic.
+"""A shard of the transaction coordinator: transactional ids in one partition of the topic.
 
     replay ──> newest records ──on_loaded──> metadata of each id ──on_active──> prepared ones go on
 
-Memory follows the log, and never goes ahead: a transition is true when its record is committed. One
-that is refused has changed nothing; where nobody knows, the shard is read anew, since to guess
-either way could tell two clients two outcomes.
+Memory follows the log, and never goes ahead: a transition is applied when its record is committed.
+One that is refused has changed nothing; if the outcome is unknown, the shard is loaded again, since
+a wrong guess could give two clients two outcomes.
 
-A shard lives from a load to a resignation; the next load makes a new one, so whoever comes back to
-a shard after a wait asks `log.is_closed`.
+A shard lives from a load to a resignation; the next load makes a new one, so a caller that resumes
+after a wait checks `log.is_closed`.
 
 Source: Kafka, TransactionStateManager.scala (loadTransactionMetadata, appendTransactionToLog).
 """
@@ -38,17 +38,17 @@ from storage.environment.clock import Clock
 logger = logging.getLogger(__name__)
 
 TRANSACTIONAL_IDS_MAX = 100_000
-"""Transactional ids in one shard; more are refused, so that a stranger who makes up names cannot
-fill memory. With 50 partitions this is five million on a broker."""
+"""Most transactional ids in one shard, so that a client that makes up names cannot fill memory.
+With 50 partitions this is five million on a broker."""
 
 FLEXIBLE_FROM: Final = 1
 """The transaction.version from which on records are flexible."""
 
 RESUMED_PER_SLICE: Final = 20
-"""Prepared transactions that go on before the loop gets its turn; each writes several records."""
+"""Prepared transactions resumed before yielding to the event loop; each writes several records."""
 
 Resume = Callable[["TransactionShard", TransactionMetadata], None]
-"""Goes on with a transaction whose Prepare record was found in the log."""
+"""Completes a transaction whose Prepare record was found in the log."""
 
 
 class TooManyTransactionalIdsError(Exception):
@@ -88,7 +88,7 @@ class TransactionShard:
         Args:
             log: Of the shard.
             coordinator_epoch: The leader epoch of the partition; it is part of every marker.
-            transaction_version: The cluster's, asked for every record.
+            transaction_version: The cluster's, called for every record.
             resume: Called for every prepared transaction once the shard serves.
             clock: For slices.
             stats: Added to.
@@ -110,10 +110,10 @@ class TransactionShard:
         self._read.replay(key, value, offset, producer_id)
 
     def replay_marker(self, producer_id: int, *, commit: bool) -> None:
-        """Nothing of it is transactional."""
+        """Do nothing: no record is transactional."""
 
     async def on_loaded(self) -> None:
-        """Decode what was read; a record that is damaged or of a newer release is passed over."""
+        """Decode the records; one that is damaged or of a newer release is skipped."""
         slices = Slices(self._clock)
         read, self._read = self._read, LatestRecords()
         for raw_key, record in read.latest.items():
@@ -139,7 +139,7 @@ class TransactionShard:
                 await slices.pause()
 
     async def on_active(self, _deleted_topics: Mapping[UUID, str]) -> None:
-        """Go on with what is prepared."""
+        """Resume prepared transactions."""
         prepared = [m for m in self.transactions.values() if m.state.is_prepared]
         for count, metadata in enumerate(prepared, 1):
             if self.log.is_closed:
@@ -147,7 +147,7 @@ class TransactionShard:
             try:
                 self._resume(self, metadata)
             except Exception:
-                # It stays prepared; all others go on.
+                # It stays prepared; all others are resumed.
                 logger.exception(
                     "transaction could not be completed after loading transactional_id=%s",
                     metadata.transactional_id,
@@ -156,7 +156,7 @@ class TransactionShard:
                 await asyncio.sleep(0)
 
     async def on_topics_changed(self, _change: TopicsChange) -> None:
-        """Partitions that are gone are found when their markers are written."""
+        """Do nothing: deleted partitions are found when their markers are written."""
 
     def on_unloaded(self) -> None:
         """See `Shard.on_unloaded`."""
@@ -169,7 +169,7 @@ class TransactionShard:
     # -- ids -------------------------------------------------------------------------------------
 
     def add(self, metadata: TransactionMetadata) -> None:
-        """Take in a transactional id that is not in the log yet.
+        """Add a transactional id that is not in the log yet.
 
         Raises:
             TooManyTransactionalIdsError: No further one fits.
@@ -179,15 +179,15 @@ class TransactionShard:
         self.transactions[metadata.transactional_id] = metadata
 
     def remove(self, transactional_id: str) -> None:
-        """Forget one: it has expired, or its first record was refused."""
+        """Remove one: it has expired, or its first record was refused."""
         self.transactions.pop(transactional_id, None)
 
     # -- records ---------------------------------------------------------------------------------
 
     def append(self, metadata: TransactionMetadata, transition: Transition, done: Done) -> None:
-        """Write what was prepared, and complete or cancel it.
+        """Append the record of a prepared transition, then complete or cancel it.
 
-        `done` gets NONE when it is true, else what the client is told.
+        `done` gets NONE when it is complete, else the client's error code.
         """
         self.log.append(
             [self._record(metadata, transition)],
@@ -199,7 +199,7 @@ class TransactionShard:
         self, metadata: TransactionMetadata, transition: Transition, done: Done, code: ErrorCode
     ) -> None:
         if self.log.is_closed:
-            # Another shard speaks for the partition now: here nothing follows from it any more.
+            # Another shard serves the partition now: the outcome has no effect here.
             done(ErrorCode.NOT_COORDINATOR if code is ErrorCode.NONE else code)
             return
         if code is ErrorCode.NONE:
@@ -209,9 +209,9 @@ class TransactionShard:
         done(code)
 
     def append_later(self, metadata: TransactionMetadata, transition: Transition) -> None:
-        """Complete what was prepared, and write its record some time: it must follow from the last.
+        """Complete a prepared transition, and defer its record, which must follow from the last.
 
-        A log that refuses it is asked until it does not.
+        A refused append is retried until it succeeds.
         """
         if self.log.is_closed:
             return
@@ -219,7 +219,7 @@ class TransactionShard:
         self.log.append_later(self._record(metadata, transition))
 
     def append_tombstones(self, expired: Sequence[TransactionMetadata], done: Done) -> None:
-        """Forget transactional ids that were prepared for it; all of them or none."""
+        """Delete transactional ids that were prepared for it; all of them or none."""
         records: list[KeyValue] = [(metadata.record_key, None) for metadata in expired]
 
         def appended(code: ErrorCode) -> None:

@@ -1,4 +1,4 @@
-"""What the transaction coordinator has done since the start; read at scrape time."""
+"""Counters of the transaction coordinator, read at scrape time."""
 
 from dataclasses import dataclass
 
@@ -16,7 +16,7 @@ class TransactionStats(LoadStats):
     timeouts: int = 0
     """Transactions that were aborted because their time was up."""
     fenced: int = 0
-    """Transactions that were aborted because their transactional id began anew."""
+    """Transactions that were aborted by an InitProducerId of their transactional id."""
     expired_ids: int = 0
     marker_retries: int = 0
-    """Times that markers were sent once more because partitions were not available."""
+    """Retries of markers because partitions were not available."""

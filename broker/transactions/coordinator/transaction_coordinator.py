@@ -1,7 +1,7 @@
-"""The transaction coordinator: what handlers and partitions call.
+"""The transaction coordinator, as request handlers and partitions call it.
 
-A transactional id belongs to one partition of `__transaction_state`; who leads the partition
-coordinates its transactions. Shards come and go with the `CoordinatorRuntime`.
+A transactional id belongs to one partition of `__transaction_state`; its leader coordinates the
+transactions. The `CoordinatorRuntime` loads and unloads the shards.
 
 A transaction from begin to end, each `R` a record of `__transaction_state`:
 
@@ -54,7 +54,7 @@ TRANSACTION_TOPIC = TRANSACTION_STATE
 TRANSACTION_VERSION = "transaction.version"
 
 _LISTED_PER_SLICE = 500
-"""Transactional ids that are listed before the loop gets its turn."""
+"""Transactional ids that are listed before yielding to the event loop."""
 
 
 class TransactionCoordinator:
@@ -139,14 +139,14 @@ class TransactionCoordinator:
         )
 
     async def stop(self) -> None:
-        """Stop every timer and task; what is under way is left to the next start."""
+        """Stop all timers and tasks; completions under way are left to the next start."""
         await self._upkeep.stop()
         await self._producer_ids.stop()
         self._held.stop()
         await self._runtime.stop()
 
     def on_elected(self, partition_index: int, leader_epoch: int) -> None:
-        """This broker leads the partition of `__transaction_state` now: load it."""
+        """Load a partition of `__transaction_state` that this broker leads now."""
         self._runtime.on_elected(partition_index, leader_epoch)
 
     def on_resigned(self, partition_index: int, leader_epoch: int | None = None) -> None:
@@ -178,7 +178,7 @@ class TransactionCoordinator:
             stats=self.stats,
         )
 
-    # -- who coordinates what --
+    # -- partitions --
 
     def partition_for(self, transactional_id: str) -> int:
         """The partition of a transactional id, whether the topic exists yet or not."""
@@ -279,14 +279,14 @@ class TransactionCoordinator:
         await self._expiry.abort_timed_out()
 
     async def expire_ids(self) -> None:
-        """Forget transactional ids that have not been used for long."""
+        """Delete transactional ids that have expired."""
         await self._expiry.expire_ids()
 
-    # -- to look at --
+    # -- views --
 
     @property
     def is_loading(self) -> bool:
-        """Whether some transaction may be missing from what is seen."""
+        """Whether transactions may be missing from the views because their shard still loads."""
         return self._runtime.is_loading
 
     @property
@@ -297,7 +297,7 @@ class TransactionCoordinator:
     def find_transaction(
         self, transactional_id: str
     ) -> tuple[ErrorCode, TransactionMetadata | None]:
-        """One to read from; TRANSACTIONAL_ID_NOT_FOUND when there is none."""
+        """A transactional id for reading; TRANSACTIONAL_ID_NOT_FOUND when there is none."""
         if not self._runtime.is_running:
             return ErrorCode.COORDINATOR_NOT_AVAILABLE, None
         if not transactional_id:
@@ -311,7 +311,7 @@ class TransactionCoordinator:
         return ErrorCode.NONE, metadata
 
     async def transactions(self) -> AsyncIterator[TransactionMetadata]:
-        """All that are coordinated here, in slices: the loop gets its turn in between."""
+        """All that are coordinated here, in slices, yielding to the event loop in between."""
         for shard in list(self._runtime.shards()):
             for count, metadata in enumerate(list(shard.transactions.values()), 1):
                 yield metadata

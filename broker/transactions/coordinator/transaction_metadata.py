@@ -1,12 +1,12 @@
-"""One transactional id: its producer, its transaction, and what may become of them.
+"""A transactional id: its producer, its transaction, and their state transitions.
 
-A change has two halves. `prepare_...` says what will be true and marks the transactional id as
-pending; once the record that says so is committed, `complete` makes it true:
+A transition has two phases. `prepare_...` makes it and marks the transactional id as pending; once
+its record is committed, `complete` applies it:
 
     prepare_x ──> Transition ──> record appended ──┬── committed ──> complete(transition)
         pending = its state                        └── refused ────> cancel()
 
-While something is pending nothing else may be prepared: requests are told CONCURRENT_TRANSACTIONS.
+While a transition is pending no other may be prepared: requests get CONCURRENT_TRANSACTIONS.
 
 Producer epochs, up to 32767, of which a client is never given the last one, so that there is always
 one left to fence it with:
@@ -16,8 +16,8 @@ one left to fence it with:
                                the new one; after 32766 a new producer id takes over with epoch 0:
                                `next_producer_id` in Prepare..., `producer_id` in Complete...
 
-`last_producer_epoch` is the epoch before, as far as its owner may come back with it because an
-answer was lost; -1 when it must not. It is not in the log.
+`last_producer_epoch` is the previous epoch, if its owner may retry with it because a response was
+lost; -1 when it must not. It is not in the log.
 
 Source: Kafka, TransactionMetadata.java; KIP-360, KIP-890.
 """
@@ -47,15 +47,15 @@ EPOCH_BUMP_VERSION = 2
 
 
 class IllegalTransitionError(RuntimeError):
-    """A state machine was driven where it cannot go; a mistake of ours, never of a client."""
+    """A transition that the state machine does not allow; a bug of the broker, not of a client."""
 
 
 class ProducerFencedError(Exception):
-    """The client's epoch is not the current one and not the one before. Code PRODUCER_FENCED."""
+    """The client's epoch is neither the current nor the previous one. Code PRODUCER_FENCED."""
 
 
 class Transition(NamedTuple):
-    """What is true of a transactional id once its record is committed.
+    """The new state of a transactional id, applied once its record is committed.
 
     As of the transition after this one the current producer id is the previous one.
     """
@@ -73,7 +73,7 @@ class Transition(NamedTuple):
     client_transaction_version: int
 
     def to_record(self, version: int) -> bytes:
-        """As it is written: a value in this version of the record."""
+        """Encode as a value in this version of the record."""
         partitions = self.partitions
         if self.state is TransactionState.EMPTY:
             topics = encode_topics(None, version)
@@ -116,7 +116,7 @@ would take memory, and are rare."""
 
 
 def is_epoch_exhausted(epoch: int) -> bool:
-    """Whether a client must not be given a higher epoch of the same producer id."""
+    """Whether a client must not get a higher epoch of the same producer id."""
     return epoch >= PRODUCER_EPOCH_MAX - 1
 
 
@@ -151,7 +151,7 @@ class TransactionMetadata:
         timeout_ms: int,
         last_update_timestamp_ms: int,
     ) -> None:
-        """A transactional id that nobody has heard of; its first epoch is yet to come."""
+        """A new transactional id, without an epoch yet."""
         self.transactional_id = transactional_id
         self.record_key = encode_transaction_log_key(transactional_id)
         self.producer_id = producer_id
@@ -171,7 +171,7 @@ class TransactionMetadata:
     def from_record(
         cls, transactional_id: str, value: TransactionLogValue
     ) -> "TransactionMetadata":
-        """What the log says.
+        """Decode a record of the log.
 
         Raises:
             ValueError: No such state, or one that is never written, or no producer.
@@ -202,7 +202,7 @@ class TransactionMetadata:
 
     @property
     def producer(self) -> ProducerIdAndEpoch:
-        """Who may write now."""
+        """The current producer id and epoch."""
         return ProducerIdAndEpoch(self.producer_id, self.producer_epoch)
 
     @property
@@ -212,16 +212,16 @@ class TransactionMetadata:
 
     @property
     def is_fenced_for_good(self) -> bool:
-        """Whether the last epoch of all has been spent on fencing, and nobody may write with it."""
+        """Whether the last epoch was used for fencing, so that no producer may write with it."""
         return self.producer_epoch >= PRODUCER_EPOCH_MAX and not self.state.is_prepared
 
     def needs_producer_id(self, expected_epoch: int | None) -> bool:
-        """Whether the next life begins under another producer id."""
+        """Whether the next InitProducerId needs another producer id."""
         if not self.is_epoch_exhausted:
             return False
         if expected_epoch in (None, self.producer_epoch):
             return True
-        # A retry would be given the epoch that nobody may have.
+        # A retry would get the epoch reserved for fencing.
         return self.is_fenced_for_good and expected_epoch == self.last_producer_epoch
 
     @property
@@ -234,16 +234,16 @@ class TransactionMetadata:
     def prepare_next_epoch(
         self, *, timeout_ms: int, expected_epoch: int | None, now_ms: int
     ) -> Transition:
-        """The producer begins a new life.
+        """Initialize the producer with the next epoch.
 
         Args:
             timeout_ms: Of its transactions from now on.
-            expected_epoch: The epoch it believes to have (KIP-360); None: it is a new process, and
-                whoever had an epoch before is fenced.
+            expected_epoch: The client's epoch (KIP-360); None: it is a new process, and
+                producers with earlier epochs are fenced.
             now_ms: The time.
 
         Raises:
-            ProducerFencedError: Another process has begun a life of its own since.
+            ProducerFencedError: Another process was initialized since.
         """
         previous_id = self.producer_id
         if expected_epoch is None:
@@ -251,7 +251,7 @@ class TransactionMetadata:
         elif self.producer_epoch in (NO_PRODUCER_EPOCH, expected_epoch):
             epoch, last_epoch = self.producer_epoch + 1, self.producer_epoch
         elif expected_epoch == self.last_producer_epoch:
-            # Its first request got through, the answer did not.
+            # Its first request arrived, the response was lost.
             epoch, last_epoch = self.producer_epoch, self.last_producer_epoch
             previous_id = self.previous_producer_id
         else:
@@ -273,9 +273,9 @@ class TransactionMetadata:
     def prepare_producer_id_rotation(
         self, producer_id: int, *, timeout_ms: int, expected_epoch: int | None, now_ms: int
     ) -> Transition:
-        """The producer begins a new life under another producer id, its epochs being used up.
+        """Initialize the producer with another producer id, since its epochs are exhausted.
 
-        With `expected_epoch` it may come back once more, if the answer is lost.
+        With `expected_epoch` it may retry, if the response is lost.
         """
         return self._prepare(
             self._as_is(TransactionState.EMPTY)._replace(
@@ -300,7 +300,7 @@ class TransactionMetadata:
         client_transaction_version: int,
         now_ms: int,
     ) -> Transition:
-        """The transaction reaches further; the first partition begins it."""
+        """Add partitions to the transaction; the first one begins it."""
         begins = self.state is not TransactionState.ONGOING
         return self._prepare(
             Transition(
@@ -326,10 +326,10 @@ class TransactionMetadata:
         now_ms: int,
         next_producer_id: int = NO_PRODUCER_ID,
     ) -> Transition:
-        """The outcome, for good; the epoch grows with transaction.version 2.
+        """Decide the outcome; the epoch grows with transaction.version 2.
 
-        Without partitions, from a state at rest, it is an abort of nothing: only the epoch changes
-        (version 2, where a client may not know whether its transaction had begun).
+        Without partitions, in Empty or Complete..., it is an abort of nothing: only the epoch
+        changes (version 2, where a client may not know whether its transaction had begun).
         """
         bumps = client_transaction_version >= EPOCH_BUMP_VERSION
         if self.state is not TransactionState.ONGOING and not bumps:
@@ -346,10 +346,10 @@ class TransactionMetadata:
         )
 
     def prepare_fence(self, *, client_transaction_version: int, now_ms: int) -> Transition:
-        """Abort against the producer's will, with an epoch that shuts it out.
+        """Abort by the coordinator, with an epoch that fences the producer.
 
-        Nobody is given that epoch: the next InitProducerId takes another one. With version 2 the
-        producer may still end its transaction with an abort, and is told the new epoch then.
+        No client gets that epoch: the next InitProducerId takes another one. With version 2 the
+        producer may still end its transaction with an abort, whose response has the new epoch.
         """
         if self.producer_epoch >= PRODUCER_EPOCH_MAX:
             raise IllegalTransitionError("no epoch left to fence with")
@@ -366,7 +366,7 @@ class TransactionMetadata:
         )
 
     def prepare_complete(self, *, now_ms: int) -> Transition:
-        """Every partition has its marker."""
+        """Complete the transaction: every partition has its marker."""
         rotates = self.next_producer_id != NO_PRODUCER_ID
         return self._prepare(
             Transition(
@@ -376,7 +376,7 @@ class TransactionMetadata:
                 self.next_producer_id if rotates else self.producer_id,
                 self.producer_id,
                 NO_PRODUCER_ID,
-                # The last epoch the client has seen stays the last one, though one more was used.
+                # The client's last epoch stays the last one, though one more was used.
                 0 if rotates else self.producer_epoch,
                 self.last_producer_epoch,
                 self.timeout_ms,
@@ -388,16 +388,16 @@ class TransactionMetadata:
         )
 
     def prepare_dead(self) -> None:
-        """The transactional id expires; it goes when its tombstone is committed."""
+        """Expire the transactional id; it is deleted when its tombstone is committed."""
         self._prepare(self._as_is(TransactionState.DEAD))
 
-    # -- both halves --
+    # -- both phases --
 
     def complete(self, transition: Transition) -> None:
-        """The record is committed.
+        """Apply the pending transition: its record is committed.
 
         Raises:
-            IllegalTransitionError: It is not what was prepared, or does not fit what is true now.
+            IllegalTransitionError: It is not the pending one, or not allowed in this state.
         """
         if self.pending is not transition.state or self.pending is TransactionState.DEAD:
             raise IllegalTransitionError(
@@ -421,11 +421,11 @@ class TransactionMetadata:
         self.pending = None
 
     def cancel(self) -> None:
-        """The record was refused: nothing has changed."""
+        """Drop the pending transition: its record was refused."""
         self.pending = None
 
     def drop_partitions(self, partitions: frozenset[TopicPartition]) -> None:
-        """These have their markers, or do not exist any more."""
+        """Remove partitions that have their marker, or were deleted."""
         if not self.state.is_prepared:
             raise IllegalTransitionError(f"markers for a transaction that is {self.state.label}")
         self.partitions -= partitions
@@ -465,7 +465,7 @@ class TransactionMetadata:
             last_epoch,
             self.timeout_ms,
             self.partitions,
-            # Nothing had begun: the moment of its end is as good as any.
+            # Nothing had begun: the time of its end stands in.
             self.start_timestamp_ms if begun else now_ms,
             now_ms,
             client_transaction_version,

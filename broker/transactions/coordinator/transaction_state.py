@@ -1,4 +1,4 @@
-"""How far a transaction has come.
+"""States of a transaction.
 
                                       EndTxn(commit)                 markers written
                AddPartitionsToTxn   ┌──────────────> PrepareCommit ──────────────> CompleteCommit
@@ -14,9 +14,9 @@
                                                                expired, from Empty too: Dead
 
 Every arrow is a record, and is taken when that record is committed. Dead is never written: its
-record is a tombstone. PrepareEpochFence stands for the moment in which an older producer is being
-fenced; here that moment begins and ends in one turn of the loop, as a part of the transition to
-PrepareAbort. It has a name because clients may ask for transactions in it.
+record is a tombstone. PrepareEpochFence is the state in which an older producer is being fenced;
+here it begins and ends in one event loop iteration, as a part of the transition to PrepareAbort. It
+exists because clients may list transactions in it.
 
 Source: Kafka, TransactionState.java; KIP-98, KIP-890.
 """
@@ -38,12 +38,12 @@ class TransactionState(IntEnum):
 
     @property
     def label(self) -> str:
-        """As clients know it: CompleteCommit."""
+        """Name in requests and responses: CompleteCommit."""
         return _LABELS[self]
 
     @property
     def may_expire(self) -> bool:
-        """Whether a transactional id in this state may be forgotten after a time."""
+        """Whether a transactional id in this state may expire."""
         return self in _RESTING
 
     @property
@@ -62,7 +62,7 @@ _LABELS = {
 }
 
 BY_LABEL = {label: state for state, label in _LABELS.items()}
-"""States by what clients call them."""
+"""States by name."""
 
 _RESTING = frozenset(
     {

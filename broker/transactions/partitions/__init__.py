@@ -1,1 +1,1 @@
-"""Transactions on the leader of a partition: verification, transactional batches, markers."""
+"""Transactions on the leaders of partitions: verification, transactional batches, markers."""

@@ -1,20 +1,20 @@
 """Markers that end a transaction, written into the partitions of this broker.
 
-    marker ──> partition is not here ──────────────> UNKNOWN_TOPIC_OR_PARTITION, or try again
-          ├──> its offsets are being read back ────> try again
-          ├──> it is there already ────────────────> wait until it is committed
-          └──> append as coordinator ──> offsets that waited are decided ──> wait until committed
+    marker ──> partition is not here ──────────────> UNKNOWN_TOPIC_OR_PARTITION, or retriable
+          ├──> its offsets are being loaded ───────> retriable
+          ├──> it is in the log already ───────────> wait until it is committed
+          └──> append as coordinator ──> pending offsets end ──> wait until committed
 
-Transactions that end at the same moment mostly have partitions in common. So what one turn of the
-loop brings is written together, one append for each partition:
+Transactions that end at the same moment mostly have partitions in common. So the markers of one
+event loop iteration are written together, one append for each partition:
 
     write ──┐                         ┌──> t-0: markers of 3 transactions, 1 append
     write ──┼──> (the loop's next) ───┼──> t-1: markers of 2
-    write ──┘         turn            └──> t-2: markers of 3
+    write ──┘      iteration          └──> t-2: markers of 3
 
-A marker may come twice: its answer was lost, or the coordinator was killed between the first
+A marker may be sent twice: its response was lost, or the coordinator was killed between the first
 marker and the Complete record. With transaction version 2 every transaction has an epoch of its
-own, so a log whose producer is at the marker's epoch, with nothing open, has had it; nothing is
+own, so a log whose producer is at the marker's epoch, with nothing open, has the marker; it is not
 written again. With older versions one more marker ends nothing, and is written as Kafka does.
 
 Source: Kafka, KafkaApis.scala (handleWriteTxnMarkersRequest), ProducerAppendInfo.java.
@@ -42,9 +42,8 @@ if TYPE_CHECKING:
 logger = logging.getLogger(__name__)
 
 PARTITIONS_PER_SLICE: Final = 250
-"""Markers written before the loop gets its turn: a millisecond, or a few if all partitions differ.
-
-What does not fit may come after the producer's next request, which then has to wait.
+"""Markers written before yielding to the event loop: a millisecond, or a few if all partitions
+differ. The rest may follow the producer's next request, which then has to wait.
 """
 
 MARKER_TIMEOUT_MS: Final = 30_000.0
@@ -66,11 +65,11 @@ class LocalMarkerWriter:
         """A writer of markers.
 
         Args:
-            replica_manager: Where the partitions are.
-            groups: Who holds offsets back.
-            soon: Calls back in the loop's next turn, before further requests are read: markers are
-                written then, so that answers to EndTxn leave before the work they cause. None: they
-                are written at once.
+            replica_manager: Has the partitions.
+            groups: Has the pending offsets.
+            soon: Calls back in the loop's next iteration, before further requests are read:
+                markers are written then, so that EndTxn is answered before the work it causes.
+                None: they are written at once.
         """
         self._replicas = replica_manager
         self._groups = groups
@@ -90,7 +89,7 @@ class LocalMarkerWriter:
         is_first = not self._waiting
         self._waiting.append(_Write(marker, list(dict.fromkeys(partitions)), done))
         if not is_first:
-            # Somebody is about to write already, or has more to write than fits into a turn.
+            # A slice is scheduled already, or has left markers for the next one.
             return
         if self._soon is None:
             self._write_slice()
@@ -98,7 +97,7 @@ class LocalMarkerWriter:
             self._soon(self._write_slice)
 
     def _write_slice(self) -> None:
-        """Write a slice of what waits."""
+        """Write a slice of the waiting markers."""
         slice_ = self._take_slice()
         if self._waiting:
             if self._soon is None:
@@ -109,7 +108,7 @@ class LocalMarkerWriter:
             try:
                 self._write_to(topic_partition, writes)
             except Exception:
-                # Transactions that have nothing to do with each other are written together.
+                # Markers of independent transactions are written together.
                 logger.exception(
                     "transaction markers could not be appended partition=%s", topic_partition
                 )
@@ -126,7 +125,7 @@ class LocalMarkerWriter:
             write = waiting[0]
             producer_id = write.marker.producer_id
             if producer_id in producers:
-                # What the first one finds in the log must be seen by the second one.
+                # The second marker of a producer must see the first one in the log.
                 break
             producers.add(producer_id)
             part = write.partitions[write.taken : write.taken + room]
@@ -144,7 +143,7 @@ class LocalMarkerWriter:
         return slice_
 
     def _write_to(self, topic_partition: TopicPartition, writes: "list[_Write]") -> None:
-        """Write to one partition what is for it; producers differ."""
+        """Write the markers of one partition; their producers differ."""
         topic, index = topic_partition
         partition = self._replicas.get_partition(topic, index)
         if partition is None:
@@ -152,7 +151,7 @@ class LocalMarkerWriter:
             return
         has_offsets = topic == OFFSETS_TOPIC
         if has_offsets and self._groups.is_loading_partition(index):
-            # What is read back would miss it.
+            # The shard that is being loaded would miss it.
             _answer(writes, topic_partition, ErrorCode.NOT_LEADER_OR_FOLLOWER)
             return
         there = []
@@ -173,7 +172,7 @@ class LocalMarkerWriter:
             if code is not ErrorCode.NONE:
                 _answer(fit, topic_partition, code)
                 fit = []
-        # What is there already is waited for as well: the log's end may not be committed.
+        # Markers already in the log are waited for as well: its end may not be committed.
         there += fit
         if has_offsets:
             for write in there:
@@ -197,12 +196,12 @@ class LocalMarkerWriter:
 
 
 class _Write:
-    """One marker on its way to all its partitions.
+    """The write of one marker to all its partitions.
 
     Attributes:
         marker: The marker.
         partitions: All of them, each once.
-        taken: How many of these have been taken to be written to.
+        taken: How many of these have been written to, or are being.
     """
 
     __slots__ = ("_done", "_errors", "marker", "partitions", "taken")
@@ -220,11 +219,11 @@ class _Write:
         self._errors: dict[TopicPartition, ErrorCode] = {}
 
     def is_answered(self, topic_partition: TopicPartition) -> bool:
-        """Whether it is known what became of it there."""
+        """Whether the partition has a result."""
         return topic_partition in self._errors
 
     def answer(self, topic_partition: TopicPartition, code: ErrorCode) -> None:
-        """What became of it in one partition; the last one tells who asked."""
+        """Set the result of one partition; the last one completes the write."""
         self._errors[topic_partition] = code
         if len(self._errors) == len(self.partitions):
             self._done(self._errors)
@@ -235,7 +234,7 @@ def _answer(writes: list[_Write], topic_partition: TopicPartition, code: ErrorCo
         try:
             write.answer(topic_partition, code)
         except Exception:
-            # All others must hear of theirs: nobody would write these markers again.
+            # All others must get their result: their markers would not be written again.
             logger.exception("caller of a transaction marker failed partition=%s", topic_partition)
 
 

@@ -1,14 +1,13 @@
-"""Produce requests with a transactional id: verified first, then appended, in order.
+"""Transactional Produce requests: verified first, then appended, in order.
 
     request ──> verified at once ─────────────────────────────────────────────────> append
-        └─────> asked the coordinator ──> records copied, place in the order of answers taken
+        └─────> coordinator ──> records copied, place in the order of responses reserved
                                           ... verdicts ──> append, then the producer's next request
 
-A producer sends its next batch without waiting for the last, and another turn of the loop may
-bring it while the first one waits: it has to wait as well, whatever partitions it is for, since
-its sequence numbers follow. So what waits is a queue for each producer id. Nothing waits for the
-end of the last transaction longer than `RETRY_BACKOFF_MAX_MS` from when it came, however many are
-before it.
+A producer sends its next batch without waiting for the last, and it may arrive while the first one
+waits: it has to wait as well, whatever its partitions, since its sequence numbers follow. So there
+is a queue of waiting requests for each producer id. None waits for the end of the last transaction
+longer than `RETRY_BACKOFF_MAX_MS` from its arrival, however many are before it.
 
 Source: Kafka, ReplicaManager.scala (handleProduceAppend).
 """
@@ -49,21 +48,21 @@ RETRY_BACKOFF_MS: Final = 20.0
 """Default of Kafka's `add.partitions.to.txn.retry.backoff.ms`."""
 
 RETRY_BACKOFF_MAX_MS: Final = 100.0
-"""Default of Kafka's `add.partitions.to.txn.retry.backoff.max.ms`: for how long to ask again."""
+"""Default of Kafka's `add.partitions.to.txn.retry.backoff.max.ms`: how long to retry."""
 
 PARKED_BYTES_MAX: Final = 64 * 1024 * 1024
-"""Bytes of records that may wait for the coordinator; a client above that has to try again."""
+"""Most bytes of records that wait for the coordinator; more get a retriable error."""
 
 WAITING_OVERHEAD: Final = 2 * 1024
 """Bytes that a waiting request counts for beyond its records: with acks=0 nothing else bounds how
 many small ones a client has waiting."""
 
 WORKED_OFF_PER_SLICE: Final = 50
-"""Requests of a queue that are appended before the loop gets its turn."""
+"""Requests of a queue that are appended before yielding to the event loop."""
 
 PRODUCER_POSITION: Final = 43
 _producer_of = Struct(">qhi").unpack_from
-"""Where a batch says who wrote it: producer id, epoch, base sequence."""
+"""A batch's producer id, epoch and base sequence."""
 
 _UNVERIFIED = "Unable to verify the partition has been added to the transaction. Underlying error: "
 
@@ -79,7 +78,7 @@ _RETRIABLE_AS_NOT_ENOUGH_REPLICAS: Final = frozenset(
 Append = Callable[
     ["Connection", "RequestContext", ProduceRequest, Verdicts | None, Reply | None], HotResult
 ]
-"""Append what the verdicts allow and answer: by the result, or through the reply."""
+"""Append the verified batches and answer: by the result, or through the reply."""
 
 
 class _Waiting:
@@ -135,7 +134,7 @@ class TransactionalProduce:
         self._open_reply = open_reply
         self._verifier = TransactionVerifier(registrar, clock)
         self._append = append
-        # By producer id; the first of each queue is the one the coordinator is asked about.
+        # By producer id; the first of each queue is being verified by the coordinator.
         self._queues: dict[int, deque[_Waiting]] = {}
         self.parked_bytes = 0
 
@@ -167,7 +166,7 @@ class TransactionalProduce:
         return None if waiting.reply is None else PARKED
 
     def _all(self, request: ProduceRequest, code: ErrorCode) -> Verdicts:
-        """The same for every partition that is here."""
+        """The same verdict for every partition that is here."""
         verdicts: dict[TopicPartition, Verdict] = {}
         for topic in request.topics:
             name = topic.name or self._replicas.names_by_id.get(topic.topic_id)
@@ -180,10 +179,10 @@ class TransactionalProduce:
     def _transactional_batches(
         self, request: ProduceRequest, context: "RequestContext"
     ) -> "tuple[ProducerIdAndEpoch | None, list[tuple[Partition, int]]]":
-        """Whose transactional batches these are, and where they go.
+        """The producer of the transactional batches, and their partitions.
 
-        Topics that the client may not write are left out: the append refuses them, and asking the
-        coordinator could make them part of the transaction.
+        Topics that the client may not write are left out: the append refuses them, and the
+        coordinator could add them to the transaction.
 
         Raises:
             ApiError: Of more than one producer.
@@ -220,9 +219,9 @@ class TransactionalProduce:
         waiting: _Waiting,
         batches: "list[tuple[Partition, int]] | None" = None,
     ) -> Verdicts | None:
-        """The verdicts if they are there at once; else `_verified` is called with them.
+        """Verify; return the verdicts if they come at once, else `_verified` is called with them.
 
-        Without `batches` they are looked for: partitions come and go while a request waits.
+        Without `batches` they are determined again: partitions may change while a request waits.
         """
         if batches is None:
             _, batches = self._transactional_batches(waiting.request, waiting.context)
@@ -248,7 +247,7 @@ class TransactionalProduce:
             self._verified(producer, waiting, verdicts)
 
     def _park(self, waiting: _Waiting) -> bool:
-        """Copy what is borrowed; False when too much waits already."""
+        """Copy the request's records; False when too much waits already."""
         request = waiting.request
         size = WAITING_OVERHEAD + sum(
             len(records)
@@ -278,7 +277,7 @@ class TransactionalProduce:
     def _verified(
         self, producer: ProducerIdAndEpoch, waiting: _Waiting, verdicts: Verdicts
     ) -> None:
-        """The coordinator has answered for the first of a queue."""
+        """Apply the coordinator's verdicts for the first of a queue."""
         queue = self._queues[producer.producer_id]
         worked_off = 0
         while True:
@@ -310,7 +309,7 @@ class TransactionalProduce:
                 waiting.connection, waiting.context, waiting.request, verdicts, waiting.reply
             )
         except Exception:
-            # Neither the producer's next requests nor the coordinator, who calls, may suffer.
+            # It must fail neither the producer's next requests nor the calling coordinator.
             LOGGER.exception("transactional produce failed unexpectedly")
             waiting.connection.close("internal error")
             return
@@ -338,10 +337,10 @@ def is_transactional(records: memoryview) -> bool:
 
 
 def terms_of(verdict: Verdict, operation: SupportedOperation) -> TransactionTerms | None:
-    """What a verified batch is appended under.
+    """The transaction terms of a verified batch.
 
     Raises:
-        ApiError: It may not be appended: what its producer is told.
+        ApiError: It may not be appended; the code for its producer.
     """
     code = verdict.error
     if code is ErrorCode.NONE:
@@ -358,7 +357,7 @@ def terms_of(verdict: Verdict, operation: SupportedOperation) -> TransactionTerm
 
 
 def _is_to_be_retried(verdicts: Verdicts, operation: SupportedOperation) -> bool:
-    """The last transaction is being ended: soon over, and dear for the client to retry."""
+    """Whether the last transaction is still completing: to wait is cheaper than a retry."""
     return operation.supports_epoch_bump and any(
         verdict.error is ErrorCode.CONCURRENT_TRANSACTIONS for verdict in verdicts.values()
     )

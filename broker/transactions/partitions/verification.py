@@ -1,11 +1,11 @@
-"""Before a transactional batch: is the partition part of the transaction (KIP-890)?
+"""Verification that a batch's partition is part of its transaction (KIP-890).
 
     Produce, TxnOffsetCommit ──> log: a transaction of this epoch is open ──────────> append
                                  log: none is open ──> guard ──> coordinator ──┬────> append(guard)
                                                                                └────> error
 
 With clients of transaction version 2 the coordinator adds the partition; older ones must have
-added it. What the client is told depends on what its version of the request understands.
+added it. The error code depends on the version of the client's request.
 
 Source: Kafka, AddPartitionsToTxnManager.java, ReplicaManager.scala
 (maybeSendPartitionsToTransactionCoordinator).
@@ -27,16 +27,16 @@ if TYPE_CHECKING:
 
 
 class SupportedOperation(Enum):
-    """What the client's version of Produce or TxnOffsetCommit knows of KIP-890."""
+    """The part of KIP-890 that the client's version of Produce or TxnOffsetCommit supports."""
 
     DEFAULT_ERROR = auto()
-    """Nothing: TRANSACTION_ABORTABLE would be a stranger to it."""
+    """Nothing: TRANSACTION_ABORTABLE is unknown to it."""
 
     GENERIC_ERROR_SUPPORTED = auto()
     """TRANSACTION_ABORTABLE."""
 
     ADD_PARTITION = auto()
-    """Transaction version 2: nobody adds partitions beforehand, every transaction has its epoch."""
+    """Transaction version 2: clients add no partitions, every transaction has its own epoch."""
 
     @property
     def supports_epoch_bump(self) -> bool:
@@ -45,7 +45,7 @@ class SupportedOperation(Enum):
 
 
 def operation_of_produce(api_version: int) -> SupportedOperation:
-    """What a Produce of this version supports."""
+    """The operation that a Produce of this version supports."""
     if api_version > 11:
         return SupportedOperation.ADD_PARTITION
     if api_version > 10:
@@ -54,7 +54,7 @@ def operation_of_produce(api_version: int) -> SupportedOperation:
 
 
 def operation_of_txn_offset_commit(api_version: int) -> SupportedOperation:
-    """What a TxnOffsetCommit of this version supports."""
+    """The operation that a TxnOffsetCommit of this version supports."""
     if api_version > 4:
         return SupportedOperation.ADD_PARTITION
     if api_version > 3:
@@ -63,7 +63,7 @@ def operation_of_txn_offset_commit(api_version: int) -> SupportedOperation:
 
 
 class Verdict(NamedTuple):
-    """What came out for one partition: an error, or what to append under.
+    """The result for one partition: an error, or the guard of the append.
 
     No error and no guard: the transaction is open there already, or need not be verified.
     """
@@ -76,12 +76,12 @@ Verdicts = Mapping[TopicPartition, Verdict]
 
 
 class TransactionVerifier:
-    """Asks the coordinator where a log has no open transaction."""
+    """The verifier: it calls the coordinator where a log has no open transaction."""
 
     __slots__ = ("_clock", "_registrar")
 
     def __init__(self, registrar: PartitionRegistrar | None, clock: "Clock") -> None:
-        """Without a registrar every question is answered COORDINATOR_NOT_AVAILABLE."""
+        """Without a registrar every verification fails with COORDINATOR_NOT_AVAILABLE."""
         self._registrar = registrar
         self._clock = clock
 
@@ -93,11 +93,11 @@ class TransactionVerifier:
         operation: SupportedOperation,
         done: Callable[[Verdicts], None],
     ) -> None:
-        """Find out for each partition whether its batch may be appended.
+        """Verify for each partition that its batch may be appended.
 
         Args:
             transactional_id: Of the producer.
-            producer: Who writes.
+            producer: Its id and epoch.
             batches: Partitions and the base sequence of the batch for each; -1 without sequences.
             operation: What the client supports.
             done: Called once with a verdict for every partition, perhaps before this returns.
@@ -146,7 +146,7 @@ class TransactionVerifier:
 
 
 def code_for_producers(code: ErrorCode, operation: SupportedOperation) -> ErrorCode:
-    """What a producer of this generation is told of the coordinator's answer."""
+    """The error code for a producer of this generation after the coordinator's result."""
     if code is ErrorCode.PRODUCER_FENCED:
         # Producers expect this one here.
         return ErrorCode.INVALID_PRODUCER_EPOCH

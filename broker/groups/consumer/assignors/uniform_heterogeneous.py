@@ -30,7 +30,7 @@ from broker.groups.modern.assignor import Members, Topics, partition_count, topi
 ROUNDS_MAX = 16
 """Each round about halves what is uneven; with equal subscriptions one is enough."""
 
-_NOBODY = -1
+_UNASSIGNED = -1
 
 
 def assign_heterogeneous(members: Members, topics: Topics) -> dict[str, Assignment]:
@@ -52,7 +52,7 @@ class _Sharing:
             for topic_id in members[member_id].subscribed_topic_ids:
                 self._subscribers.setdefault(topic_id, []).append(member)
         self._owners = {
-            topic_id: [_NOBODY] * partition_count(topics, topic_id)
+            topic_id: [_UNASSIGNED] * partition_count(topics, topic_id)
             for topic_id in self._subscribers
         }
         self._sizes = [0] * len(members)
@@ -83,14 +83,14 @@ class _Sharing:
         owners = self._owners[topic_id]
         for partition in partitions:
             # No target of ours names a partition twice or one that does not exist.
-            if partition < len(owners) and owners[partition] == _NOBODY:
+            if partition < len(owners) and owners[partition] == _UNASSIGNED:
                 owners[partition] = member
                 self._sizes[member] += 1
 
     def _assign_free(self) -> None:
         for topic_id in self._order:
             owners = self._owners[topic_id]
-            free = [partition for partition, owner in enumerate(owners) if owner == _NOBODY]
+            free = [partition for partition, owner in enumerate(owners) if owner == _UNASSIGNED]
             if not free:
                 continue
             line = _Line(self._subscribers[topic_id], self._sizes)

@@ -36,7 +36,7 @@ from tests.fakes.timer import ManualTimer
 
 Written = Callable[[PartitionErrors], None]
 
-NOBODY = ProducerIdAndEpoch(-1, -1)
+NO_PRODUCER = ProducerIdAndEpoch(-1, -1)
 TIMEOUT_MS = 60_000
 A, B, C = (TopicPartition("t", index) for index in range(3))
 OFFSETS = TopicPartition("__consumer_offsets", 7)
@@ -264,7 +264,7 @@ class Ended:
 
     def __init__(self) -> None:
         self.code: ErrorCode | None = None
-        self.producer = NOBODY
+        self.producer = NO_PRODUCER
 
     def __call__(self, code: ErrorCode, producer: ProducerIdAndEpoch) -> None:
         assert self.code is None, "answered twice"

@@ -1,4 +1,4 @@
-"""What is said of records, sorted out: ranges checked in order, pieces matched with runs."""
+"""Validation of acknowledgement batches: ranges checked in order, pieces matched with runs."""
 
 from collections.abc import Sequence
 from itertools import pairwise
@@ -14,7 +14,7 @@ from broker.share.delivery.settlement import (
     RELEASE,
     Acknowledgement,
     matched,
-    sort_out,
+    validate_acknowledgements,
 )
 from protocol.error_codes import ErrorCode as E
 
@@ -30,7 +30,7 @@ def flight_of(*runs: tuple[int, int, str]) -> InFlight:
     return flight
 
 
-def said(*ranges: tuple[int, int, Sequence[int]]) -> list[Acknowledgement]:
+def batches(*ranges: tuple[int, int, Sequence[int]]) -> list[Acknowledgement]:
     return [Acknowledgement(*one) for one in ranges]
 
 
@@ -52,7 +52,7 @@ def test_what_is_said_first_is_judged_first(
     ranges: list[tuple[int, int, list[int]]], code: E
 ) -> None:
     flight = flight_of((0, 9, "a"), (10, 14, "b"), (20, 24, "a"))
-    found, pieces = sort_out(flight, 0, "a", said(*ranges))
+    found, pieces = validate_acknowledgements(flight, 0, "a", batches(*ranges))
     assert found is code
     assert bool(pieces) == (code is E.NONE)
     assert len(flight) == 3, "nothing is cut by looking"
@@ -60,15 +60,17 @@ def test_what_is_said_first_is_judged_first(
 
 def test_below_the_start_all_is_done() -> None:
     flight = flight_of((5, 9, "a"))
-    assert sort_out(flight, 5, "a", said((0, 4, [ACCEPT]))) == (E.NONE, [])
-    code, pieces = sort_out(flight, 5, "a", said((3, 6, [ACCEPT, ACCEPT, RELEASE, REJECT])))
+    assert validate_acknowledgements(flight, 5, "a", batches((0, 4, [ACCEPT]))) == (E.NONE, [])
+    code, pieces = validate_acknowledgements(
+        flight, 5, "a", batches((3, 6, [ACCEPT, ACCEPT, RELEASE, REJECT]))
+    )
     assert code is E.NONE
     assert pieces == [(5, 5, RELEASE), (6, 6, REJECT)]
 
 
 def test_holes_belong_to_nobody() -> None:
     flight = flight_of((0, 4, "a"), (8, 9, "a"))
-    code, pieces = sort_out(flight, 0, "a", said((3, 8, [ACCEPT])))
+    code, pieces = validate_acknowledgements(flight, 0, "a", batches((3, 8, [ACCEPT])))
     assert code is E.NONE
     assert [(k, r.first, r.last) for k, r in matched(flight, pieces)] == [
         (ACCEPT, 3, 4),
@@ -78,7 +80,7 @@ def test_holes_belong_to_nobody() -> None:
 
 def test_nothing_said() -> None:
     flight = flight_of((0, 4, "a"))
-    assert sort_out(flight, 0, "a", []) == (E.NONE, [])
+    assert validate_acknowledgements(flight, 0, "a", []) == (E.NONE, [])
     assert matched(flight, []) == []
 
 
@@ -103,7 +105,7 @@ def test_every_record_gets_what_was_said_of_it(
         for first, end in pairwise(borders)
         if data.draw(st.booleans())
     ]
-    code, pieces = sort_out(flight, 0, "a", said(*ranges))
+    code, pieces = validate_acknowledgements(flight, 0, "a", batches(*ranges))
     assert code is E.NONE
     found = {o: k for k, run in matched(flight, pieces) for o in range(run.first, run.last + 1)}
     assert found == {o: types[o] for first, last, _ in ranges for o in range(first, last + 1)}

@@ -366,8 +366,8 @@ def test_acknowledged_twice(share: Share) -> None:
 def test_all_or_nothing(share: Share) -> None:
     share.acquire(batches_of(5))
     share.say(RELEASE, 4, 4)
-    said = [Acknowledgement(0, 1, [ACCEPT]), Acknowledgement(4, 4, [ACCEPT])]
-    assert share.outcome(share.partition.acknowledge, "a", said) is E.INVALID_RECORD_STATE
+    batches = [Acknowledgement(0, 1, [ACCEPT]), Acknowledgement(4, 4, [ACCEPT])]
+    assert share.outcome(share.partition.acknowledge, "a", batches) is E.INVALID_RECORD_STATE
     assert share.shown() == [(0, 3, "ACQUIRED", 1), (4, 4, "AVAILABLE", 1)]
 
 

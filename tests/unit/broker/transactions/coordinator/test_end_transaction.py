@@ -9,7 +9,7 @@ from broker.transactions.coordinator.transaction_state import TransactionState a
 from broker.transactions.interfaces import ProducerIdAndEpoch
 from protocol.error_codes import ErrorCode
 from tests.unit.broker.transactions.conftest import MakeCoordinator
-from tests.unit.broker.transactions.harness import NOBODY, OFFSETS, A, B, C, Coordinator
+from tests.unit.broker.transactions.harness import NO_PRODUCER, OFFSETS, A, B, C, Coordinator
 
 E = ErrorCode
 
@@ -33,7 +33,7 @@ def test_version_2_gives_every_transaction_its_epoch(c: Coordinator, commit: boo
 @pytest.mark.parametrize("commit", [True, False])
 def test_old_clients_keep_their_epoch(old: Coordinator, commit: bool) -> None:
     producer = old.ongoing(A)
-    assert old.end(producer, commit=commit) == (E.NONE, NOBODY)
+    assert old.end(producer, commit=commit) == (E.NONE, NO_PRODUCER)
     assert old.metadata().producer == producer
     ((marker, _),) = old.data.calls
     assert marker == (producer.producer_id, 0, commit, old.log.leader_epoch, 0)
@@ -42,7 +42,7 @@ def test_old_clients_keep_their_epoch(old: Coordinator, commit: bool) -> None:
 def test_old_client_of_a_new_cluster_keeps_its_epoch(c: Coordinator) -> None:
     producer = c.new_producer()
     assert c.add(producer, A, version=0) is E.NONE
-    assert c.end(producer, version=0) == (E.NONE, NOBODY)
+    assert c.end(producer, version=0) == (E.NONE, NO_PRODUCER)
     assert c.metadata().producer == producer
     assert c.data.calls[0][0].transaction_version == 0
 
@@ -67,9 +67,9 @@ def test_client_is_answered_before_the_markers_are_there(c: Coordinator) -> None
     code, following = c.end(producer)
     assert (code, following.epoch) == (E.NONE, 1)
     assert c.state is S.PREPARE_COMMIT
-    assert c.end(producer) == (E.CONCURRENT_TRANSACTIONS, NOBODY)
+    assert c.end(producer) == (E.CONCURRENT_TRANSACTIONS, NO_PRODUCER)
     assert c.add(following, A) is E.CONCURRENT_TRANSACTIONS
-    assert c.init() == (E.CONCURRENT_TRANSACTIONS, NOBODY)
+    assert c.init() == (E.CONCURRENT_TRANSACTIONS, NO_PRODUCER)
     c.data.release()
     assert c.end(producer) == (E.NONE, following)
 
@@ -105,7 +105,7 @@ def test_refused_record_changes_nothing(
     c = make(version=version)
     producer = c.ongoing(A)
     c.log.fail_with = failure
-    assert c.end(producer) == (answer, NOBODY)
+    assert c.end(producer) == (answer, NO_PRODUCER)
     assert (c.state, c.metadata().pending) == (S.ONGOING, None)
     assert c.data.calls == []
     c.log.fail_with = None
@@ -134,7 +134,7 @@ def test_abort_of_nothing_raises_the_epoch(c: Coordinator) -> None:
     assert c.log.states() == [S.EMPTY, *([S.PREPARE_ABORT, S.COMPLETE_ABORT] * 2)]
     assert c.metadata().start_timestamp_ms == now_ms
     assert c.data.calls == []
-    assert c.end(producer, commit=True) == (E.INVALID_TXN_STATE, NOBODY)
+    assert c.end(producer, commit=True) == (E.INVALID_TXN_STATE, NO_PRODUCER)
 
 
 def test_producer_id_changes_after_the_last_epoch(c: Coordinator) -> None:
@@ -152,7 +152,7 @@ def test_producer_id_changes_after_the_last_epoch(c: Coordinator) -> None:
     assert c.metadata().producer == following
     assert c.metadata().last_producer_epoch == PRODUCER_EPOCH_MAX - 1
     assert c.end(producer) == (E.NONE, following)
-    assert c.end(producer, commit=False) == (E.INVALID_TXN_STATE, NOBODY)
+    assert c.end(producer, commit=False) == (E.INVALID_TXN_STATE, NO_PRODUCER)
     assert c.add(following, B) is E.NONE
     assert c.end(producer)[0] is E.INVALID_PRODUCER_ID_MAPPING
 
@@ -219,7 +219,7 @@ def test_last_epoch_of_all_is_given_to_nobody(c: Coordinator) -> None:
     assert c.metadata().producer.epoch == PRODUCER_EPOCH_MAX
     highest = c.metadata().producer
     for who in (producer, highest):
-        assert c.end(who, commit=False) == (E.PRODUCER_FENCED, NOBODY)
+        assert c.end(who, commit=False) == (E.PRODUCER_FENCED, NO_PRODUCER)
         assert c.add(who, A) is E.PRODUCER_FENCED
     code, following = c.init(producer)
     assert (code, following.epoch) == (E.NONE, 0)

@@ -13,7 +13,7 @@ from broker.transactions.coordinator.transaction_state import TransactionState a
 from broker.transactions.interfaces import ProducerIdAndEpoch
 from protocol.error_codes import ErrorCode
 from tests.unit.broker.transactions.conftest import MakeCoordinator
-from tests.unit.broker.transactions.harness import NOBODY, TIMEOUT_MS, A, B, Coordinator
+from tests.unit.broker.transactions.harness import NO_PRODUCER, TIMEOUT_MS, A, B, Coordinator
 
 E = ErrorCode
 
@@ -39,13 +39,13 @@ def test_every_process_gets_the_next_epoch(c: Coordinator) -> None:
 
 @pytest.mark.parametrize("timeout_ms", [0, -1, 900_001])
 def test_timeouts_have_bounds(c: Coordinator, timeout_ms: int) -> None:
-    assert c.init(timeout_ms=timeout_ms) == (E.INVALID_TRANSACTION_TIMEOUT, NOBODY)
+    assert c.init(timeout_ms=timeout_ms) == (E.INVALID_TRANSACTION_TIMEOUT, NO_PRODUCER)
     assert c.init(timeout_ms=900_000)[0] is E.NONE
 
 
 @pytest.mark.parametrize("transactional_id", ["", "x" * (TRANSACTIONAL_ID_LENGTH_MAX + 1)])
 def test_names_have_bounds(c: Coordinator, transactional_id: str) -> None:
-    assert c.init(transactional_id=transactional_id) == (E.INVALID_REQUEST, NOBODY)
+    assert c.init(transactional_id=transactional_id) == (E.INVALID_REQUEST, NO_PRODUCER)
     assert c.log.appends == 0
 
 
@@ -62,7 +62,7 @@ def test_shard_has_room_for_so_many(
     monkeypatch.setattr(shard, "TRANSACTIONAL_IDS_MAX", 2)
     for name in ("a", "b"):
         assert c.init(transactional_id=name)[0] is E.NONE
-    assert c.init(transactional_id="c") == (E.POLICY_VIOLATION, NOBODY)
+    assert c.init(transactional_id="c") == (E.POLICY_VIOLATION, NO_PRODUCER)
     assert c.init(transactional_id="a")[0] is E.NONE
     assert "too many transactional ids" in caplog.text
 
@@ -78,15 +78,15 @@ def test_same_process_goes_on(c: Coordinator) -> None:
     assert c.init(producer) == (E.NONE, following)
     assert c.init(following) == (E.NONE, producer._replace(epoch=2))
     # By now that is long ago.
-    assert c.init(producer) == (E.PRODUCER_FENCED, NOBODY)
+    assert c.init(producer) == (E.PRODUCER_FENCED, NO_PRODUCER)
 
 
 def test_process_that_was_replaced_does_not_go_on(c: Coordinator) -> None:
     first = c.new_producer()
     c.new_producer()
-    assert c.init(first) == (E.PRODUCER_FENCED, NOBODY)
-    assert c.init(ProducerIdAndEpoch(first.producer_id, 9)) == (E.PRODUCER_FENCED, NOBODY)
-    assert c.init(ProducerIdAndEpoch(7, 0)) == (E.PRODUCER_FENCED, NOBODY)
+    assert c.init(first) == (E.PRODUCER_FENCED, NO_PRODUCER)
+    assert c.init(ProducerIdAndEpoch(first.producer_id, 9)) == (E.PRODUCER_FENCED, NO_PRODUCER)
+    assert c.init(ProducerIdAndEpoch(7, 0)) == (E.PRODUCER_FENCED, NO_PRODUCER)
 
 
 @pytest.mark.parametrize("commit", [True, False])
@@ -106,7 +106,7 @@ def test_ongoing_transaction_is_aborted_first(make: MakeCoordinator, version: in
     """With an epoch that nobody is given; the client comes back for its own."""
     c = make(version=version)
     old = c.ongoing(A)
-    assert c.init() == (E.CONCURRENT_TRANSACTIONS, NOBODY)
+    assert c.init() == (E.CONCURRENT_TRANSACTIONS, NO_PRODUCER)
     assert c.state is S.COMPLETE_ABORT
     ((marker, partitions),) = c.data.calls
     assert (marker.producer_epoch, marker.commit, partitions) == (1, False, frozenset({A}))
@@ -127,7 +127,7 @@ def test_transaction_that_is_being_fenced_is_in_the_way(c: Coordinator) -> None:
     c.ongoing(A)
     c.data.hold = True
     for _ in range(2):
-        assert c.init() == (E.CONCURRENT_TRANSACTIONS, NOBODY)
+        assert c.init() == (E.CONCURRENT_TRANSACTIONS, NO_PRODUCER)
     assert len(c.data.calls) == 1
     c.data.release()
     assert c.init()[1].epoch == 2
@@ -140,7 +140,7 @@ def test_fence_that_is_not_written_uses_no_epoch(make: MakeCoordinator, version:
     producer = c.ongoing(A)
     c.log.fail_with = E.NOT_ENOUGH_REPLICAS
     for _ in range(3):
-        assert c.init() == (E.COORDINATOR_NOT_AVAILABLE, NOBODY)
+        assert c.init() == (E.COORDINATOR_NOT_AVAILABLE, NO_PRODUCER)
         assert c.metadata().producer == producer
     c.log.fail_with = None
     assert c.add(producer, B) is E.NONE
@@ -151,7 +151,7 @@ def test_fence_that_is_not_written_uses_no_epoch(make: MakeCoordinator, version:
 def test_two_at_a_time(c: Coordinator) -> None:
     c.log.hold = True
     first = c.init_later()
-    assert c.init() == (E.CONCURRENT_TRANSACTIONS, NOBODY)
+    assert c.init() == (E.CONCURRENT_TRANSACTIONS, NO_PRODUCER)
     c.log.commit_held()
     assert first.answer == (E.NONE, ProducerIdAndEpoch(1000, 0))
 
@@ -161,7 +161,7 @@ def test_two_at_a_time(c: Coordinator) -> None:
 
 def test_transactional_id_that_the_log_never_heard_of_is_forgotten(c: Coordinator) -> None:
     c.log.fail_with = E.NOT_ENOUGH_REPLICAS
-    assert c.init() == (E.COORDINATOR_NOT_AVAILABLE, NOBODY)
+    assert c.init() == (E.COORDINATOR_NOT_AVAILABLE, NO_PRODUCER)
     assert c.transactions.find_transaction("tx")[0] is E.TRANSACTIONAL_ID_NOT_FOUND
     c.log.fail_with = None
     assert c.init() == (E.NONE, ProducerIdAndEpoch(1001, 0))
@@ -170,7 +170,7 @@ def test_transactional_id_that_the_log_never_heard_of_is_forgotten(c: Coordinato
 def test_epoch_that_is_not_written_is_not_given(c: Coordinator) -> None:
     producer = c.new_producer()
     c.log.fail_with = E.NOT_ENOUGH_REPLICAS
-    assert c.init() == (E.COORDINATOR_NOT_AVAILABLE, NOBODY)
+    assert c.init() == (E.COORDINATOR_NOT_AVAILABLE, NO_PRODUCER)
     assert c.metadata().producer == producer
     c.log.fail_with = None
     assert c.init()[1].epoch == 1
@@ -195,18 +195,18 @@ def test_last_epoch_is_followed_by_a_producer_id(c: Coordinator) -> None:
 def test_new_process_at_the_last_epoch(c: Coordinator) -> None:
     last = c.put_epoch(PRODUCER_EPOCH_MAX - 1, c.new_producer())
     assert c.init() == (E.NONE, ProducerIdAndEpoch(1001, 0))
-    assert c.init(last) == (E.PRODUCER_FENCED, NOBODY)
+    assert c.init(last) == (E.PRODUCER_FENCED, NO_PRODUCER)
 
 
 def test_somebody_else_at_the_last_epoch_is_fenced(c: Coordinator) -> None:
     producer = c.put_epoch(PRODUCER_EPOCH_MAX - 1, c.new_producer())
-    assert c.init(producer._replace(epoch=3)) == (E.PRODUCER_FENCED, NOBODY)
+    assert c.init(producer._replace(epoch=3)) == (E.PRODUCER_FENCED, NO_PRODUCER)
 
 
 def test_transaction_at_the_last_epoch_is_fenced_with_the_one_above(c: Coordinator) -> None:
     producer = c.put_epoch(PRODUCER_EPOCH_MAX - 1, c.new_producer())
     c.write(producer, A)
-    assert c.init() == (E.CONCURRENT_TRANSACTIONS, NOBODY)
+    assert c.init() == (E.CONCURRENT_TRANSACTIONS, NO_PRODUCER)
     assert c.metadata().producer_epoch == PRODUCER_EPOCH_MAX
     assert c.init() == (E.NONE, ProducerIdAndEpoch(1001, 0))
 
@@ -235,5 +235,5 @@ def test_producer_id_that_cannot_be_had(
     c.ids.available, c.ids.failure = False, failure
     ended = c.init_later()
     c.settle()
-    assert ended.answer == (code, NOBODY)
+    assert ended.answer == (code, NO_PRODUCER)
     assert c.transactions.find_transaction("tx")[0] is E.TRANSACTIONAL_ID_NOT_FOUND

@@ -6,7 +6,7 @@ from broker.transactions.coordinator.transaction_state import TransactionState a
 from broker.transactions.interfaces import ProducerIdAndEpoch
 from protocol.error_codes import ErrorCode
 from tests.unit.broker.transactions.conftest import MakeCoordinator
-from tests.unit.broker.transactions.harness import NOBODY, A, B, Coordinator
+from tests.unit.broker.transactions.harness import NO_PRODUCER, A, B, Coordinator
 
 E = ErrorCode
 
@@ -28,7 +28,7 @@ def test_outcome_that_nobody_knows_is_looked_up(c: Coordinator) -> None:
     producer = c.ongoing(A)
     c.log.time_out = True
     ended = c.end_later(producer)
-    assert ended.answer == (E.COORDINATOR_NOT_AVAILABLE, NOBODY)
+    assert ended.answer == (E.COORDINATOR_NOT_AVAILABLE, NO_PRODUCER)
     assert c.end(producer)[0] is E.COORDINATOR_LOAD_IN_PROGRESS
     c.log.time_out = False
     c.settle()
