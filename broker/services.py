@@ -1,4 +1,4 @@
-"""What handlers may use: filled once by the composition root (`broker.broker`)."""
+"""The broker's parts for handlers, filled once by the composition root (`broker.broker`)."""
 
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
@@ -47,4 +47,4 @@ class Services:
     remote: "RemoteStorage | None" = None
     log_mover: "LogMover | None" = None
     advertised_apis: "list[ApiVersion]" = field(default_factory=list)
-    """As ApiVersions tells them; built once, because every client asks first of all."""
+    """As ApiVersions lists them; built once, because every client requests them first."""

@@ -1,4 +1,4 @@
-"""`python -m broker.cleaning --socket-fd N`: a cleaning process. The broker starts it, nobody else.
+"""`python -m broker.cleaning --socket-fd N`: a cleaning process, started by the broker only.
 
 N is one end of a socket pair; jobs come over it, one after the other.
 """

@@ -1,4 +1,4 @@
-"""What the broker and a cleaning process say to each other: a line of JSON each.
+"""Messages between the broker and a cleaning process: a line of JSON each.
 
     broker -> process                           process -> broker
     {"do": job, "limits": ...}   one at a time
@@ -10,8 +10,8 @@
     {"abort": true}              at any time    {"failed": ["aborted", ...]}
     {"rate": bytes a second}     at any time
 
-The end of the connection ends the process at once: there is nobody whose log it could clean. What
-it has written by then are `.cleaned` files, which the next start or the next run removes.
+The end of the connection ends the process at once: its broker is gone. The `.cleaned` files it has
+written by then are removed by the next start or the next run.
 """
 
 import json
@@ -30,11 +30,11 @@ from storage.cleaner.cleaning import (
 from storage.errors import CorruptFileError, DiskError
 
 LINE_BYTES_MAX: Final = 64 << 20
-"""A job names all segments of a log and all producers it knows: some 30 bytes each."""
+"""A job lists all segments of a log and all its producers: some 30 bytes each."""
 
 
 class Limits(NamedTuple):
-    """What a run may use; as for `Cleaner`. The rate is in bytes a second, 0: none."""
+    """Limits of a run; as for `Cleaner`. The rate is in bytes a second, 0: none."""
 
     dedupe_buffer_bytes: int
     load_factor: float
@@ -54,14 +54,14 @@ def decode(line: bytes) -> dict[str, Any]:
 
 
 def job_to_json(job: CleaningJob) -> dict[str, Any]:
-    """A job as JSON knows it."""
+    """Convert a job to JSON."""
     fields = {name: getattr(job, name) for name in CleaningJob.__slots__}
     fields["last_records"] = [[pid, *last] for pid, last in job.last_records.items()]
     return fields
 
 
 def job_from_json(fields: Mapping[str, Any]) -> CleaningJob:
-    """The job again."""
+    """Convert a job from JSON."""
     return CleaningJob(
         **{
             **fields,
@@ -72,12 +72,12 @@ def job_from_json(fields: Mapping[str, Any]) -> CleaningJob:
 
 
 def stats_to_json(stats: CleanerStats) -> dict[str, Any]:
-    """What a run did."""
+    """Convert a run's statistics to JSON."""
     return asdict(stats)
 
 
 def failure_to_json(error: Exception) -> list[Any]:
-    """What a run ended with."""
+    """Convert a run's error to JSON."""
     if isinstance(error, CleaningAbortedError):
         return ["aborted", str(error), "", 0]
     if isinstance(error, DiskError):
@@ -90,7 +90,7 @@ def failure_to_json(error: Exception) -> list[Any]:
 
 
 def failure_from_json(kind: str, text: str, path: str, code: int | None) -> Exception:
-    """The error again, as the run in a thread would have raised it."""
+    """Convert an error from JSON, as the run in a thread would have raised it."""
     if kind == "aborted":
         return CleaningAbortedError(text)
     if kind == "disk":

@@ -1,4 +1,4 @@
-"""Cleaning processes as the broker sees them: started, spoken to, ended."""
+"""The broker's handle of a cleaning process: start, messages, end."""
 
 import contextlib
 import select
@@ -14,7 +14,7 @@ from broker.cleaning.messages import LINE_BYTES_MAX, decode, encode
 from storage.cleaner.cleaning import CleaningFailedError
 
 KILLED_S: Final = 0.5
-"""What the end of a killed process is waited for."""
+"""How long to wait for the end of a killed process."""
 
 
 class CleaningProcess(Protocol):
@@ -60,7 +60,7 @@ class LocalCleaningProcess:
                 ours.close()
                 raise
         self._socket = ours
-        # The rate is said by whoever changes it.
+        # The rate is sent by the thread that changes it.
         self._saying = threading.Lock()
         self._received = bytearray()
         self.pid = self._process.pid
@@ -89,7 +89,7 @@ class LocalCleaningProcess:
                 raise self._ended()
             self._received += data
             if len(self._received) > LINE_BYTES_MAX:
-                raise CleaningFailedError("cleaning process says too much")
+                raise CleaningFailedError("cleaning process sent too long a line")
         line = bytes(self._received[:end])
         del self._received[: end + 1]
         return decode(line)
@@ -109,5 +109,5 @@ class LocalCleaningProcess:
             self._process.wait(KILLED_S)
 
     def is_gone(self) -> bool:
-        """Whether it has ended; takes it away."""
+        """Whether it has ended; reaps it."""
         return self._process.poll() is not None

@@ -1,4 +1,4 @@
-"""Compacts logs in processes: the work of `storage.cleaner`, of which threads share one CPU.
+"""Compaction of logs in processes: the work of `storage.cleaner`, whose threads share one CPU.
 
     a thread of the broker, one a run          its process
     job: paths, offsets ───────────────────>   reads segments, writes `.cleaned` files
@@ -54,14 +54,14 @@ CLEANER_KEYS: Final = (
 IDLE_MS: Final = 60_000.0
 """How long a process without work is kept: starting one takes a fifth of a second of CPU."""
 
-LOOK_S: Final = 0.1
-"""Between two looks at whether a run is still wanted."""
+CHECK_S: Final = 0.1
+"""Interval of checking whether a run is still wanted."""
 
 _NO_RATE: Final = 1e15
-"""What counts as no limit: the setting's default is the greatest number there is."""
+"""Rates from which on there is no limit: the setting's default is the greatest number there is."""
 
 ABORT_S: Final = 1.0
-"""What a process has to stop; then it is killed."""
+"""How long a process may take to stop; then it is killed."""
 
 
 class ProcessCleaner(CleansLogs):
@@ -85,8 +85,8 @@ class ProcessCleaner(CleansLogs):
 
         Args:
             start: Starts a process; OSError where none can be had.
-            in_thread: What does the work then.
-            filesystem: Where the logs are; what processes leave behind is removed there.
+            in_thread: Makes the cleaner that does the work then.
+            filesystem: Has the logs; files that processes leave behind are removed there.
             clock: For idle ones.
             limits: Of each run; the rate is that of all together.
         """
@@ -107,7 +107,7 @@ class ProcessCleaner(CleansLogs):
 
     @property
     def running(self) -> int:
-        """Processes there are."""
+        """Number of running processes."""
         return len(self._busy) + len(self._idle)
 
     @override
@@ -141,10 +141,10 @@ class ProcessCleaner(CleansLogs):
         put_in_place: PutInPlace,
         check_done: Callable[[], None],
     ) -> CleanerStats | Exception:
-        """What the process says of its run in the end."""
+        """The result of the process's run: statistics or an error."""
         process.say({"do": job_to_json(job), "limits": self._limits._replace(rate=self._share())})
         while True:
-            message = process.hear(LOOK_S)
+            message = process.hear(CHECK_S)
             if message is None:
                 check_done()
             elif "put" in message:
@@ -186,7 +186,7 @@ class ProcessCleaner(CleansLogs):
         with self._lock:
             self.started += 1
             self._busy.append(process)
-        self._share_anew()
+        self._share_rate()
         return process
 
     def _give_back(self, process: CleaningProcess, directory: str, *, is_sound: bool) -> None:
@@ -200,10 +200,10 @@ class ProcessCleaner(CleansLogs):
                 self._idle.append((process, self._clock.monotonic_ms()))
         if not is_sound:
             process.kill()
-        self._share_anew()
+        self._share_rate()
 
     def end_idle(self) -> None:
-        """End the processes that had nothing to do for a minute, and take away those that ended."""
+        """End processes that were idle for a minute, and reap those that have ended."""
         limit_ms = self._clock.monotonic_ms() - IDLE_MS
         with self._lock:
             ending = [process for process, since_ms in self._idle if since_ms <= limit_ms]
@@ -211,7 +211,7 @@ class ProcessCleaner(CleansLogs):
         self._end(ending)
 
     def close(self) -> None:
-        """End all; runs under way fail. No run begins afterwards but in a thread."""
+        """End all processes; runs under way fail, later ones use threads."""
         with self._lock:
             self._closed = True
             ending = [*self._busy, *(process for process, _ in self._idle)]
@@ -228,28 +228,28 @@ class ProcessCleaner(CleansLogs):
     # -- the rate ----------------------------------------------------------------------------
 
     def set_limits(self, limits: Limits) -> None:
-        """Others from now on; the rate for runs under way too."""
+        """Change the limits of later runs, and the rate of those under way."""
         self._limits = limits
-        self._share_anew()
+        self._share_rate()
 
     def _share(self) -> float:
         """Bytes a second of each run."""
         rate = self._limits.rate
         return rate / max(len(self._busy), 1) if 0 < rate < _NO_RATE else 0.0
 
-    def _share_anew(self) -> None:
+    def _share_rate(self) -> None:
         with self._lock:
             busy = list(self._busy)
             rate = self._share()
         for process in busy:
-            # One that has ended is noticed by the thread whose run it has.
+            # One that has ended is noticed by its run's thread.
             with contextlib.suppress(CleaningFailedError):
                 process.say({"rate": rate})
 
-    # -- what processes leave behind -----------------------------------------------------------
+    # -- left-over files -----------------------------------------------------------------------
 
     def _remove_remains(self, directory: str) -> None:
-        """Of a run that was killed. A later one must not find them: see `storage.log.recovery`."""
+        """Remove a killed run's files; a later run must not find them: `storage.log.recovery`."""
         with self._lock:
             self._dying = [entry for entry in self._dying if not entry[0].is_gone()]
             if any(where == directory for _, where in self._dying):
@@ -260,7 +260,7 @@ class ProcessCleaner(CleansLogs):
 
 
 def limits_of(settings: "BrokerConfig") -> Limits:
-    """What each of `log.cleaner.threads` runs may use."""
+    """Limits of each of `log.cleaner.threads` runs."""
     threads = max(settings.log_cleaner_threads, 1)
     return Limits(
         settings.log_cleaner_dedupe_buffer_size // threads,

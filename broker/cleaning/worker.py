@@ -1,7 +1,7 @@
 """The cleaning process: does one job after the other, and ends with its broker.
 
-The main thread cleans. A second one reads what the broker says, so that an abort is noticed within
-a batch, and the broker's end at once.
+The main thread cleans. A second one reads the broker's messages, so that an abort takes effect
+within a batch, and the broker's end at once.
 """
 
 import contextlib
@@ -55,7 +55,7 @@ class Worker:
         self._broker = broker
         self._filesystem = filesystem
         self._leave = leave
-        # What the broker says, in order; None: it has gone. At most a job and an answer.
+        # The broker's messages, in order; None: it has gone. At most a job and a reply.
         self._said: queue.SimpleQueue[dict[str, Any] | None] = queue.SimpleQueue()
         self._aborted = threading.Event()
         self._throttle = Throttle(SystemClock(), sleep_ms, breath_ms=0.0)
@@ -84,7 +84,7 @@ class Worker:
         self._leave()
 
     def _say(self, message: dict[str, Any]) -> None:
-        # Nobody listens any more: `_listen` notices.
+        # The connection may be closed: `_listen` notices.
         with contextlib.suppress(OSError):
             self._broker.sendall(encode(message))
 

@@ -29,8 +29,8 @@ CHECKPOINT_MS = 5_000.0
 """Recovery points are written at least this often, whatever Kafka's one minute says."""
 
 FLUSH_CHECK_MS = 250.0
-"""How soon `flush.ms` is noticed, and how soon after a roll the rolled segment is flushed: that
-bounds what a restart must read again."""
+"""Interval of checking `flush.ms`, and of flushing rolled segments: that bounds how much a restart
+must recover."""
 
 REMOVE_DELETED_MS = 5_000.0
 
@@ -58,12 +58,12 @@ class Background:
         """Do nothing until `start`.
 
         Args:
-            settings: Gives the settings as they are now.
+            settings: Returns the current settings.
             environment: Clock and timer.
             log_manager: Has the logs.
-            replicas: Serves them.
+            replicas: Serves the logs.
             disk: Threads of each log directory.
-            create_unmade: Creates the logs that could not be created for want of room.
+            create_unmade: Creates the logs that could not be created for lack of room.
             after_cleaning: Called in a thread when no log is dirty any more.
         """
         self._after_cleaning = after_cleaning
@@ -78,7 +78,7 @@ class Background:
         self._tasks: set[asyncio.Task[None]] = set()
 
     def start(self) -> None:
-        """Begin; each duty is first done one period from now."""
+        """Start the timers; each task first runs one period from now."""
         settings = self._settings()
         manager = self._log_manager
         self._every(FLUSH_CHECK_MS, self._flush_due)
@@ -113,7 +113,7 @@ class Background:
         *,
         first_ms: float | None = None,
     ) -> None:
-        """Do `duty` again and again, `period_ms` after its last end.
+        """Run `duty` repeatedly, `period_ms` after its last end.
 
         A period that may change while the broker runs is a function.
         """
@@ -140,7 +140,7 @@ class Background:
         self._timer.call_later_ms(pause_ms() if first_ms is None else first_ms, begin)
 
     async def stop(self) -> None:
-        """Let running duties end; none begins any more."""
+        """Wait for running tasks; no further one starts."""
         self._stopped = True
         self._log_manager.cleaning.abort_all()
         if self._tasks:
@@ -221,7 +221,7 @@ class Background:
             for partition in self._replicas.partitions()
             if partition.log.remote_storage
         ):
-            # Of a tiered log nothing is given up that a crash would bring back as a hole.
+            # A tiered log deletes nothing that would become a hole after a crash.
             await self._disk.run(self._log_manager.checkpoint_log_start_offsets)
 
         def delete_old(partition: "Partition", reads: Reads) -> None:
@@ -239,7 +239,7 @@ class Background:
         await self._each(lambda partition, _: partition.log.producer_state.remove_expired(now_ms))
 
     async def _clean(self) -> None:
-        """As many runs side by side as `log.cleaner.threads` says."""
+        """Compact logs, `log.cleaner.threads` at a time."""
 
         async def clean() -> None:
             while not self._stopped:

@@ -1,15 +1,15 @@
-"""Reads that wait for a disk, for requests that are parked: fair between those who wait, bounded.
+"""Disk reads for parked requests: queued by log directory, bounded, shared by equal requests.
 
-Each log directory has a lane of its own: what is asked of it waits in a queue, and a few threads at
-most work on it, so that readers of a slow disk leave threads to its writers and to other disks.
-Two who ask for the same thing share one read.
+Each log directory has a lane of its own: a queue of reads, and a few threads at most for them, so
+that readers of a slow disk leave threads to its writers and to other disks. Equal reads are done
+once.
 
-    start ──> waiting ──a thread is free──> running ──> done: on_done of all who wait
-                 └──cancel, by the last who waited──> gone, never read
+    start ──> waiting ──a thread is free──> running ──> done: on_done of all callers
+                 └──cancel, by the last caller──> dropped, never read
 
-Who cannot wait any longer leaves (`leave`) and asks again with the next request: what was read
-meanwhile is kept for it, or a disk that is slower than clients are patient would be read in vain
-for ever.
+A request whose wait is over leaves (`leave`), and the client's next one starts the read again: the
+result is kept for it meanwhile, or a disk that is slower than the clients' timeouts would be read
+in vain for ever.
 
 Everything but the reads themselves happens on the loop's thread.
 """
@@ -28,20 +28,20 @@ if TYPE_CHECKING:
 LOGGER = logging.getLogger(__name__)
 
 WAITING_MAX = 10_000
-"""Reads of all directories that wait for a thread, without those of connections (one each)."""
+"""Most reads of all directories that wait for a thread, without those of connections (one each)."""
 
 THREADS_PER_DIRECTORY = 2
 """Threads that read for parked requests in one directory, at most."""
 
 UNCLAIMED_BYTES_MAX = 16 * 1024 * 1024
 UNCLAIMED_MAX = 256
-"""Of what was read for those who have left; the oldest goes first."""
+"""Most results kept for requests that have left; the oldest is dropped first."""
 
 Done = Callable[[object, StorageError | None], None]
 
 
 class ColdRead:
-    """One read that somebody waits for; it may go on for others when this one is cancelled."""
+    """A caller's read; it may go on for other callers when this one is cancelled."""
 
     __slots__ = ("_job", "_on_done")
 
@@ -50,17 +50,17 @@ class ColdRead:
         self._on_done: Done | None = on_done
 
     def cancel(self) -> None:
-        """Nobody waits for this any more; a second call does nothing."""
+        """Cancel; a second call does nothing."""
         if self._on_done is not None:
             self._on_done = None
             self._job.left()
 
     def leave(self) -> None:
-        """Wait no more, but have it read for the next one who asks."""
+        """Stop waiting, but keep the result for the next equal read."""
         self._on_done = None
 
     def finish(self, result: object, error: StorageError | None) -> bool:
-        """The read has ended; whether anybody waited for it still."""
+        """Call `on_done`; return whether the caller was still waiting."""
         on_done, self._on_done = self._on_done, None
         if on_done is None:
             return False
@@ -69,7 +69,7 @@ class ColdRead:
 
 
 class _Job:
-    """One call for a thread, and who waits for it."""
+    """One call for a thread, and its callers' reads."""
 
     __slots__ = ("key", "lane", "readers", "started", "waiting", "work")
 
@@ -82,7 +82,7 @@ class _Job:
         self.waiting = 0
 
     def left(self) -> None:
-        """One of them has gone."""
+        """Count a caller that has left or cancelled."""
         self.waiting -= 1
         if self.waiting == 0 and not self.started:
             self.lane.drop(self)
@@ -97,7 +97,7 @@ class _Lane:
         self._owner = owner
         self.directory = directory
         self.queue: deque[_Job] = deque()
-        # Those with a key that others may join.
+        # Jobs by key, which equal reads join.
         self.jobs: dict[Hashable, _Job] = {}
         self.running = 0
 
@@ -120,7 +120,7 @@ class ColdReads:
         running: Reads under way.
         done: Reads that have ended, since the start.
         refused: Reads beyond `capacity`, since the start.
-        unclaimed_bytes: Read for those who have left.
+        unclaimed_bytes: Results kept for requests that have left.
     """
 
     __slots__ = (
@@ -144,7 +144,7 @@ class ColdReads:
     ) -> None:
         self._disk_of = disk_of
         self._threads = threads
-        # Only of directories in which something is to be read.
+        # Only of directories with reads.
         self._lanes: dict[str, _Lane] = {}
         self._unclaimed: OrderedDict[Hashable, object] = OrderedDict()
         self.unclaimed_bytes = 0
@@ -161,16 +161,16 @@ class ColdReads:
     def start(
         self, directory: str, key: Hashable, work: Callable[[], object], on_done: Done
     ) -> ColdRead | None:
-        """Have a thread call `work`, then `on_done(result, error)` on the loop, never at once.
+        """Call `work` in a thread, then `on_done(result, error)` on the loop, never at once.
 
         Args:
             directory: Log directory that is read from.
-            key: Who asks for an equal one while it waits or runs gets the same result.
+            key: Reads with an equal one, while it waits or runs, get the same result.
             work: Waits for the disk; touches nothing but files.
             on_done: Not called after `cancel`.
 
         Returns:
-            None where too many wait already: the caller answers without it.
+            None if too many wait already: the caller answers without it.
         """
         if key in self._unclaimed:
             result = self._claim(key)
@@ -190,7 +190,7 @@ class ColdReads:
         return read
 
     def run(self, directory: str, work: Callable[[], object], on_done: Done) -> None:
-        """As `start`, for one who has no more than one such call under way: never refused."""
+        """Start a read that is never refused: its caller has at most one under way."""
         lane = self._lane(directory)
         job = _Job(lane, object(), work)
         lane.jobs[job.key] = job
@@ -212,7 +212,7 @@ class ColdReads:
         return result
 
     def left(self, lane: _Lane) -> None:
-        """A lane may have nothing to do any more."""
+        """Remove a lane that has no reads any more."""
         if not lane.queue and not lane.running:
             self._lanes.pop(lane.directory, None)
 
@@ -249,7 +249,7 @@ class ColdReads:
 
 
 def _given(result: object) -> object:
-    """Stands in for the work of one who asks for what has been read."""
+    """Return a kept result, as the work of a read."""
     return result
 
 

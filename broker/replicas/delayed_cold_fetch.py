@@ -1,14 +1,14 @@
 """A Fetch that waits for pages which are not in memory: offset indexes, batch headers, `.txnindex`.
 
-It looks again when all that was missing has been read, which may show that more is missing; once
-nothing is, it is answered, or waits for what else it has to wait for.
+It is tried again when all missing pages have been read, which may show that more are missing; once
+none is, it is answered, or waits for its other conditions.
 
-    look ──missing──> one read a directory at a time ──all there──> look again ...
-      └──nothing is missing──> go_on
-    time is up, a partition gone ──> go_on without what is missing
-    half a second over, and some have records ──> the same
+    try ──missing──> one read a directory at a time ──all done──> try again ...
+     └──nothing is missing──> go_on
+    expired, a partition gone ──> go_on without the missing pages
+    half a second over, and some partitions have records ──> the same
 
-Kafka's handler thread waits for the disk instead, and with it whoever comes after.
+Kafka's handler thread waits for the disk instead, and with it all requests behind.
 """
 
 from collections.abc import Callable, Hashable, Sequence
@@ -26,18 +26,18 @@ if TYPE_CHECKING:
     from storage.errors import StorageError
 
 WAIT_MAX_MS = 20_000.0
-"""What a client waits for a disk before it is answered without: well below the 30 s after which
-clients give a request up."""
+"""Longest wait for a disk before a client is answered without: well below the clients' request
+timeout of 30 s."""
 
 HELD_BACK_MAX_MS = 500.0
 """How long records wait for those of other partitions, whose disk is slow."""
 
 
 class Missing(NamedTuple):
-    """What one partition of a request waits for; `place` is its place in the request.
+    """A missing read of one partition of a request; `place` is its place in the request.
 
-    Not the error that said so: through its traceback it would keep what the look-up has found, open
-    files too, until the collector comes.
+    Not the error that was raised: its traceback would keep the look-up's results, open files too,
+    until the garbage collector runs.
     """
 
     place: int
@@ -50,18 +50,18 @@ class DelayedColdFetch(DelayedOperation):
     """One parked fetch.
 
     Attributes:
-        found: What has been read so far, by place in the request; let go in the end.
+        found: Results so far, by place in the request; dropped in the end.
     """
 
     __slots__ = (
         "_cold_reads",
         "_go_on",
-        "_impatience",
-        "_impatient",
+        "_held_back_timer",
         "_is_here",
-        "_look",
+        "_is_impatient",
         "_missing",
         "_reads",
+        "_try_again",
         "found",
     )
 
@@ -70,47 +70,47 @@ class DelayedColdFetch(DelayedOperation):
         missing: "Sequence[Missing]",
         cold_reads: "ColdReads",
         is_here: "Callable[[Partition], bool]",
-        look: "Callable[[DelayedColdFetch], tuple[Sequence[Missing], bool]]",
+        try_again: "Callable[[DelayedColdFetch], tuple[Sequence[Missing], bool]]",
         go_on: Callable[[bool], None],
     ) -> None:
         """Call `begin` once it is parked.
 
         Args:
-            missing: What the first look found missing.
-            cold_reads: Whose threads read it.
-            is_here: Whether a partition is.
-            look: Reads anew: what is missing still, and whether there is anything to tell.
-            go_on: Called in the end, with whether it is for want of time.
+            missing: What the first try found missing.
+            cold_reads: Reads it in threads.
+            is_here: Whether a partition is served here.
+            try_again: Tries again: what is still missing, and whether there is anything to return.
+            go_on: Called in the end, with whether the wait has expired.
         """
         super().__init__()
         self._cold_reads = cold_reads
         self._is_here = is_here
-        self._look = look
+        self._try_again = try_again
         self._go_on = go_on
         self._missing = missing
-        self._impatience: TimerHandle | None = None
-        self._impatient = False
-        # Under way, by directory; what waits for them comes after.
+        self._held_back_timer: TimerHandle | None = None
+        self._is_impatient = False
+        # Reads under way, by directory, each with those queued behind.
         self._reads: dict[str, tuple[ColdRead, list[Missing]]] = {}
         self.found: dict[int, CachedReads] = {}
 
     @property
     def partitions(self) -> "list[Partition]":
-        """Those that are waited for."""
+        """Partitions with missing reads."""
         return [missing.partition for missing in self._missing]
 
     def begin(self, timer: "Timer", held_back_ms: float) -> None:
-        """Have what is missing read, and records held back for it for so long."""
-        self._impatience = timer.call_later_ms(held_back_ms, self._grow_impatient)
+        """Start the missing reads; other partitions' records wait `held_back_ms` for them."""
+        self._held_back_timer = timer.call_later_ms(held_back_ms, self._stop_holding_back)
         self._read()
 
-    def _grow_impatient(self) -> None:
-        self._impatient = True
-        if not self.completed and self._look(self)[1]:
+    def _stop_holding_back(self) -> None:
+        self._is_impatient = True
+        if not self.completed and self._try_again(self)[1]:
             self.complete(expired=True)
 
     def _read(self) -> None:
-        """Have what is missing read, side by side in different directories."""
+        """Start the missing reads, in parallel in different directories."""
         queues: dict[str, list[Missing]] = {}
         for missing in reversed(self._missing):
             directory = missing.partition.log.directory.rpartition("/")[0]
@@ -128,19 +128,19 @@ class DelayedColdFetch(DelayedOperation):
             self.found.setdefault(place, CachedReads()).keep(key, result, error)
             if queue:
                 self._next(directory, queue)
-            elif not self._reads or self._impatient:
-                self._look_again()
+            elif not self._reads or self._is_impatient:
+                self._continue()
 
         read = self._cold_reads.start(directory, key, work, done)
         if read is None:
-            # Too many wait. What is there is told when the time is up: asking again at once would
-            # make it worse.
+            # Too many wait. The response is sent when the wait is over: a retry at once would make
+            # it worse.
             return
         self._reads[directory] = (read, queue)
 
-    def _look_again(self) -> None:
-        missing, has_something = self._look(self)
-        if self._impatient and has_something:
+    def _continue(self) -> None:
+        missing, has_something = self._try_again(self)
+        if self._is_impatient and has_something:
             self.complete(expired=True)
         elif not self._reads:
             self._missing = missing
@@ -151,51 +151,51 @@ class DelayedColdFetch(DelayedOperation):
 
     @override
     def try_complete(self) -> bool:
-        """Satisfied by its reads only; over when a partition is not here any more."""
+        """Complete if a partition is not here any more; else only the reads complete it."""
         if all(map(self._is_here, self.partitions)):
             return False
         return self.complete(expired=True)
 
     @override
     def on_complete(self, *, expired: bool) -> None:
-        """Go on. What is still to come is read for the client's next request."""
-        self._stop_impatience()
+        """Go on. Reads under way finish for the client's next request."""
+        self._cancel_timer()
         for read, _ in self._reads.values():
             read.leave()
         self._reads.clear()
         self._go_on(expired)
-        self._let_go()
+        self._release_files()
 
     @override
     def abandon(self) -> None:
-        """The client has gone: nothing more is read for it."""
+        """Cancel all reads: the client has disconnected."""
         if not self.completed:
             super().abandon()
-            self._stop_impatience()
+            self._cancel_timer()
             for read, _ in self._reads.values():
                 read.cancel()
             self._reads.clear()
-            self._let_go()
+            self._release_files()
 
-    def _stop_impatience(self) -> None:
-        if self._impatience is not None:
-            self._impatience.cancel()
-            self._impatience = None
+    def _cancel_timer(self) -> None:
+        if self._held_back_timer is not None:
+            self._held_back_timer.cancel()
+            self._held_back_timer = None
 
-    def _let_go(self) -> None:
-        """Partitions watch this for a while yet: it must hold no file open."""
+    def _release_files(self) -> None:
+        """Drop all results: partitions still watch this, and it must hold no file open."""
         for reads in self.found.values():
             reads.clear()
         self.found = {}
         self._missing = ()
-        self._look = _looked
-        self._go_on = _gone_on
+        self._try_again = _nothing_missing
+        self._go_on = _ignore_expiry
 
 
-def _looked(_operation: DelayedColdFetch) -> tuple[Sequence[Missing], bool]:
-    """Stands in for a look that is not wanted any more."""
+def _nothing_missing(_operation: DelayedColdFetch) -> tuple[Sequence[Missing], bool]:
+    """Replacement of the callback after completion."""
     return (), False
 
 
-def _gone_on(_expired: bool) -> None:
-    """Stands in for what has been done."""
+def _ignore_expiry(_expired: bool) -> None:
+    """Replacement of `go_on` after completion."""

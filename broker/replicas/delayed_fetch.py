@@ -1,11 +1,11 @@
 """A Fetch that waits for more bytes.
 
-It looks again when the high watermark of one of its partitions has moved. The bytes appended since
-it was parked are compared with what was missing before anything is read, so that a fetch over many
-partitions with a large `min_bytes` is not read anew for every append.
+It is tried again when the high watermark of one of its partitions has moved. The bytes appended
+since it was parked are compared with the missing ones before anything is read, so that a fetch over
+many partitions with a large `min_bytes` is not read again for every append.
 
-Bytes may also have been there before and become readable: a marker has ended a transaction, or the
-disk has caught up. How many they are is not known, so where something was held back it is read.
+Earlier bytes may also become readable: a marker has ended a transaction, or the disk has caught up.
+Their number is not known, so partitions with such bytes are read.
 """
 
 from collections.abc import Callable
@@ -17,10 +17,10 @@ from broker.replicas.purgatory import DelayedOperation
 
 
 class DelayedFetch(DelayedOperation):
-    """One parked fetch; `read_and_answer(force)` reads, answers if it is enough, and says whether.
+    """A parked fetch; `read_and_answer(force)` reads, and returns whether it was enough to answer.
 
-    It ends early when a partition has gone from here (deleted topic), because its answer is then an
-    error, and errors are told at once. Source: Kafka, DelayedFetch, cases A to H.
+    It ends early when a partition is no longer served (deleted topic), because its response is then
+    an error, and errors are returned at once. Source: Kafka, DelayedFetch, cases A to H.
     """
 
     __slots__ = ("_committed_only", "_is_here", "_missing_bytes", "_read_and_answer", "_watched")
@@ -46,7 +46,7 @@ class DelayedFetch(DelayedOperation):
         return log.last_stable_offset if self._committed_only else log.high_watermark
 
     def _held_back_at(self, partition: Partition) -> int:
-        """Where reading ends although the log goes on; -1 where it does not."""
+        """The end of reading if the log continues behind it, else -1."""
         end = self._end(partition)
         return end if end < partition.log.next_offset else -1
 
@@ -55,7 +55,7 @@ class DelayedFetch(DelayedOperation):
         """Satisfied when enough is readable, or a partition is gone."""
         grown = 0
         for partition, before, held_back_at in self._watched:
-            # Counted per topic: an over-estimate only costs a look at the log.
+            # Counted per topic: an over-estimate only costs a read of the log.
             grown += partition.stats.bytes_in - before
             if held_back_at >= 0 and self._end(partition) > held_back_at:
                 grown = self._missing_bytes
@@ -68,7 +68,7 @@ class DelayedFetch(DelayedOperation):
 
     @override
     def on_complete(self, *, expired: bool) -> None:
-        """Time is up: answer with what is there."""
+        """Answer with the available records: the wait is over."""
         self._read_and_answer(True)
 
 

@@ -19,9 +19,8 @@ Waiting: TypeAlias = "list[tuple[Partition, int, ProducePartitionResponse]]"
 class DelayedProduce(DelayedOperation):
     """A Produce whose partitions are not all committed yet.
 
-    A partition that does not get there in time answers REQUEST_TIMED_OUT: the records
-    are in the log and may yet be committed, so an idempotent producer retries and finds a
-    duplicate.
+    A partition that is not committed in time answers REQUEST_TIMED_OUT: the records are in the log
+    and may still be committed, so an idempotent producer retries and finds a duplicate.
     """
 
     __slots__ = ("_answer", "waiting")
@@ -37,13 +36,13 @@ class DelayedProduce(DelayedOperation):
 
     @override
     def try_complete(self) -> bool:
-        """Satisfied when every partition is committed, has failed or has gone."""
+        """Complete if every partition is committed, has failed or is gone."""
         self.waiting = _unsettled(self.waiting)
         return not self.waiting and self.complete()
 
     @override
     def on_complete(self, *, expired: bool) -> None:
-        """Answer; what is still waiting has timed out."""
+        """Answer; partitions that still wait have timed out."""
         if expired:
             for _, _, response in self.waiting:
                 response.error_code = ErrorCode.REQUEST_TIMED_OUT
@@ -54,26 +53,26 @@ class DelayedProduce(DelayedOperation):
 class WrittenParts(DelayedOperation):
     """Parts of a Produce that have their offsets while others are still being prepared.
 
-    Each is settled as soon as it is committed or lost: what is queued for a disk that turns out
-    full is dropped, other records get its offsets, and would be taken for it later on.
+    Each is settled as soon as it is committed or lost: records queued for a disk that turns out
+    full are dropped, others get their offsets, and would be mistaken for them later.
     """
 
     __slots__ = ("_waiting",)
 
     def __init__(self, waiting: Waiting) -> None:
-        """Watch over `waiting`, as `DelayedProduce` has it."""
+        """Watch `waiting`, as `DelayedProduce` does."""
         super().__init__()
         self._waiting: Waiting = []
         for item in waiting:
             self.add(item)
 
     def add(self, item: "tuple[Partition, int, ProducePartitionResponse]") -> None:
-        """Watch over one more."""
+        """Watch one more part."""
         self._waiting.append(item)
         item[0].watch_produce().add(self)
 
     def end(self) -> Waiting:
-        """The last part has been written: those that are not settled yet."""
+        """Return the parts that are not settled yet; the last one has been written."""
         self.try_complete()
         self.abandon()
         return self._waiting
@@ -114,7 +113,7 @@ class DelayedCommit(DelayedOperation):
 
     @override
     def on_complete(self, *, expired: bool) -> None:
-        """Tell the coordinator."""
+        """Call back the coordinator."""
         code = ErrorCode.REQUEST_TIMED_OUT if expired else self._code
         self._on_committed(code, -1 if code else self._first_offset)
 
@@ -134,7 +133,7 @@ def _unsettled(waiting: Waiting) -> Waiting:
 
 
 def _failure(partition: "Partition", end_offset: int) -> ErrorCode:
-    """Why what ends at `end_offset` will not be committed here; NONE while it may."""
+    """Why records below `end_offset` will not be committed here; NONE while they may."""
     if partition.commit.failed:
         return ErrorCode.KAFKA_STORAGE_ERROR
     if partition.lost_from is not None and end_offset > partition.lost_from:

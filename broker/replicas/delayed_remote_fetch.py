@@ -1,12 +1,12 @@
 """A Fetch that waits for remote storage.
 
 It ends when every remote partition's read has finished, when its time (`remote.fetch.max.wait.ms`)
-is up, or when one of its partitions is not here any more; local partitions are then read anew. What
-has not come by then is answered empty and without error: the client asks again, and finds it in the
-cache.
+is up, or when one of its partitions is not here any more; local partitions are then read again.
+Unfinished reads are answered empty and without error: the client retries, and finds the records in
+the cache.
 
-Trouble with the store is not told at once either. Clients answer an error by asking again
-immediately, some 9,000 times a second (KAFKA-19599): the answer waits until the time is up.
+Errors of the store are not returned at once either. Clients retry immediately after an error, some
+9,000 times a second (KAFKA-19599): the response waits until the wait is over.
 
 Source: Kafka, DelayedRemoteFetch.java; KIP-1018, KAFKA-14915.
 """
@@ -24,20 +24,20 @@ if TYPE_CHECKING:
     from tiered.remote_read import RemoteRead
 
 ANSWERED_AT_ONCE = RemoteOffsetNotFoundError
-"""What no waiting will mend, and asking again does not repeat: the client looks for an offset.
+"""The error that waiting does not fix, and that is not retried: the client resets its offset.
 
-Wrong bytes are none of it. A client that asks again at once has them downloaded each time, and
-they may have been spoilt on their way only.
+Corrupt bytes are no such error. A client that retries at once downloads them each time, and they
+may have been corrupted in transit only.
 """
 
 
 def is_settled(read: "RemoteRead") -> bool:
-    """Whether the read's outcome may be told now."""
+    """Whether the read's result may be returned now."""
     return read.finished and (read.error is None or isinstance(read.error, ANSWERED_AT_ONCE))
 
 
 class DelayedRemoteFetch(DelayedOperation):
-    """One parked fetch; `answer` reads what is local, adds what has come, and answers."""
+    """A parked fetch; `answer` reads local records, adds the remote ones, and responds."""
 
     __slots__ = ("_answer", "_is_here", "_partitions", "_pending", "_reads")
 
@@ -64,7 +64,7 @@ class DelayedRemoteFetch(DelayedOperation):
                 read.on_finished = self._read_finished
 
     def _read_finished(self) -> None:
-        # There may be thousands: only after the last one is it worth looking at all of them.
+        # There may be thousands: only after the last one all of them are checked.
         self._pending -= 1
         if not self._pending and not self.completed:
             self.try_complete()
@@ -80,14 +80,14 @@ class DelayedRemoteFetch(DelayedOperation):
 
     @override
     def on_complete(self, *, expired: bool) -> None:
-        """Answer; the client will ask again for what has not come."""
+        """Answer; the client will retry unfinished partitions."""
         for read in self._unfinished():
             read.release()
         self._answer()
 
     @override
     def abandon(self) -> None:
-        """The client has gone: its reads stop, or finish into the cache, as the settings say."""
+        """Stop the reads, or let them fill the cache, by the settings: the client is gone."""
         if not self.completed:
             super().abandon()
             for read in self._unfinished():

@@ -3,13 +3,13 @@
     request (id, epoch)   meaning                                  answer
     (any, -1)             no session; end the one named            everything, session id 0
     (any,  0)             everything is listed; open a session     everything, a new session id
-    (id, n > 0)           changes since request n - 1              what has changed
+    (id, n > 0)           changes since request n - 1              partitions that have changed
 
 The cache holds at most `max.incremental.fetch.session.cache.slots` sessions. When it is full, a
-session unused for two minutes gives way; otherwise a smaller one of that age gives way to a larger
-one; otherwise the client gets no session, which is always correct. The same holds when the sessions
-together have as many partitions as they may. One that outgrows that is ended: its client is told
-that it is not there, and lists everything again.
+session unused for two minutes is evicted; otherwise a smaller one of that age is evicted for a
+larger one; otherwise the client gets no session, which is always correct. The same holds for the
+limit of the sessions' partitions. One that outgrows it is closed: its client gets
+FETCH_SESSION_ID_NOT_FOUND, and lists everything again.
 
 Source: Kafka, FetchSession.scala.
 """
@@ -39,7 +39,7 @@ TOTAL_PARTITIONS_MAX = 500_000
 
 
 class SessionPartition:
-    """What a session remembers of one partition: the client's wishes and what it was told last."""
+    """A partition of a session: the client's parameters and the last response's offsets."""
 
     __slots__ = (
         "current_leader_epoch",
@@ -61,7 +61,7 @@ class SessionPartition:
         self.update(wanted)
 
     def update(self, wanted: "FetchPartition") -> None:
-        """Take over what the client asks for now."""
+        """Update the client's parameters."""
         self.current_leader_epoch = wanted.current_leader_epoch
         self.fetch_offset = wanted.fetch_offset
         self.last_fetched_epoch = wanted.last_fetched_epoch
@@ -113,14 +113,14 @@ class FetchSession:
         return [(partition.topic, partition) for partition in self.partitions.values()]
 
     def answered(self, partition: SessionPartition) -> None:
-        """Records of `partition` were sent: next time the others come first."""
+        """Move `partition`, whose records were sent, behind the others."""
         key = (partition.topic, partition.partition)
         if self.partitions.pop(key, None) is not None:
             self.partitions[key] = partition
 
 
 class FetchContext:
-    """How one request is to be answered."""
+    """The session context of one request."""
 
     __slots__ = ("error", "incremental", "session", "session_id", "wanted")
 
@@ -170,7 +170,7 @@ class FetchSessionCache:
         return sum(len(session.partitions) for session in self._sessions.values())
 
     def begin(self, request: "FetchRequest", *, uses_topic_ids: bool) -> FetchContext:
-        """Find out what a request asks for (see the module's table)."""
+        """Open, update or close the request's session (see the module's table)."""
         session_id, epoch = request.session_id, request.session_epoch
         if epoch in (FINAL_EPOCH, INITIAL_EPOCH):
             if session_id != NO_SESSION:
@@ -225,7 +225,7 @@ class FetchSessionCache:
         return True
 
     def _victim(self, size: int, now_ms: float) -> FetchSession | None:
-        """Who gives way to a session of `size` partitions; None: nobody."""
+        """The session that is evicted for one of `size` partitions; None: none may be."""
         oldest = next(iter(self._sessions.values()), None)
         if oldest is None or now_ms - oldest.last_used_ms > EVICTION_AGE_MS:
             return oldest

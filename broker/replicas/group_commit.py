@@ -1,9 +1,9 @@
-"""Group commit: everybody who needs the log on disk shares one fdatasync.
+"""Group commit: all appends that wait for the disk share one fdatasync.
 
     IDLE ──request──> FLUSHING ──done, nothing appended since──> IDLE
                        │ ^  │ ^
                        │ └──┘ │ done, but a request came meanwhile: flush again at once
-                       └──────┘ no room or no descriptor for what goes with the log: after a pause
+                       └──────┘ no room or no descriptor for an index: after a pause
 
 While one fdatasync runs in a thread, further appends go to the page cache; the next flush covers
 them all. With one producer this costs one disk round trip a request, with a hundred it costs the
@@ -71,13 +71,13 @@ class GroupCommit:
         self._idle: asyncio.Event | None = None
 
     async def idle(self) -> None:
-        """Wait until no flush is under way: the log's files are about to go."""
+        """Wait until no flush is under way: the log's files are about to be deleted."""
         if self.flushing:
             self._idle = asyncio.Event()
             await self._idle.wait()
 
     def request(self) -> None:
-        """Have everything appended so far on disk soon; `on_flushed(end_offset)` tells."""
+        """Flush everything appended so far soon; `on_flushed(end_offset)` is called then."""
         if self.failed:
             return
         if self.flushing:
@@ -86,7 +86,7 @@ class GroupCommit:
         self._begin(None)
 
     def request_rolled(self) -> None:
-        """Have the rolled segments on disk some time: nobody waits, a restart reads less."""
+        """Flush the rolled segments: no append waits for it, a restart recovers less."""
         if not self.failed and not self.flushing:
             self._begin(self._log.active_base_offset)
 
@@ -119,7 +119,7 @@ class GroupCommit:
         self._on_flushed(ticket.end_offset)
 
     def _try_again(self, end_offset: int, error: DiskError) -> None:
-        """Nothing is lost: producers go on waiting, until it works or their time is up."""
+        """Retry later: nothing is lost, producers wait until it succeeds or they time out."""
         up_to = None if self._wanted else end_offset
         self._wanted = False
         self._on_failed(error)
@@ -129,7 +129,7 @@ class GroupCommit:
 
         def again() -> None:
             self._retrying = False
-            # The log may be gone by then, or somebody else be flushing it.
+            # The log may be gone by then, or another flush be under way.
             if not self.failed and not self.flushing and self._log.failure is None:
                 self._begin(up_to)
 

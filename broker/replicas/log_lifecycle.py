@@ -1,11 +1,11 @@
-"""Keeps the logs in step with the cluster's image: opens, creates, reconfigures and deletes them.
+"""The life cycle of logs by the cluster's image: opened, created, reconfigured and deleted.
 
-    start    logs found on disk, after an unclean stop in a new leader epoch (KIP-320: who has read
-             more than is left is told so) ──recover in threads──> served, one by one
+    start    logs found on disk, after an unclean stop in a new leader epoch (KIP-320: consumers
+             then detect lost records) ──recover in threads──> served, one by one
              topics without a directory ──> created (a crash came between commit and directory),
                  unless a log directory is offline: then they may lie there; with remote storage in
-                 another leader epoch, so that what it has of a disk that was replaced is not taken
-                 for the records that come now
+                 another leader epoch, so that remote segments of a replaced disk are not mistaken
+                 for the new records
              directories without a topic ──> set aside
              topics deleted meanwhile ──> their logs deleted once they are open
     change   image before and after ──> created, extended, reconfigured, deleted
@@ -45,7 +45,7 @@ LOGGER = logging.getLogger(__name__)
 Missing = tuple[TopicPartition, "TopicImage"]
 
 CREATED_PER_CALL = 256
-"""Logs created by one call into a thread; between calls the loop takes them over."""
+"""Logs created by one call into a thread; between calls the loop begins to serve them."""
 
 
 class LogLifecycle:
@@ -86,7 +86,7 @@ class LogLifecycle:
         self._loop = asyncio.get_running_loop()
         self._hand_over_lock = threading.Lock()
         self._handed_over: list[Log] = []
-        # What the logs that are being recovered were opened for.
+        # Topic ids of the logs that are being recovered.
         self._loaded_for: ClusterImage | None = None
         self._outdated: list[TopicPartition] = []
         # Partitions of the image whose logs could not be made for want of room, and their topics.
@@ -140,7 +140,7 @@ class LogLifecycle:
             )
 
         try:
-            # Whoever lists would take a folder that is being made for one of no topic.
+            # A listing would take a folder that is being made for a stray one.
             async with self._creating:
                 jobs = await self._disk.run(
                     self._log_manager.load_jobs,
@@ -197,7 +197,7 @@ class LogLifecycle:
         await self._create_missing(await self._in_new_epochs(missing, image))
 
     async def _assign(self, places: Mapping[TopicPartition, UUID]) -> None:
-        """Write down where partitions lie, or will."""
+        """Record the partitions' log directories in the metadata."""
         image = self._controller.image
         by_topic: dict[UUID, dict[int, UUID]] = {}
         for (name, index), directory_id in places.items():
@@ -210,10 +210,10 @@ class LogLifecycle:
     async def _begin_epochs(
         self, partitions: Iterable[TopicPartition]
     ) -> dict[TopicPartition, int]:
-        """Let partitions of the image begin another leader epoch; those that did, and which.
+        """Begin another leader epoch of the image's partitions; return the new epochs.
 
-        Their logs were not closed: the power may have taken what consumers have seen, and new
-        records will get the same offsets. In the same epoch nobody would notice.
+        Their logs were not closed: a power cut may have lost records that consumers have read, and
+        new ones will get the same offsets. In the same epoch no consumer could detect that.
         """
         image = self._controller.image
         wanted: dict[UUID, set[int]] = {}
@@ -266,11 +266,11 @@ class LogLifecycle:
                 self._serve(log)
 
     async def _in_new_epochs(self, missing: list[Missing], before: "ClusterImage") -> list[Missing]:
-        """Give those whose log is gone another leader epoch.
+        """Begin another leader epoch of partitions whose log is missing.
 
-        What is known of its records, by remote storage or, after an unclean stop, by consumers,
-        must not be taken for those that come now. Where there may be remote segments, none is
-        created without an epoch.
+        Remote segments or, after an unclean stop, consumers' offsets of the old log must not be
+        mistaken for those of the new one. If there may be remote segments, no log is created
+        without a new epoch.
         """
         lost = [
             (topic_partition, topic)
@@ -299,9 +299,8 @@ class LogLifecycle:
     def _missing_after_load(self, before: "ClusterImage") -> list[Missing]:
         """Partitions without a log that are to get one.
 
-        Not those whose directory is missing or offline, nor, with any directory so, those of which
-        nobody knows where they were: an empty log in their place would look as if their records had
-        never been.
+        Not those whose directory is missing or offline, nor, with any directory so, those of an
+        unknown directory: an empty log in their place would hide that their records are lost.
         """
         image = self._controller.image
         missing = [pair for topic in image.topics.values() for pair in self._not_served(topic)]
@@ -328,7 +327,7 @@ class LogLifecycle:
         self._serve(log)
 
     def _hand_over(self, log: "Log") -> None:
-        """A log is open; called in recovery threads. The loop is woken once for many."""
+        """Pass an open log to the loop, which is woken once for many; called in threads."""
         with self._hand_over_lock:
             self._handed_over.append(log)
             if len(self._handed_over) > 1:
@@ -355,7 +354,7 @@ class LogLifecycle:
         partition = image.partition(topic, index)
         found = image.topics.get(topic)
         if partition is None or found is None or log.topic_id not in (found.topic_id, NIL):
-            # Deleted while it was recovering, and perhaps made anew: then this is not its log.
+            # Deleted while it was recovering, and perhaps created again: then this is not its log.
             self._outdated.append(log.topic_partition)
             return
         served = self._replicas.get_partition(topic, index)
@@ -386,7 +385,7 @@ class LogLifecycle:
             if before is None or before.topic_id != topic.topic_id:
                 missing += self._not_served(topic)
             elif len(before.partitions) != len(topic.partitions):
-                # Those it had may be missing for a reason: in recovery, or on a disk that failed.
+                # Earlier ones may be missing for a reason: in recovery, or on a disk that failed.
                 missing += self._not_served(topic, start=len(before.partitions))
         await self._create_missing(missing)
         if old.configs != new.configs:
@@ -462,7 +461,7 @@ class LogLifecycle:
         return logs
 
     async def create_unmade(self) -> None:
-        """Make the logs for which there was no room, unless their topics have gone."""
+        """Create the logs for which there was no room, unless their topics were deleted."""
         if not self._unmade or not self._log_manager.has_room:
             return
         unmade, self._unmade = self._unmade, {}

@@ -3,11 +3,11 @@
     AlterReplicaLogDirs ─> Move ─> waits for a thread, and for the cleaner to let go of the log
         ─> copied in a thread, again and again, until little is left ─> flushed, copied
         ─> the partition is not served for a moment: the log is closed, the rest copied, the
-           metadata store told, the copy renamed into the log's place ─> served from there
+           metadata store updated, the copy renamed into the log's place ─> served from there
 
-Whoever asks meanwhile is told to look again, as when a leader changes. A move ends by another to
-the directory the partition is in, by a new one elsewhere, by the topic's deletion, at a stop; then
-nothing has happened. What a crash leaves is in `storage.manager.log_moves`.
+Requests meanwhile get a retriable error, as when a leader changes. A move is cancelled by one
+to the directory the partition is in, by a new one elsewhere, by the topic's deletion, at a stop;
+then nothing has changed. What a crash leaves is in `storage.manager.log_moves`.
 
 Source: Kafka, ReplicaManager.scala (alterReplicaLogDirs), ReplicaAlterLogDirsManager.scala.
 """
@@ -40,10 +40,10 @@ if TYPE_CHECKING:
 LOGGER = logging.getLogger(__name__)
 
 CAUGHT_UP_BYTES: Final = 1024 * 1024
-"""So much may be left when the log is taken out: it is copied while nobody is served."""
+"""Most bytes left when the log is taken out: they are copied while the partition is not served."""
 
 CLEANER_RETRY_MS: Final = 200.0
-"""Between two looks whether the cleaner is done with the log."""
+"""Interval of checking whether the cleaner is done with the log."""
 
 _P = ParamSpec("_P")
 _T = TypeVar("_T")
@@ -51,7 +51,7 @@ _T = TypeVar("_T")
 
 @dataclass(slots=True, eq=False)
 class Move:
-    """A partition on its way. `copy` is None until it has begun."""
+    """A move under way. `copy` is None until it has begun."""
 
     topic_partition: TopicPartition
     target: LogDirectory
@@ -59,14 +59,14 @@ class Move:
     cancelled: bool = False
 
     def cancel(self) -> None:
-        """Have it end soon, without having moved anything."""
+        """End the move soon, without a change."""
         self.cancelled = True
         if self.copy is not None:
             self.copy.cancelled = True
 
 
 class FutureReplica(NamedTuple):
-    """What DescribeLogDirs tells of a copy: its bytes, and how far it is behind."""
+    """A copy as DescribeLogDirs lists it: its bytes, and its lag."""
 
     topic_partition: TopicPartition
     size_bytes: int
@@ -92,7 +92,7 @@ class LogMover:
         """Nothing moves yet.
 
         Args:
-            controller: Is told where partitions lie.
+            controller: Records partitions' log directories.
             log_manager: Copies and swaps logs.
             replicas: Serves them.
             timer: For waiting.
@@ -117,9 +117,9 @@ class LogMover:
         self._stopping = False
 
     def move(self, topic_partition: TopicPartition, path: str) -> None:
-        """Begin to move a partition; nothing happens if it is on its way there.
+        """Start to move a partition; does nothing if it is being moved there.
 
-        To the directory where it is: a move under way ends.
+        To its own directory: a move under way is cancelled.
 
         Raises:
             ApiError: INVALID_TOPIC_EXCEPTION: the name is too long for a copy's directory.
@@ -269,7 +269,7 @@ class LogMover:
             raise CopyCancelledError(f"{move.topic_partition} is not to be moved any more")
 
     async def _flush(self, log: "Log") -> None:
-        """So that closing it has little to wait for."""
+        """Flush the log, so that closing it is quick."""
         ticket = log.begin_flush()
         if ticket is None:
             return
@@ -287,7 +287,7 @@ class LogMover:
         self._resign([move.topic_partition])
         await partition.idle()
         manager.take_out(log)
-        # From here on it goes through, and fast: nobody is served.
+        # From here on it cannot be cancelled, and is quick: the partition is not served.
         copy.hurry()
         source = manager.directory_of(log)
         assert source is not None

@@ -1,7 +1,7 @@
 """Look-ups by time that are under way: bounded, and none of them holds a worker.
 
 A look-up may wait for remote storage, which may hang. It is a task of its own; when the client
-leaves, the router cancels it.
+disconnects, the router cancels it.
 
 Source of the limits: Kafka, DelayedRemoteListOffsets; KIP-1075.
 """
@@ -23,7 +23,7 @@ class Lookups:
 
     Attributes:
         timeout_ms: `remote.list.offsets.request.timeout.ms`; may be changed at any time.
-        expired: Partitions whose time was up (Kafka: DelayedRemoteListOffsetsMetrics).
+        expired: Partitions that timed out (Kafka: DelayedRemoteListOffsetsMetrics).
         refused: Requests beyond `LOOKUPS_MAX`.
     """
 
@@ -46,10 +46,10 @@ class Lookups:
         return len(self._tasks)
 
     def start(self, lookup: Coroutine[Any, Any, T]) -> "asyncio.Task[T]":
-        """Let it run.
+        """Run it as a task.
 
         Raises:
-            ApiError: REQUEST_TIMED_OUT: too many are under way; the client tries again later.
+            ApiError: REQUEST_TIMED_OUT: too many are under way; the client retries later.
         """
         if len(self._tasks) >= self.capacity:
             self.refused += 1
@@ -61,7 +61,7 @@ class Lookups:
         return task
 
     async def stop(self) -> None:
-        """Give up what is under way."""
+        """Cancel all look-ups under way."""
         for task in self._tasks:
             task.cancel()
         if self._tasks:

@@ -1,15 +1,15 @@
-"""One partition as this broker leads it: fencing, appends, high watermark, and who waits for it.
+"""A partition that this broker leads: fencing, appends, high watermark, and waiting requests.
 
 On one replica a batch is committed as soon as it is in the log - or, with `flush.messages` reached,
-as soon as it is on disk: then the high watermark waits for the flush, so that neither the producer
-is told nor a consumer shown what a power cut could take back.
+as soon as it is on disk: then the high watermark waits for the flush, so that records which a power
+cut could lose are neither acknowledged nor readable.
 
     append ──> log ──(nothing to flush)──────────────> high watermark = log end ──> wake fetches
                 │ └──(flush.messages reached)──> GroupCommit ──fdatasync done──┘
                 └─(queued)─> PartitionWrites ──written─> as above
 
-What the log has queued is not in the file yet: its end, and with it the high watermark, moves when
-the directory's thread has written it.
+Queued records are not in the file yet: the log end offset, and with it the high watermark, moves
+when the directory's thread has written them.
 """
 
 from collections.abc import Callable, Sequence
@@ -42,7 +42,7 @@ NO_LEADER_EPOCH = -1
 
 
 class TopicStats:
-    """What a topic has done, over all its partitions here; read at scrape time."""
+    """Counters of a topic, over all its partitions here; read at scrape time."""
 
     __slots__ = (
         "bytes_in",
@@ -103,7 +103,7 @@ class Partition:
         on_disk_failure: "Callable[[Partition, DiskError], None]",
         writer: "DirectoryWriter | None" = None,
     ) -> None:
-        """`writer`: of the log's directory; without one all is written by who appends."""
+        """`writer`: of the log's directory; without one appends write in place."""
         self.topic_partition = topic_partition
         self.topic_id = topic_id
         self.log = log
@@ -111,9 +111,9 @@ class Partition:
         self.stats = stats
         self.fetch_watchers: Watchers | None = None
         self.produce_watchers: Watchers | None = None
-        # What those who still wait for it are told, once it is not served here any more.
+        # Error code for waiting requests, once it is not served here any more.
         self.gone = ErrorCode.NONE
-        # While they are told: what was to be written from here on will not be.
+        # While they are answered: records from this offset on will not be written.
         self.lost_from: int | None = None
         self.commit = GroupCommit(log, disk, self._flushed, self._flush_failed, timer)
         self.writes: PartitionWrites | None = None
@@ -126,11 +126,11 @@ class Partition:
         self._on_disk_failure = on_disk_failure
 
     def check_leader_epoch(self, current_leader_epoch: int) -> None:
-        """Fence a client whose picture of the partition is older or newer than ours (KIP-320).
+        """Fence a client whose leader epoch is older or newer than ours (KIP-320).
 
         Raises:
             ApiError: FENCED_LEADER_EPOCH (client refreshes its metadata), or UNKNOWN_LEADER_EPOCH
-                (client retries until we have caught up).
+                (client retries until this broker has caught up).
         """
         if current_leader_epoch == NO_LEADER_EPOCH or current_leader_epoch == self.leader_epoch:
             return
@@ -148,14 +148,14 @@ class Partition:
         terms: "TransactionTerms | None" = None,
         memory: "BorrowedMemory | None" = None,
     ) -> "AppendInfo":
-        """Write batches; the caller then asks `is_committed(info.last_offset + 1)`.
+        """Append batches; the caller then checks `is_committed(info.last_offset + 1)`.
 
         Args:
             records: As `Log.append_as_leader` has it.
             now_ms: Milliseconds since 1970 UTC.
-            origin: Who made them.
+            origin: Of the batches.
             prepared: They come out of the log's `preparation`.
-            terms: What is known of the batch's transaction.
+            terms: The batch's transaction, as verified.
             memory: Where the records lie, if they may be left there while they are queued.
 
         Raises:
@@ -189,7 +189,7 @@ class Partition:
         return info
 
     def append_markers(self, markers: "Sequence[TransactionMarker]", now_ms: int) -> int:
-        """Write markers as `Log.append_markers` does; the caller then asks `is_committed`.
+        """Append markers as `Log.append_markers` does; the caller then checks `is_committed`.
 
         Returns:
             The first one's offset; the others follow on it.
@@ -212,17 +212,17 @@ class Partition:
         return first_offset
 
     def pump(self) -> None:
-        """The log may have queued something: have it written."""
+        """Write records that the log may have queued."""
         if self.writes is not None:
             self.writes.pump()
 
     @property
     def is_congested(self) -> bool:
-        """So much waits to be written to its directory that clients are to be held back."""
+        """Whether so many bytes wait for its directory that clients are to be throttled."""
         return self.writes is not None and self.writes.writer.pace.is_congested
 
     def hold_back(self, connection: "Connection") -> None:
-        """Read no further what a client sends until less waits."""
+        """Pause a client's connection until fewer bytes wait."""
         if self.writes is not None:
             connection.wait_for_disk(self.writes.writer.when_uncongested)
 
@@ -231,7 +231,7 @@ class Partition:
         return self.log.high_watermark >= end_offset
 
     def _written(self, former_end_offset: int) -> None:
-        """The log's end has moved on from there: what was queued is in the file."""
+        """Advance the high watermark: the log end offset has moved, queued records are written."""
         log = self.log
         if log.needs_flush or log.high_watermark < former_end_offset:
             self.commit.request()
@@ -239,28 +239,28 @@ class Partition:
             self._advance(log.log_end_offset)
 
     async def idle(self) -> None:
-        """Wait until neither a write nor a flush is under way: the log's files are about to go."""
+        """Wait until no write or flush is under way: the log's files are about to be deleted."""
         if self.writes is not None:
             await self.writes.idle()
         await self.commit.idle()
 
     def _flushed(self, end_offset: int) -> None:
-        """A group commit has ended; everything below `end_offset` is on disk."""
+        """Advance the high watermark after a group commit: `end_offset` is flushed."""
         if end_offset > self.log.high_watermark:
             self._advance(end_offset)
         if self.produce_watchers is not None:
             self.produce_watchers.check()
 
     def _flush_failed(self, error: "DiskError") -> None:
-        """Nobody who waits is told that its records are safe."""
+        """Fail all waiting appends: their records may not be on disk."""
         if self.produce_watchers is not None:
             self.produce_watchers.check()
         self._on_disk_failure(self, error)
 
     def _write_failed(self, error: "DiskError") -> None:
-        """Nothing of what was queued will be there: who waits for it is told so, now.
+        """Fail the appends of queued records, which are lost.
 
-        Where there was only no room, the offsets are given again to others.
+        If there was only no room, their offsets are assigned again.
         """
         if self.log.failure is not None:
             self.commit.failed = True
@@ -281,19 +281,19 @@ class Partition:
             self.produce_watchers.check()
 
     def wake_fetches(self) -> None:
-        """Let who waits look again: the log start has moved."""
+        """Try waiting fetches again: the log start offset has moved."""
         if self.fetch_watchers is not None and not self.wake_due:
             self.wake_due = True
             self._wake(self)
 
     def watch_fetch(self) -> Watchers:
-        """Who waits for records here."""
+        """Requests that wait for records."""
         if self.fetch_watchers is None:
             self.fetch_watchers = Watchers(self._waker)
         return self.fetch_watchers
 
     def watch_produce(self) -> Watchers:
-        """Who waits for the high watermark here."""
+        """Requests that wait for the high watermark."""
         if self.produce_watchers is None:
             self.produce_watchers = Watchers(self._waker)
         return self.produce_watchers

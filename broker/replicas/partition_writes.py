@@ -1,6 +1,6 @@
-"""What a partition's log has queued, given to its directory's writer ticket by ticket.
+"""Queued writes of a partition's log, submitted to its directory's writer ticket by ticket.
 
-    IDLE ──pump: the log has something──> WRITING ──done, nothing left──> IDLE
+    IDLE ──pump: the log has a ticket───> WRITING ──done, nothing left──> IDLE
                                              │  ^
                                              └──┘ done, more is queued: the next ticket at once
 
@@ -35,13 +35,13 @@ class PartitionWrites:
         on_written: Callable[[int], None],
         on_failed: Callable[[DiskError], None],
     ) -> None:
-        """Have the log queue what the directory's pace says.
+        """Set the log's queue to the directory's pace.
 
         Args:
-            log: Whose writes these are.
+            log: Queues the writes.
             writer: Of its directory.
             on_written: Called with the former log end offset when it has moved.
-            on_failed: Called when nothing that is queued will be written.
+            on_failed: Called when the queued records will not be written.
         """
         self._log = log
         self.writer = writer
@@ -53,7 +53,7 @@ class PartitionWrites:
         log.leave_writes_to(writer.pace)
 
     def pump(self) -> None:
-        """Something may have been queued: have it written."""
+        """Submit queued records, if there are any."""
         if self.writing:
             return
         ticket = self._log.begin_write()
@@ -65,13 +65,13 @@ class PartitionWrites:
         self.writer.submit(ticket, lambda failure: self._finished(ticket, failure))
 
     def abandon(self) -> None:
-        """The partition is not served any more, and who waited for its writes has been told."""
+        """Drop the queue: the partition is not served any more, waiting appends were answered."""
         self._abandoned = True
         if not self.writing:
             self._log.drop_queued()
 
     async def idle(self) -> None:
-        """Wait until all that is queued is written or dropped; at once if nothing is."""
+        """Wait until all queued records are written or dropped."""
         while self.writing or self._log.write_queue is not None or self._log.is_going_back:
             if self._idle is None:
                 self._idle = asyncio.Event()

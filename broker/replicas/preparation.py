@@ -1,15 +1,15 @@
 """Validation and compression of batches in a thread, before they are appended.
 
-Topics that walk every record (`record.validation=full`, compacted ones) or pack batches anew
+Topics that validate every record (`record.validation=full`, compacted ones) or recompress batches
 (`compression.type` other than the producer's) cost CPU by the record, up to hundreds of
 milliseconds for a large batch: the loop does not wait for that.
 
-    submit ──> [ queue of one partition ] ──one at a time──> thread: check, walk, rewrite
+    submit ──> [ queue of one partition ] ──one at a time──> thread: validate, recompress
                                                                 │
                done(info or error) <── append on the loop <─────┘
 
-A partition's batches are appended in the order in which they came, because one is worked on at a
-time, and because later ones join the queue while it is not empty, however small they are.
+A partition's batches are appended in the order of arrival, because one is prepared at a time, and
+because later ones join the queue while it is not empty, however small they are.
 """
 
 from collections import deque
@@ -33,7 +33,7 @@ INLINE_SIZE_MAX = 4 * 1024
 """Batches up to this many bytes are prepared in place: a hop to a thread costs more."""
 
 QUEUED_BYTES_MAX = 64 * 1024 * 1024
-"""Bytes of all partitions that may wait; a client above that gets a retriable error."""
+"""Most bytes of all partitions that wait; a client above that gets a retriable error."""
 
 Done = Callable[["AppendInfo | None", Exception | None], None]
 
@@ -73,7 +73,7 @@ class PreparationBudget:
 
 
 class Preparation:
-    """The queue of one partition; made when it is first needed."""
+    """The queue of one partition; created when it is first needed."""
 
     __slots__ = ("_budget", "_clock", "_disk", "_partition", "_queue", "_running")
 
@@ -89,7 +89,7 @@ class Preparation:
 
     @property
     def busy(self) -> bool:
-        """Whether a batch that comes now must wait for others."""
+        """Whether a new batch must wait for others."""
         return self._running
 
     def submit(
@@ -97,7 +97,7 @@ class Preparation:
     ) -> bool:
         """Copy a batch and queue it; False when too much waits already.
 
-        `terms`: what is known of the batch's transaction.
+        `terms`: the batch's transaction, as verified.
         """
         if self._budget.queued_bytes + len(records) > QUEUED_BYTES_MAX:
             self._budget.refused += 1

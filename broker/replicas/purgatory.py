@@ -1,22 +1,21 @@
-"""Requests that wait for something to happen, or for their time to run out.
+"""Purgatories: delayed operations, which wait for a condition or their timeout.
 
-    parked ──try_complete() says yes──> completed ─┐
+    parked ──try_complete() is True───> completed ─┐
        │                                           ├─> on_complete(), exactly once
-       └────────time is up──────────────> expired ─┘
+       └────────timeout─────────────────> expired ─┘
 
-An operation is watched by the things it waits for (a partition's `Watchers`); whoever changes such
-a thing calls `Watchers.check()`. There is no task and no lock: everything happens on the loop's
-thread.
+An operation is watched under the keys it waits for (a partition's `Watchers`); an event calls
+`Watchers.check()`. There is no task and no lock: everything happens on the loop's thread.
 
-A poll (Fetch, ShareFetch) waits for as long as its client likes, so its memory is the client's to
-give away. How much of it one client gets is bounded three times:
+A poll (Fetch, ShareFetch) waits for as long as its client chooses, and needs memory meanwhile. The
+memory of one client is bounded three times:
 
     a connection   its requests are not read while `PARKED_MAX` are parked (`network.connection`)
     an address     a quarter of what all purgatories hold together (`ParkedByAddress`)
     a purgatory    `capacity`
 
-What is beyond the last two is held back: nothing watches it, its connection is not read, and its
-answer, with what is there by then, comes after HELD_BACK_MS.
+A poll beyond the last two is held back: it is not watched, its connection is not read, and it is
+answered, with the records available then, after HELD_BACK_MS.
 
 Source of the idea: Kafka, DelayedOperationPurgatory.
 """
@@ -29,16 +28,16 @@ if TYPE_CHECKING:
     from broker.network.response import AnsweredConnection
 
 WAIT_MAX_MS: Final = 300_000.0
-"""Nobody waits longer, whatever it asks for: clients ask for half a second (`fetch.max.wait.ms`),
-and 2^31 - 1 ms would be 24 days of our memory."""
+"""Longest wait, whatever the request has: clients send half a second (`fetch.max.wait.ms`), and
+2^31 - 1 ms would hold memory for 24 days."""
 
 HELD_BACK_MS: Final = 500.0
-"""How long a poll that cannot be parked waits for its answer: `fetch.max.wait.ms`' default.
-Answered at once, with nothing, its client would ask again at once, thousands of times a second."""
+"""How long a poll that cannot be parked is held back: `fetch.max.wait.ms`' default. Answered empty
+at once, its client would retry at once, thousands of times a second."""
 
 
 class DelayedOperation:
-    """One waiting request. Subclasses say when it is satisfied and what happens then."""
+    """A waiting request. Subclasses define when it is satisfied and how it completes."""
 
     __slots__ = ("_connection", "_timer_handle", "completed", "is_held_back", "purgatory")
 
@@ -50,15 +49,15 @@ class DelayedOperation:
         self._timer_handle: TimerHandle | None = None
 
     def try_complete(self) -> bool:
-        """Look again; True when the operation is satisfied and has been completed by this call."""
-        raise AssertionError("an operation says when it is satisfied")
+        """Complete the operation if it is satisfied; True when this call has completed it."""
+        raise AssertionError("an operation defines when it is satisfied")
 
     def on_complete(self, *, expired: bool) -> None:
         """Answer. Called exactly once."""
-        raise AssertionError("an operation says what it does in the end")
+        raise AssertionError("an operation defines how it completes")
 
     def complete(self, *, expired: bool = False) -> bool:
-        """End the waiting; False when it had ended before."""
+        """Complete the operation; False if it was completed before."""
         if self.completed:
             return False
         self.completed = True
@@ -71,7 +70,7 @@ class DelayedOperation:
         return True
 
     def abandon(self) -> None:
-        """The client has gone: stop waiting without an answer."""
+        """Stop waiting without an answer: the client has disconnected."""
         if self.completed:
             return
         self.completed = True
@@ -86,7 +85,7 @@ class DelayedOperation:
 
 
 class ParkedByAddress:
-    """How many polls each address has parked, over all purgatories that share this."""
+    """Parked polls of each address, over all purgatories that share this."""
 
     __slots__ = ("counts", "maximum")
 
@@ -96,7 +95,7 @@ class ParkedByAddress:
 
 
 class Purgatory:
-    """Counts and times the operations of one kind; `capacity` bounds them.
+    """The parked operations of one kind, at most `capacity`, and their timeouts.
 
     Attributes:
         parked: Operations that wait.
@@ -124,13 +123,13 @@ class Purgatory:
         capacity: int,
         addresses: ParkedByAddress | None = None,
     ) -> None:
-        """Nobody waits.
+        """A purgatory without operations.
 
         Args:
             name: For the metrics.
             timer: For time-outs.
-            capacity: Operations.
-            addresses: Of whom polls are; default: no address has a bound of its own.
+            capacity: Most operations.
+            addresses: Counts polls by address; default: no address has a bound of its own.
         """
         self.name = name
         self.capacity = capacity
@@ -143,7 +142,7 @@ class Purgatory:
         self._addresses = addresses or ParkedByAddress(capacity)
 
     def park(self, operation: DelayedOperation, timeout_ms: float) -> bool:
-        """Let `operation` wait for at most `timeout_ms`, and never beyond WAIT_MAX_MS.
+        """Park `operation` for at most `timeout_ms`, and never beyond WAIT_MAX_MS.
 
         False when the purgatory is full: the caller completes the operation at once.
         """
@@ -159,10 +158,10 @@ class Purgatory:
     def park_poll(
         self, operation: DelayedOperation, timeout_ms: float, connection: "AnsweredConnection"
     ) -> bool:
-        """`park` for a request that waits for as long as its client likes.
+        """Park a request that waits for as long as its client chooses.
 
         Returns:
-            Whether things are to watch it. False: it is held back, its time will be up soon.
+            Whether it is to be watched. False: it is held back, and expires soon.
         """
         addresses = self._addresses
         host = connection.info.peer_host
@@ -195,7 +194,7 @@ class Purgatory:
         )
 
     def left(self, operation: DelayedOperation, *, expired: bool) -> None:
-        """An operation has ended."""
+        """Uncount a completed operation."""
         connection = operation._connection
         if operation.is_held_back:
             assert connection is not None

@@ -1,8 +1,8 @@
-"""The partitions this broker holds, and every way in and out of their logs.
+"""The replica manager: the partitions of this broker, and all access to their logs.
 
-Handlers and coordinators ask here; nobody else touches a `Partition`. Whether records come from the
-local log or from the remote one is decided here, once: the local log says that it does not have the
-offset (OffsetNotLocalError), and `read_remote` says what happens then.
+Handlers and coordinators use it; no other part touches a `Partition`. Whether records come from the
+local log or from the remote one is decided here, once: the local log raises OffsetNotLocalError for
+an offset that it does not have, which `read_remote` then reads.
 
 Source of the shape: Kafka, ReplicaManager.scala.
 """
@@ -46,8 +46,8 @@ LOGGER = logging.getLogger(__name__)
 DELAYED_PRODUCE_MAX = 100_000
 DELAYED_FETCH_MAX = 100_000
 PARKED_OF_AN_ADDRESS_MAX = DELAYED_FETCH_MAX // 4
-"""Polls of all kinds that one address has parked: there may be thousands of clients behind it, and
-three more such addresses do not keep anybody from being parked."""
+"""Most parked polls of one address: there may be thousands of clients behind it, and three more
+such addresses leave room for others."""
 INTERNAL_APPEND_TIMEOUT_MS = 5_000.0
 """`offsets.commit.timeout.ms`' default: how long a coordinator waits for its own records."""
 
@@ -91,7 +91,7 @@ class ReplicaManager:
         loop: asyncio.AbstractEventLoop,
         writers: "DirectoryWriters | None" = None,
     ) -> None:
-        """`writers`: of the log directories; without them all is written by who appends."""
+        """`writers`: of the log directories; without them appends write in place."""
         self._clock = clock
         self._writers = writers
         self._disk = disk
@@ -124,7 +124,7 @@ class ReplicaManager:
         self.remote_fetch_max_wait_ms = 500.0
         self.remote_fetch_paused = False
 
-    # -- which partitions ------------------------------------------------------------------------
+    # -- partitions ------------------------------------------------------------------------------
 
     def get_partition(self, topic: str, index: int) -> Partition | None:
         """The partition, if this broker holds it and its log is open."""
@@ -184,16 +184,16 @@ class ReplicaManager:
     def topic_name(self, topic_id: bytes) -> str | None:
         """The name of a topic, also while none of its partitions is served; None: there is none.
 
-        Whoever asks in vain is told UNKNOWN_TOPIC_ID, and Java clients then take the topic for
-        deleted: that must not be said of logs that are still being recovered.
+        Without one a client gets UNKNOWN_TOPIC_ID, and Java clients then take the topic for
+        deleted: that must not happen to logs that are still being recovered.
         """
         return self.names_by_id.get(topic_id) or self.known_name(topic_id)
 
     def missing_error(self, topic: str, index: int) -> ErrorCode:
-        """What a client is told of a partition that is not here.
+        """The error code for a partition that is not served here.
 
-        A partition that exists but is still being recovered, or whose disk has failed, is worth
-        another try; clients refresh their metadata on either code.
+        A partition that exists but is still being recovered, or whose disk has failed, gets a
+        retriable one; clients refresh their metadata on either code.
         """
         if self.is_known(topic, index):
             if self.is_offline(TopicPartition(topic, index)):
@@ -210,7 +210,7 @@ class ReplicaManager:
                 _release(partition, ErrorCode.KAFKA_STORAGE_ERROR)
 
     def remove_topic(self, topic: str) -> list[Partition]:
-        """Stop serving a topic; requests that wait for it are answered now.
+        """Stop serving a topic; its waiting requests are answered now.
 
         Returns:
             The partitions it had here, for their logs to be deleted.
@@ -224,21 +224,21 @@ class ReplicaManager:
         return removed
 
     def answer_parked(self) -> None:
-        """Before a stop: waiting fetches get what there is.
+        """Answer waiting fetches with the available records, before a stop.
 
-        Writes are left to their flush, which is under way: told that their time is up, producers
-        would send again what is in the log.
+        Appends wait for their flush, which is under way: after a time-out, producers would resend
+        records that are in the log.
         """
         for partition in list(self.partitions()):
             if partition.fetch_watchers is not None:
                 partition.fetch_watchers.expire()
 
-    # -- waking those who wait for records -------------------------------------------------------
+    # -- waking delayed fetches ------------------------------------------------------------------
 
     def _wake_later(self, partition: Partition) -> None:
-        """Wake in the loop's next turn.
+        """Wake waiting fetches in the loop's next iteration.
 
-        So the producer gets its answer first, and a burst of appends wakes a waiting fetch once.
+        So the producer gets its response first, and a burst of appends wakes a fetch once.
         """
         if not self._ready_to_wake:
             self._loop.call_soon(self._wake)
@@ -255,7 +255,7 @@ class ReplicaManager:
         self.waker.wake([p.fetch_watchers for p in ready if p.fetch_watchers])
 
     def preparation_of(self, partition: Partition) -> Preparation:
-        """The queue of batches that threads work on before they are written."""
+        """The queue of batches that threads prepare before they are appended."""
         if partition.preparation is None:
             partition.preparation = Preparation(
                 partition, self._disk, self._clock, self.preparation_budget
@@ -275,7 +275,7 @@ class ReplicaManager:
         client: tuple[str, str],
         is_follower: bool = False,
     ) -> "RemoteRead":
-        """Read what `partition.log` says is not local; finished at once if the caches have it.
+        """Read an offset that is not local; finished at once if the caches have it.
 
         Raises:
             ApiError: OFFSET_MOVED_TO_TIERED_STORAGE to a follower, which copies only what is local
@@ -343,7 +343,7 @@ class ReplicaManager:
             )
             if reader is None or log.local_log_start_offset == local_start:
                 return local
-            # Segments have left the disk meanwhile: what is looked for may be among them.
+            # Local segments were deleted meanwhile: the record may have been in one of them.
             has_remote = log.remote_storage
             if not has_remote:
                 return local
@@ -360,8 +360,8 @@ class ReplicaManager:
 
         `on_committed(NONE, base offset)` is called when they are committed: before this returns if
         they are at once. On failure it gets the error and -1, and nothing was written (except for
-        REQUEST_TIMED_OUT and KAFKA_STORAGE_ERROR, where nobody knows). NOT_ENOUGH_REPLICAS says
-        that the log takes no records for now.
+        REQUEST_TIMED_OUT and KAFKA_STORAGE_ERROR, where that is unknown). NOT_ENOUGH_REPLICAS: the
+        log accepts no records for now.
         """
         self.append_coordinated(topic_partition, batch, on_committed)
 
@@ -374,17 +374,17 @@ class ReplicaManager:
         terms: TransactionTerms | None = None,
         timeout_ms: float = INTERNAL_APPEND_TIMEOUT_MS,
     ) -> int:
-        """Append a coordinator's records, for those who must know where they are at once.
+        """Append a coordinator's records, and return their offset at once.
 
         Args:
-            topic_partition: Where to.
+            topic_partition: Of the log.
             batch: One batch.
             on_committed: As in `append_internal`.
-            terms: What is known of the batch's transaction.
+            terms: The batch's transaction, as verified.
             timeout_ms: After which `on_committed` gets REQUEST_TIMED_OUT.
 
         Returns:
-            The base offset, or -1 where nothing was written.
+            The base offset, or -1 if nothing was written.
         """
         partition = self.get_partition(*topic_partition)
         if partition is None:
@@ -413,12 +413,12 @@ class ReplicaManager:
         """End the transactions of different producers.
 
         Args:
-            partition: Where; its producer state's `check_marker` has let every marker pass.
+            partition: Of the log; every marker has passed its producer state's `check_marker`.
             markers: At least one.
 
         Returns:
             (NONE, offset of the first), to be waited for with `when_committed`; or an error and -1,
-            and nothing was written (except for KAFKA_STORAGE_ERROR, where nobody knows).
+            and nothing was written (except for KAFKA_STORAGE_ERROR, where that is unknown).
         """
         try:
             return ErrorCode.NONE, partition.append_markers(markers, self._clock.now_ms())
@@ -449,15 +449,15 @@ class ReplicaManager:
         partition.watch_produce().add(operation)
 
     def now_ms(self) -> int:
-        """Wall clock, for records that coordinators make."""
+        """Wall clock, for coordinators' records."""
         return self._clock.now_ms()
 
     async def read_internal(
         self, topic_partition: TopicPartition, offset: int, max_bytes: int
     ) -> memoryview:
-        """Whole batches from the one that holds `offset` on; empty at the end.
+        """Read whole batches from the one that contains `offset` on; empty at the end.
 
-        Threads wait for the disk. What is looked up is looked up on the loop, whose log it is.
+        Threads wait for the disk. Look-ups are done on the loop, which owns the log.
 
         Raises:
             OffsetOutOfRangeError: Below the log start or above the end.
@@ -491,9 +491,9 @@ class ReplicaManager:
             return memoryview(await disk.run(file.read_at, slice_.length, slice_.position))
 
     def disk_failed(self, partition: Partition, error: DiskError) -> None:
-        """A log's disk has refused: say so once; the log manager decides about the directory.
+        """Log a disk error of a log once; the log manager decides about the directory.
 
-        The log is out of service where the disk has failed; else it goes on as soon as it can.
+        The log goes offline if the disk has failed; else it continues as soon as it can.
         """
         if partition.log.failure is None and error.is_disk_failure:
             LOGGER.error(
@@ -506,10 +506,10 @@ class ReplicaManager:
 
 
 def _code_for_coordinators(error: StorageError) -> ErrorCode:
-    """What became of an append, for those whose memory has to agree with the log.
+    """Error code of a failed append, for coordinators, whose memory has to agree with the log.
 
-    Where the disk is only full, or descriptors are short, the append was undone: a coordinator goes
-    on with what it had, and its clients are to come again.
+    If the disk is only full, or descriptors are short, the append was undone: a coordinator keeps
+    its state, and its clients retry.
     """
     if isinstance(error, DiskError) and not error.is_disk_failure:
         return ErrorCode.NOT_ENOUGH_REPLICAS
@@ -517,11 +517,11 @@ def _code_for_coordinators(error: StorageError) -> ErrorCode:
 
 
 def _release(partition: Partition, code: ErrorCode) -> None:
-    """Let everybody who waits for a partition look again: it is not here any more."""
+    """Complete all operations that wait for a partition: it is not served any more."""
     partition.gone = code
     gone_for_good = code is ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
     if partition.writes is not None and (gone_for_good or partition.log.failure is not None):
-        # Else it may be served again: its log must hold what its producers' state counts.
+        # Else it may be served again: its log must contain the records of its producer state.
         partition.writes.abandon()
     if partition.fetch_watchers is not None:
         partition.fetch_watchers.check()
