@@ -1,4 +1,4 @@
-"""How long to wait after a failure: doubled every time, up to a maximum, and spread a little.
+"""Exponential backoff with jitter, up to a maximum.
 
     wait = min(first * 2^n * (1 +- jitter), maximum)
 

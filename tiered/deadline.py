@@ -1,6 +1,6 @@
-"""No await without an end: `Deadline` on the timer that is passed in, so that tests move the time.
+"""Deadlines of awaits, on the timer that is passed in, so that tests move the time.
 
-    async with Deadline(timer, 30_000, "telling of a copy"):
+    async with Deadline(timer, 30_000, "publishing a copy"):
         await metadata.add(segment)
 
 When the time has passed, what is awaited is cancelled and StoreTimeoutError is raised. The block
@@ -17,7 +17,7 @@ from storage.environment.timer import Timer, TimerHandle
 from tiered.errors import StoreTimeoutError
 
 METADATA_DEADLINE_MS: Final = 30_000
-"""For one record to be told: appended, flushed and read again."""
+"""For one event to be published: appended, flushed and read back."""
 
 BYTES_PER_CALL: Final = 64 * 1024 * 1024
 """A store's call gets its total deadline once per so many started bytes (StoreDeadlines)."""
@@ -66,7 +66,7 @@ class Deadline:
         self._handle.cancel()
         if not self._expired:
             return
-        # Somebody else may have cancelled the task too: then that is what it ends with.
+        # Another caller may have cancelled the task too: then that is what it ends with.
         if self._task.uncancel() <= self._cancelling and kind is asyncio.CancelledError:
             raise StoreTimeoutError(
                 f"{self._what}: not finished after {self._delay_ms:.0f} ms"

@@ -1,4 +1,4 @@
-"""What can go wrong with the remote log, and is expected to.
+"""Errors of the remote log: its expected failures.
 
     TieredError
     ├── RemoteStorageError               the object store could not do it
@@ -15,7 +15,7 @@
     ├── InvalidTransitionError           a segment's or partition's state may not change so
     └── RemotePausedError                reading is paused by an operator
 
-`broker.runtime.errors` is the one place that turns these into Kafka's error codes.
+`broker.runtime.errors` is the one place that maps these to Kafka's error codes.
 """
 
 from protocol.picklable_error import PicklableError
@@ -26,7 +26,7 @@ class TieredError(PicklableError):
 
 
 class RemoteStorageError(TieredError):
-    """The object store could not do what was asked."""
+    """A request to the object store failed."""
 
 
 class ObjectNotFoundError(RemoteStorageError):
@@ -58,7 +58,7 @@ class CorruptRemoteDataError(TieredError):
 
     Attributes:
         key: The object.
-        position: First byte known to be wrong, in the object; -1 if that cannot be told.
+        position: First byte known to be wrong, in the object; -1 if unknown.
     """
 
     def __init__(self, key: str, position: int, problem: str) -> None:
@@ -73,7 +73,7 @@ class CorruptSegmentError(TieredError):
 
     Attributes:
         path: The file at fault.
-        position: Where in it; -1 if that cannot be told.
+        position: Where in it; -1 if unknown.
         rebuildable: It is an index, which can be made again from the log.
     """
 

@@ -1,4 +1,4 @@
-"""A read from remote storage, as the broker asks for it: the interface of `tiered.fetch.reader`.
+"""Interface of remote reads, between the broker and `tiered.fetch.reader`.
 
 A read is an object that is finished or will be. When everything it needs is in the caches it is
 finished before `RemoteReader.read` returns; then there was no task, no thread and no await.
@@ -26,9 +26,9 @@ class RemoteRecords:
         slices: To be sent one after the other. Each holds its file open: the cache may evict it.
         length: Bytes in all.
         aborted: (producer id, first offset) of aborted transactions that overlap them; empty
-            unless they were asked for.
+            unless they were requested.
         awaits_append: There is nothing: a gap lies between the offset and the end of the log. What
-            is appended next is the answer, and the read is to be made anew then.
+            is appended next is the answer, and the read is to be repeated then.
     """
 
     __slots__ = ("aborted", "awaits_append", "length", "slices")
@@ -50,7 +50,7 @@ class ReadRequest(NamedTuple):
         max_bytes: Most bytes, but at least the whole first batch if `min_one_batch`.
         min_one_batch: See KIP-74.
         with_aborted: read_committed.
-        client: (principal, client id): for quotas and fairness, and to tell readers apart.
+        client: (principal, client id): for quotas and fairness, and to distinguish readers.
     """
 
     partition: "TopicIdPartition"
@@ -70,7 +70,7 @@ class RemoteRead(Protocol):
     """None while pending, after an error, and when the quota leaves nothing: then it is empty."""
     error: Exception | None
     on_finished: Callable[[], None] | None
-    """Set by who waits; called once, on the loop."""
+    """Set by the waiter; called once, on the loop."""
 
     def cancel(self) -> None:
         """The client has gone; see `TierConfig.abandoned_reads`."""
@@ -103,7 +103,7 @@ class RemoteReader(Protocol):
     """Touched on the loop's thread only."""
 
     def read(self, request: ReadRequest) -> RemoteRead:
-        """Begin to read; never raises, trouble is the read's `error`.
+        """Begin to read; never raises, errors are the read's `error`.
 
         Errors: RemoteOffsetNotFoundError (client: OFFSET_OUT_OF_RANGE), QueueFullError,
         RemoteStorageError, CorruptRemoteDataError. While metadata is not ready the read stays

@@ -1,4 +1,4 @@
-"""What is known of one remote segment, and how that may change.
+"""Remote log segment metadata (KIP-405), and its state machine.
 
 A segment (KIP-405):
 
@@ -9,8 +9,8 @@ A segment (KIP-405):
                                    v                        │
                         DELETE_SEGMENT_STARTED ──> DELETE_SEGMENT_FINISHED
 
-    every state may be told again (x -> x); a failed copy goes from COPY_SEGMENT_STARTED straight to
-    DELETE_SEGMENT_STARTED; whatever is told after DELETE_SEGMENT_FINISHED is refused.
+    every state may be repeated (x -> x); a failed copy goes from COPY_SEGMENT_STARTED straight to
+    DELETE_SEGMENT_STARTED; any event after DELETE_SEGMENT_FINISHED is refused.
 
 A partition that is deleted:
 
@@ -130,8 +130,8 @@ class RemoteLogSegmentMetadata:
         start_offset: First offset, inclusive: the local segment's base offset.
         end_offset: Last offset, inclusive, as everywhere in KIP-405.
         max_timestamp_ms: Largest timestamp of its records.
-        broker_id: Who copied it.
-        event_timestamp_ms: When this state was told.
+        broker_id: Of the broker that copied it.
+        event_timestamp_ms: When this state was published.
         segment_size_bytes: Of the `.log` file, before compression or encryption.
         segment_leader_epochs: Ascending, at least one; the first begins at `start_offset`.
         state: See the module.

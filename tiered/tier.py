@@ -1,4 +1,4 @@
-"""What the broker asks of remote storage: the interface between the loop and the tier's work.
+"""Interface of remote storage (`Tier`): the broker's calls for copies, reads and deletions.
 
 `tiered.storage_manager.remote_storage_manager` does it where it is called; `tiered.worker` does it
 in a process of its own, and then only these arguments and results cross: paths, keys and numbers,
@@ -56,7 +56,7 @@ class TopicFacts:
     Attributes:
         partitions: How many the topic has.
         overrides: Its own settings, Kafka's names and texts.
-        cluster_id: Who copied it.
+        cluster_id: Of the broker that copied it.
     """
 
     partitions: int
@@ -128,7 +128,7 @@ class FoundChunks(NamedTuple):
 
 
 class Fault(NamedTuple):
-    """Something wrong with a remote segment; `position` in the object, -1 if it cannot be told."""
+    """A fault of a remote segment; `position` in the object, -1 if unknown."""
 
     key: str
     position: int
@@ -225,7 +225,7 @@ class Tier(Protocol):
         ...
 
     async def delete_objects(self, keys: Sequence[str]) -> None:
-        """Remove objects that nobody owns."""
+        """Remove orphaned objects."""
         ...
 
     async def list_uploads(self, prefix: str) -> Sequence[PendingUpload]:

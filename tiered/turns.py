@@ -1,11 +1,11 @@
-"""Long work on the loop in slices, of which no two run in the same turn of the loop.
+"""Time slicing of long work on the event loop: at most one slice per loop iteration.
 
-`asyncio.sleep(0)` gives way too, but to everybody: fifty readers that each work for two
+`asyncio.sleep(0)` yields too, but to every task: fifty readers that each work for two
 milliseconds between two sleeps keep all others waiting for a hundred.
 
     A: work ─ pause ─────────────────── work ─ pause ...
     B:               work ─ pause ──────────────────── work ...
-       one turn ───> others ─> one turn ───> others ─>
+       one iteration ───> others ─> one iteration ───>
 """
 
 import asyncio
@@ -17,7 +17,7 @@ STEPS_PER_SLICE = 200
 
 
 class Turns:
-    """See the module; shared by all who work on the same loop for the same purpose."""
+    """See the module; shared by all tasks that work on the same loop for the same purpose."""
 
     __slots__ = ("_left", "_scheduled", "_waiting")
 
@@ -34,9 +34,9 @@ class Turns:
             await self.pause()
 
     async def pause(self) -> None:
-        """Give way to the loop, and to those who have waited longer.
+        """Yield to the loop, and to tasks that have waited longer.
 
-        Who begins something long calls it first: many may begin in the same turn.
+        Long work calls it first: many tasks may begin in the same loop iteration.
         """
         loop = asyncio.get_running_loop()
         future: asyncio.Future[None] = loop.create_future()

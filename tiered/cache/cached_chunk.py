@@ -1,4 +1,4 @@
-"""A chunk of a remote segment that is on the disk, and the segment as a download needs it."""
+"""Chunk cache entry: a chunk of a remote segment on the disk, and its source for downloads."""
 
 from collections.abc import Callable
 from typing import Protocol
@@ -42,9 +42,9 @@ class CachedChunk:
         name: What its file's name says.
         length: Its bytes.
         checked: The file was compared with its checksum since this process began.
-        unread: Nobody has read it yet: it was prefetched, or its reader went away.
-        prefetch: Who had it fetched ahead of a reader; called with its bytes if it is evicted
-            unread. None for what a reader waited for.
+        unread: Not read yet: it was prefetched, or its reader has left.
+        prefetch: The prefetcher's callback, called with its bytes if it is evicted unread. None for
+            what a reader waited for.
         used: For the pool of open files.
     """
 
@@ -98,5 +98,5 @@ class CachedChunk:
         self._filesystem.open_files.admit(self)
 
     def release(self) -> None:
-        """Let go of the descriptor (the pool asks for it)."""
+        """Close the descriptor (called by the pool)."""
         self._file = None

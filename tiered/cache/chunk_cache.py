@@ -1,4 +1,4 @@
-"""Chunks of remote segments on the local disk: a bounded, least-recently-used cache of files.
+"""Chunk cache: chunks of remote segments in local files, bounded, least recently used first out.
 
     absent ──download──> present ──evicted──> absent
       ^                     ^
@@ -6,10 +6,10 @@
       └───────────── found after a restart
 
 Served by sendfile from the page cache: memory is the kernel's to manage, here is only the index of
-names. A chunk's file is unlinked when it is evicted; whoever holds it open reads on.
+names. A chunk's file is unlinked when it is evicted; readers that hold it open read on.
 
-A restart reads the folders one by one in a thread; nobody waits for all of it, only a read for the
-one folder that its chunk would be in. Which of the found chunks were used last is not known: they
+A restart reads the folders one by one in a thread; a read waits only for the one folder that its
+chunk would be in. Which of the found chunks were used last is not known: they
 are the first to go.
 
 Bytes over the limit: downloads that are under way, at most `remote.log.reader.threads` chunks. A
@@ -72,7 +72,7 @@ class ChunkCache:
         hits, misses: Chunks that were there, and that were not, when a reader wanted them.
         evicted, evicted_bytes: Since start.
         downloads, downloaded_bytes, download_errors: Since start; bytes over the network.
-        unread_bytes: Of chunks that nobody has read yet.
+        unread_bytes: Of chunks that no reader has read yet.
         prefetched_bytes: Fetched ahead of readers; of them `prefetch_used_bytes` were read,
             `prefetch_unused_bytes` evicted unread.
         abandoned_unused_bytes: Of downloads whose readers went away, evicted unread.
@@ -101,7 +101,7 @@ class ChunkCache:
             fetch: Downloads one chunk.
             queue: Of the downloads.
             environment: Its disk holds the directory.
-            on_downloaded: Told the bytes that came over the network.
+            on_downloaded: Called with the bytes that came over the network.
             finish_abandoned: See `tier.abandoned.reads`.
             refer: Compares chunks where they lie; None: they lie elsewhere.
         """
@@ -122,7 +122,7 @@ class ChunkCache:
         self._folders: set[str] = set()
         self._chunks: OrderedDict[ChunkKey, CachedChunk] = OrderedDict()
         self._by_segment: dict[UUID, set[int]] = {}
-        # Of prefetches under way: bytes, and whom to tell that they were in vain.
+        # Of prefetches under way: bytes, and the callback if they are never read.
         self._prefetches: dict[ChunkKey, tuple[int, Callable[[int], None]]] = {}
         self._pending_bytes = 0
         self._remover = FileRemover(filesystem, run, self._is_name_of_present)
@@ -157,7 +157,7 @@ class ChunkCache:
 
     @property
     def wasted_bytes(self) -> int:
-        """Downloaded, or to be downloaded, for nobody: cancelled, or evicted unread."""
+        """Downloaded and never read: cancelled, or evicted unread."""
         return (
             self.flights.cancelled_bytes + self.prefetch_unused_bytes + self.abandoned_unused_bytes
         )
@@ -170,7 +170,7 @@ class ChunkCache:
     # -- start, stop -------------------------------------------------------------------------
 
     def start(self) -> None:
-        """Begin to read the directory; nobody need wait for it."""
+        """Begin to read the directory; reads need not wait for it."""
         self._scan.start()
 
     async def wait_scanned(self) -> None:
@@ -256,12 +256,12 @@ class ChunkCache:
     ) -> Flight[ChunkKey, CachedChunk]:
         """Have `waiter` called when the chunk is there, or is known not to come.
 
-        The flight may have landed when this returns; then `waiter` is not called. Whoever waited
-        takes the file from the flight at once: the chunk may be evicted in the next turn.
+        The flight may have landed when this returns; then `waiter` is not called. A waiter takes
+        the file from the flight at once: the chunk may be evicted in the next loop iteration.
         """
         key = ChunkKey(source.metadata.id, chunk)
         self.misses += 1
-        # The manifest must be there when the download's turn has come.
+        # The manifest must be there when the download starts.
         on_over = None
         if self.flights.get(key) is None:
             source.pin()
@@ -302,10 +302,10 @@ class ChunkCache:
         return under_way or key in self._chunks
 
     def abandon_prefetches(self, on_unused: Callable[[int], None]) -> None:
-        """Who would be told by `on_unused` has gone: what is fetched for it alone is for nobody."""
-        for key, (_, told) in list(self._prefetches.items()):
+        """Cancel the prefetches of `on_unused`, whose reader has gone, unless others wait."""
+        for key, (_, callback) in list(self._prefetches.items()):
             flight = self.flights.get(key)
-            if told == on_unused and flight is not None and not flight.wanted:
+            if callback == on_unused and flight is not None and not flight.wanted:
                 self.flights.abandon(flight)
 
     def _prefetch_over(self, source: ChunkSource, key: ChunkKey) -> None:
@@ -321,7 +321,7 @@ class ChunkCache:
     def _check_of(
         self, key: ChunkKey
     ) -> Callable[[], Coroutine[Any, Any, CachedChunk | None]] | None:
-        """What is to be looked at on the disk before downloading; None: nothing."""
+        """What is to be checked on the disk before downloading; None: nothing."""
         if key in self._chunks or not self._scan.done:
             return lambda: self._check(key)
         return None
@@ -392,7 +392,7 @@ class ChunkCache:
             pinned = True
             folder = folder_of(self._directory, key)
             if folder not in self._folders:
-                # One of 256; nobody but an operator removes them.
+                # One of 256; only an operator removes them.
                 await self._run(self._filesystem.mkdir, folder)
                 self._folders.add(folder)
             result = await self._fetch_with_room(source, key, part)

@@ -1,8 +1,8 @@
-"""The chunk cache's work on its directory: reading it again at a start, removing files later.
+"""Scan of the chunk cache's directory at a start, and removal of its files later.
 
 Folders are read one after the other in a thread. A read that needs a chunk before that waits for
-the one folder it would be in, which is then read out of turn, and to its end also when nobody waits
-any more: the files of a folder that was half read would be neither found nor evicted.
+the one folder it would be in, which is then read out of order, and to its end also when no reader
+waits any more: the files of a folder that was half read would be neither found nor evicted.
 """
 
 import asyncio
@@ -96,7 +96,7 @@ class ChunkScan:
         self._on_done()
 
     async def folder(self, path: str) -> None:
-        """Read one folder, or wait for whoever reads it."""
+        """Read one folder, or wait until the read under way is done."""
         reading = self._folders.get(path)
         if reading is None:
             reading = asyncio.get_running_loop().create_task(self._read(path))
@@ -121,7 +121,7 @@ class FileRemover:
     __slots__ = ("_doomed", "_filesystem", "_run", "_spare", "_task", "errors")
 
     def __init__(self, filesystem: Filesystem, run: Run, spare: Callable[[str], bool]) -> None:
-        """Have nothing to do yet; `spare` tells of files that are wanted again meanwhile."""
+        """Have nothing to do yet; `spare` says which files are wanted again meanwhile."""
         self._filesystem = filesystem
         self._run = run
         self._spare = spare

@@ -1,16 +1,16 @@
-"""Who downloads next: a bounded queue that is fair between clients.
+"""Download queue: bounded, and fair between clients.
 
-    submit ──> demand: one line per client, served in turn ──┐
+    submit ──> demand: one line per client, round robin ─────┐
          └───> prefetch: likewise, only when no demand waits ─┴──> running, at most `running_max`
 
 A client is a (principal, client id). The lines are served round robin, so a client that asks for a
-hundred downloads is one turn ahead of a client that asks for one, not a hundred.
+hundred downloads is one download ahead of a client that asks for one, not a hundred.
 
 When `waiting_max` demands wait already, room is made at the end of the longest line if that is
 longer by two or more than the newcomer's; else the newcomer is refused. So one client alone cannot
 shut the door on others. Prefetches have as much room again; one too many is dropped and counted.
 
-Some places (`_reserved`) are never taken by prefetches, so that a reader who waits finds one.
+Some places (`_reserved`) are never taken by prefetches, so that a waiting reader finds one.
 
 Kafka has a pool of `remote.log.reader.threads` with a FIFO of
 `remote.log.reader.max.pending.tasks` (RemoteStorageThreadPool.java); both limits are kept.
@@ -24,10 +24,10 @@ Client = tuple[str, str]
 
 
 class Job(Protocol):
-    """What waits for its turn."""
+    """A queued download."""
 
     def start(self) -> None:
-        """It is its turn; `FairQueue.done` is called once it is over. Does not raise."""
+        """Begin; `FairQueue.done` is called once it is over. Does not raise."""
         ...
 
     def refused(self) -> None:
@@ -56,12 +56,12 @@ class Lines:
         return len(line) if line else 0
 
     def add(self, job: Job, client: Client) -> None:
-        """To the end of the client's line; a new line is the last to have its turn."""
+        """Append to the client's line; a new line is served last."""
         self._lines.setdefault(client, deque()).append(job)
         self._client_of[job] = client
 
     def take(self) -> Job:
-        """The next one, by turns. There must be one."""
+        """The next one, round robin. There must be one."""
         client, line = self._lines.popitem(last=False)
         job = line.popleft()
         if line:
@@ -133,7 +133,7 @@ class FairQueue:
 
     @property
     def running_prefetches(self) -> int:
-        """Jobs under way that nobody waited for when they began."""
+        """Jobs under way that no reader waited for when they began."""
         return len(self._running_as_prefetch)
 
     @property
@@ -153,7 +153,7 @@ class FairQueue:
             False if there is no room for it: it is forgotten.
         """
         lines = self._prefetches if prefetch else self._demands
-        # Everybody who may start has started, so a job that finds a free place may take it.
+        # All jobs that may start have started, so a job that finds a free place may take it.
         if len(lines) >= self.waiting_max and not self._has_place(prefetch):
             if prefetch:
                 self.dropped_prefetches += 1
@@ -170,7 +170,7 @@ class FairQueue:
         return True
 
     def promote(self, job: Job, client: Client) -> None:
-        """Somebody waits for this prefetch now; harmless for any other job.
+        """A reader waits for this prefetch now; harmless for any other job.
 
         It is let in even if too many demands wait: it is no new work.
         """

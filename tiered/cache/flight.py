@@ -1,4 +1,4 @@
-"""One piece of work however many want its result: single flight.
+"""Single flight: one download for all readers that want its result.
 
     demand ──> check (local, at once, may be absent) ──result──────────────> landed(result)
                    │ None                                                      ^
@@ -11,8 +11,8 @@
         working, "cancel"  ──> cancelled, at once                              │
         working, "finish"  ──> goes on ────────────────────────────────────────┘
 
-`landed` calls everybody who waits, once, and the key is free again before the first of them is
-called. All on the loop's thread; a task exists only while something is under way.
+`landed` calls every waiter once, and the key is free again before the first of them is called.
+All on the loop's thread; a task exists only while something is under way.
 """
 
 import asyncio
@@ -38,15 +38,15 @@ class Flight(Generic[K, T]):
 
     Attributes:
         key: What is wanted.
-        client: Who wanted it first.
+        client: The first client that wanted it.
         result: When it has landed; None after an error.
         error: See `result`.
         landed: It is over.
         working: It has its place in the queue's running jobs.
         begun_ms: When it was asked for.
-        on_over: Called once when it has landed, before those who wait, or was stopped.
+        on_over: Called once when it has landed, before the waiters, or was stopped.
         expected_bytes: What it will bring, as far as that is known; for counting waste.
-        prefetch: It was begun by nobody who waits.
+        prefetch: It was begun without a waiter.
     """
 
     __slots__ = (
@@ -98,7 +98,7 @@ class Flight(Generic[K, T]):
 
     @property
     def wanted(self) -> bool:
-        """Whether somebody waits."""
+        """Whether it has a waiter."""
         return bool(self._waiters)
 
     def begin(self) -> None:
@@ -109,7 +109,7 @@ class Flight(Generic[K, T]):
             self._task = asyncio.get_running_loop().create_task(self._run_check(self._check))
 
     def start(self) -> None:
-        """It is its turn (see `fair_queue.Job`)."""
+        """Begin (see `fair_queue.Job`)."""
         self.working = True
         self._task = asyncio.get_running_loop().create_task(self._run_work())
         # A task that is cancelled before its first step never comes to its `finally`.
@@ -131,7 +131,7 @@ class Flight(Generic[K, T]):
         except asyncio.CancelledError:
             self.land(None, TierProcessError("reading of remote storage was ended"))
             raise
-        except Exception as error:  # noqa: BLE001  because it is handed to those who wait
+        except Exception as error:  # noqa: BLE001  because it is handed to the waiters
             self.land(None, error)
             return
         if self.landed:
@@ -148,13 +148,13 @@ class Flight(Generic[K, T]):
         except asyncio.CancelledError:
             self._over(None, TierProcessError("reading of remote storage was ended"))
             raise
-        except Exception as error:  # noqa: BLE001  because it is handed to those who wait
+        except Exception as error:  # noqa: BLE001  because it is handed to the waiters
             self._over(None, error)
         else:
             self._over(result, None)
 
     def _over(self, result: T | None, error: Exception | None) -> None:
-        # Those who wait may ask for more: the place is free before they are called.
+        # Waiters may ask for more: the place is free before they are called.
         self._give_back_place()
         self.land(result, error)
 
@@ -176,7 +176,7 @@ class Flight(Generic[K, T]):
         for waiter in waiters:
             try:
                 waiter()
-            except Exception:  # noqa: BLE001  because the others must be called, and it is told
+            except Exception:  # noqa: BLE001  because the others must be called, and it is logged
                 _log.exception("remote log reader failed after its download")
 
     def join(self, waiter: Callable[[], None], client: Client) -> None:
@@ -198,7 +198,7 @@ class Flight(Generic[K, T]):
             self._table.abandon(self)
 
     def stop(self) -> None:
-        """End it now: nobody is called."""
+        """End it now; waiters are not called."""
         self.landed = True
         self._waiters.clear()
         self._listeners.clear()
@@ -215,7 +215,7 @@ class Flights(Generic[K, T]):
         name: For messages.
         finish_abandoned: See `TierConfig.abandoned_reads`.
         begun: Pieces of work since start; `joined` had one already.
-        cancelled: Downloads stopped because nobody waited any more, of `cancelled_bytes` together:
+        cancelled: Downloads stopped for want of a waiter, of `cancelled_bytes` together:
             what they would have brought, so an upper bound of what had come.
     """
 
@@ -264,8 +264,8 @@ class Flights(Generic[K, T]):
     ) -> Flight[K, T]:
         """Have `waiter` called when there is a result; it may have landed when this returns.
 
-        A flight that has landed already calls nobody: look at `landed`. `on_over` is of a new
-        flight: whoever passes it knows that there is none.
+        A flight that has landed already calls no waiter: check `landed`. `on_over` is for a new
+        flight: pass it only where there is none under way.
         """
         flight = self._flights.get(key)
         if flight is not None:
@@ -280,7 +280,7 @@ class Flights(Generic[K, T]):
             return flight
         self._flights[key] = flight
         self.begun += 1
-        # A refusal is told by `landed`, not by a call from within this one: so nobody waits yet.
+        # A refusal shows in `landed`, not by a call from within this one: so no waiter yet.
         flight.begin()
         if not flight.landed:
             flight.join(waiter, client)
@@ -318,7 +318,7 @@ class Flights(Generic[K, T]):
             flight.on_over()
 
     def abandon(self, flight: Flight[K, T]) -> None:
-        """Nobody waits for it any more."""
+        """Cancel it, or let it finish, as no waiter is left."""
         if flight.working:
             if self.finish_abandoned:
                 return
@@ -327,6 +327,6 @@ class Flights(Generic[K, T]):
         flight.stop()
 
     def close(self) -> None:
-        """Stop everything; nobody is called."""
+        """Stop everything; waiters are not called."""
         for flight in list(self._flights.values()):
             flight.stop()

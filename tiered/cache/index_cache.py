@@ -1,4 +1,4 @@
-"""Indexes and manifests of remote segments on the local disk, and the hot ones in memory.
+"""Remote index cache: indexes and manifests of remote segments on disk, hot ones in memory.
 
     on disk     at most `limit_bytes` (`remote.log.index.file.cache.total.size.bytes`)
                   probation  came in, first in first out ──used again later, or by another──┐

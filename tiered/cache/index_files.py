@@ -1,4 +1,4 @@
-"""The files of the index cache: names, reading the directory again, and a set in memory.
+"""Files of the index cache: their names, the scan at a start, and a loaded set.
 
 As in Kafka's `remote-log-index-cache`, and the manifest beside them:
 
@@ -10,7 +10,7 @@ As in Kafka's `remote-log-index-cache`, and the manifest beside them:
     ....deleted    evicted, removed a little later
 
 Nothing here is synced, so after a power cut a file may be empty or hold zeros; and an empty
-transaction index would look like one of a segment in which nothing was aborted. So what is read
+transaction index would mean a segment in which nothing was aborted. So what is read
 again is compared with the sums in the manifest.
 
 Everything here may wait for the disk: call it in a thread.
@@ -119,8 +119,8 @@ def stem_of(metadata: RemoteLogSegmentMetadata) -> str:
 def scan(filesystem: Filesystem, directory: str) -> list[FoundSet]:
     """The whole sets in a directory, which is made if it is missing.
 
-    Of sets that are not whole, and of what was evicted or not finished, the files are removed. What
-    has another name is somebody else's, and left alone.
+    Of sets that are not whole, and of what was evicted or not finished, the files are removed.
+    Files with other names are not the cache's, and stay.
     """
     filesystem.mkdir(directory)
     files: dict[tuple[str, UUID], dict[str, int]] = {}
@@ -164,7 +164,7 @@ def _is_sane(filesystem: Filesystem, path: str, sizes: dict[str, int]) -> bool:
 
 
 def load(filesystem: Filesystem, path: str, metadata: RemoteLogSegmentMetadata) -> RemoteIndexes:
-    """A set, compared with its manifest's sums and looked through for what cannot be.
+    """A set, compared with its manifest's sums and checked for consistency.
 
     Args:
         filesystem: Where it is.
@@ -198,10 +198,10 @@ def load(filesystem: Filesystem, path: str, metadata: RemoteLogSegmentMetadata) 
     return RemoteIndexes(layout, offsets, positions, aborts, size)
 
 
-def _read(filesystem: Filesystem, path: str, told: FileSum | None) -> bytes:
+def _read(filesystem: Filesystem, path: str, expected: FileSum | None) -> bytes:
     """A file as it was copied; a missing one is empty."""
     data = filesystem.read_bytes(path) if filesystem.exists(path) else b""
-    if (len(data), crc32c(data)) != (told or (0, 0)):
+    if (len(data), crc32c(data)) != (expected or (0, 0)):
         raise CorruptFileError(f"index {path} is not the one that was copied")
     return data
 

@@ -1,12 +1,12 @@
-"""Asking for chunks that lie on this machine, those that are wanted together in one question.
+"""Batched lookup of local chunks: those wanted in one loop iteration are one call to the tier.
 
     find(4) ─┐
-    find(5) ─┼─ the loop's next turn ──> refer_to_chunks([4, 5, 6]) ──> each its reference, or None
+    find(5) ─┼─ next loop iteration ──> refer_to_chunks([4, 5, 6]) ──> each its reference, or None
     find(6) ─┘
 
-None: the chunk does not lie here as it is, or something is wrong with it, or with the tier; then
-it is to be downloaded like any other, and that says what is wrong. A segment that is stored in
-another form is not asked about again.
+None: the chunk is not stored plainly on this machine, or it is damaged, or the tier failed; then
+it is downloaded like any other, which reports the error. A segment that is stored in another form
+is not looked up again.
 
 Chunks of one object share one open file.
 """
@@ -86,7 +86,7 @@ class Referrals:
             filesystem: Where the objects are.
             run: For what may wait for the disk.
             directory: Of the chunk cache.
-            unclaimed: Told the file of a reference whose asker has gone.
+            unclaimed: Called with the file of a reference whose reader has gone.
         """
         self._refer = refer
         self._filesystem = filesystem
@@ -96,7 +96,7 @@ class Referrals:
         self._gathering: dict[UUID, _Question] = {}
         self._under_way: set[asyncio.Task[None]] = set()
         self._elsewhere: OrderedDict[UUID, None] = OrderedDict()
-        # By path of the object; as long as somebody has a chunk of it.
+        # By path of the object; as long as a chunk of it is in use.
         self._open: WeakValueDictionary[str, ReferencedChunk] = WeakValueDictionary()
         self.questions = 0
 
@@ -131,7 +131,7 @@ class Referrals:
             for number, (name, chunk) in found.items():
                 answer = question.wanted[number]
                 if answer.done():
-                    # Cancelled: nobody will count or evict it.
+                    # Cancelled: it is neither counted nor evicted by the cache.
                     self._unclaimed(chunk_path(self._directory, name))
                 else:
                     answer.set_result((name, chunk))

@@ -1,4 +1,4 @@
-"""The aborted transactions of one remote segment, in memory; and what a client is told of them.
+"""Aborted transactions of a remote segment, in memory, and those that a fetch response lists.
 
 The file is the segment's `.txnindex` (see `storage.index.transaction_index` for its bytes). A
 transaction that overlaps a fetch may have ended in a later segment, so the search goes on from
@@ -102,7 +102,7 @@ def collect_aborted(
     Args:
         indexes: Of remote segments.
         manager: Which segments follow.
-        request: For whom.
+        request: The read they are for.
         segment: That holds `start`.
         start: First offset.
         end: Exclusive.

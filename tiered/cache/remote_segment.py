@@ -1,4 +1,4 @@
-"""A remote segment's set of index files: on the disk, and in memory so that it can be read."""
+"""A remote segment's set of index files: on the disk, and loaded for reads."""
 
 from typing import Final
 from uuid import UUID
@@ -55,7 +55,7 @@ class StoredSet:
         self.used_ms = 0.0
 
     def release(self) -> None:
-        """Free the memory (the pool asks for it); readers that hold the set go on."""
+        """Free the memory (called by the pool); readers that hold the set go on."""
         self.remote = None
 
 

@@ -1,4 +1,4 @@
-"""How much may be read from remote storage: of the whole broker, and of each client.
+"""Fetch quotas of remote storage: of the whole broker, and of each client.
 
 Broker-wide (`remote.log.manager.fetch.max.bytes.per.second`): bytes that come over the network. A
 read that needs some while the rate is above the quota gives an empty answer without an error; the

@@ -1,4 +1,4 @@
-"""Offsets that neither remote storage nor the local log has, and where a read goes on behind them.
+"""Gaps: offsets that neither remote storage nor the local log has, and where reads go on.
 
 A log has gaps where copies were lost and the loss was accepted (`varve tier restore --allow-gaps`,
 `varve tier skip`), and where compaction had left a segment without records before it was copied:
@@ -12,7 +12,7 @@ go on from there. OFFSET_OUT_OF_RANGE would send a consumer back to the beginnin
 everything, in silence.
 
 Not everything that is not found is a gap. A copy of those offsets whose end is not known yet may
-turn out to be good; a segment that is being removed means that the log start is on its way up; and
+prove good; a segment that is being removed means that the log start is on its way up; and
 where the metadata has never heard of a copy at all, it is the metadata that was lost.
 """
 
@@ -60,7 +60,7 @@ def offset_after_gap(
 
     Raises:
         RemoteOffsetNotFoundError: It is below the log start, or about to be.
-        RemoteStorageError: It cannot be told, so far, whether those records are gone.
+        RemoteStorageError: It is unknown, so far, whether those records are gone.
         RemoteStorageNotReadyError: Metadata is still being read.
     """
     epochs = log.leader_epochs
@@ -92,10 +92,10 @@ def offset_after_gap(
 def find_gaps(
     manager: RemoteLogMetadataManager, partition: TopicIdPartition, log: Log
 ) -> list[tuple[int, int]]:
-    """(start, end) of offsets from the log start on that nobody has, ascending; `end` exclusive.
+    """(start, end) of offsets from the log start on that are missing, ascending; `end` exclusive.
 
-    Without those within a segment, which compaction may have left. At most `GAPS_MAX`. For people:
-    it walks over all segments.
+    Without those within a segment, which compaction may have left. At most `GAPS_MAX`. For the
+    admin API: it walks over all segments.
 
     Raises:
         RemoteStorageNotReadyError: Metadata is still being read.

@@ -1,4 +1,4 @@
-"""One read from remote storage while it is under way, and what is counted per topic."""
+"""A pending remote read, and the counters per topic."""
 
 from collections.abc import Callable
 from typing import Any, Protocol
@@ -21,11 +21,11 @@ class Advances(Protocol):
         ...
 
     def cancelled(self, read: "Read") -> None:
-        """Nobody waits for it any more."""
+        """It was cancelled: it has no waiter any more."""
         ...
 
     def released(self, read: "Read") -> None:
-        """Nobody waits for it now; its client will ask again."""
+        """It has no waiter for now; its client will fetch again."""
         ...
 
 
@@ -68,7 +68,7 @@ class Read:
         self.records: RemoteRecords | None = None
         self.error: Exception | None = None
         self.on_finished: Callable[[], None] | None = None
-        # Where to look: moves on over gaps.
+        # Where to read: moves on over gaps.
         self.offset = request.offset
         self.view: SegmentView | None = None
         self.stream: Stream | None = None

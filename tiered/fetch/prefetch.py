@@ -1,6 +1,6 @@
-"""Reading ahead of sequential readers, across the borders of segments.
+"""Prefetch for sequential readers, across the borders of segments.
 
-A reader is told by where it goes on: a read that begins where one of the same client ended is the
+A reader is recognised by its position: a read that begins where one of the same client ended is the
 next of the same stream. So several consumers of one client id at different places are several
 streams, and nothing is kept of a reader that jumps about but one entry in a bounded table.
 
@@ -194,7 +194,7 @@ class Prefetcher:
     def abandon(self, stream: Stream) -> None:
         """Its client has gone: what is fetched ahead for it stops, unless it is to be finished.
 
-        Until somebody goes on with it nothing more is asked for.
+        Nothing more is fetched until a reader goes on with it.
         """
         stream.abandoned = True
         self._chunks.abandon_prefetches(stream.shrink)

@@ -1,4 +1,4 @@
-"""Which bytes of a remote segment answer a read.
+"""Range of a remote segment's bytes that answers a read.
 
     log    |-----|---------|----*----|-------|------|------|
                            ^ position               ^ end
@@ -21,7 +21,7 @@ from tiered.fetch.segment_view import ChunkMissingError, SegmentView
 from tiered.format.chunk_file import ChunkKey
 
 CHUNKS_MAX: Final = 8
-"""Asked for at a time by one read: more would fill the queue for everybody."""
+"""Requested at a time by one read: more would fill the queue for all readers."""
 
 CHUNKS_HELD_MAX: Final = 256
 """Of one read, unless a single batch lies in more: each is an open file until the answer is sent,
@@ -98,8 +98,8 @@ def position_of(view: SegmentView, offset: int, below: int | None = None) -> int
 
     Args:
         view: Of the segment.
-        offset: Looked for.
-        below: A position from here on need not be told exactly: any such one will do.
+        offset: The one to find.
+        below: A position from here on need not be exact: any such one will do.
 
     Raises:
         ChunkMissingError: A header is not here.

@@ -1,4 +1,4 @@
-"""Reads from remote storage, from an offset to slices of cache files.
+"""Remote log reader: from an offset to slices of cached files.
 
     offset ─leader epochs─> epoch ─metadata─> segment ─index cache─> position
            ─batch headers─> first batch that reaches the offset ─chunk cache─> slices
@@ -17,7 +17,7 @@ A read gives one segment's batches at most, as Kafka's does. It ends where a bat
 offsets that are of another history (`tiered.metadata.epoch_bounds`).
 
 What follows an error: `tiered.errors`; a process of the tier that ended, or indexes that were
-evicted meanwhile, are tried once more. A segment that is gone is looked up again: an expired one
+evicted meanwhile, are retried once. A segment that is gone is looked up again: an expired one
 gives RemoteOffsetNotFoundError, one that metadata still names gives the store's error.
 
 Source: Kafka, RemoteLogManager.java (read), RemoteLogReader.java; KIP-405, KIP-1018, KIP-1178.
@@ -80,7 +80,7 @@ class Reader:
     """`remote_read.RemoteReader`; see the module.
 
     Attributes:
-        queue: Who downloads next.
+        queue: Of downloads.
         quota: Of the broker and of clients.
         chunks: The chunk cache.
         indexes: The index cache.
@@ -89,8 +89,7 @@ class Reader:
         pending: Reads that are not finished.
         cancelled_reads: Since start.
         retried: Attempts made again after trouble, since start.
-        gaps_passed: Reads that went on behind offsets that nobody has (`tiered.fetch.gaps`), since
-        start.
+        gaps_passed: Reads that went on behind missing offsets (`tiered.fetch.gaps`), since start.
     """
 
     def __init__(
@@ -210,7 +209,7 @@ class Reader:
         return read
 
     def forget_segment(self, segment: UUID) -> None:
-        """It is being removed from remote storage: nobody will ask for it again."""
+        """Drop a segment from the caches, as it is being deleted from remote storage."""
         self.chunks.drop_segment(segment)
         self.indexes.forget(segment)
 
@@ -233,9 +232,9 @@ class Reader:
                     again = self._fetch(read, missing)
             except RemoteStorageNotReadyError:
                 self._wait_for_metadata(read)
-            except Exception as error:  # noqa: BLE001  because a read's trouble is its answer
+            except Exception as error:  # noqa: BLE001  because a read's error is its answer
                 if read.finished:
-                    # Of who was told, or of reading ahead: the answer stands.
+                    # Of the callback, or of prefetching: the answer stands.
                     _log.exception("remote log read failed after it was answered")
                     return
                 again = self._may_try_again(read, error)
@@ -251,8 +250,8 @@ class Reader:
             metadata = find_segment(self._metadata, partition, epochs, offset)
             if metadata is None:
                 if offset < log.local_log_start_offset and self._metadata.doubt(partition):
-                    # No gap to be passed: it may be in the bucket, told of in an event that is
-                    # lost. The fetch waits out its time.
+                    # No gap to be passed: it may be in the bucket, and its event lost. The fetch
+                    # waits out its time.
                     return None
                 if offset >= log.local_log_start_offset > read.request.offset:
                     self._finish(read, self._local(read))
@@ -274,7 +273,7 @@ class Reader:
                 continue
             position, end, end_offset, wanted = found
             if read.stream is None:
-                # Of who comes to a gap the stream was left before it.
+                # A reader that comes to a gap has left its stream before it.
                 read.stream = self.prefetcher.match(
                     client, partition, segment, position, read.request.offset
                 )
@@ -293,10 +292,10 @@ class Reader:
             return None
 
     def _after_gap(self, read: Read, offset: int) -> int:
-        """Where to look next: nobody has this offset."""
+        """Where to read next, as this offset is missing."""
         partition, log = read.request.partition, read.request.log
         if offset >= log.local_log_start_offset:
-            # It became local again: the log was cut, and is asked anew.
+            # It became local again, by a truncation: the client fetches again.
             raise RemoteOffsetNotFoundError(partition, None, offset)
         following = offset_after_gap(self._metadata, partition, log, offset)
         self.gaps_passed += 1
@@ -395,7 +394,7 @@ class Reader:
                 self._fail(read, error)
 
     def _may_try_again(self, read: Read, error: Exception) -> bool:
-        """Whether what went wrong may be right the next time; makes ready for it."""
+        """Whether the error may be transient; prepares the retry."""
         view = read.view
         if read.retries >= RETRIES_MAX:
             return False
@@ -460,7 +459,7 @@ class Reader:
             read.on_finished()
 
     def cancelled(self, read: Read) -> None:
-        """Nobody waits for this read any more."""
+        """Stop what only this read wanted; it has no waiter any more."""
         stream = read.stream
         self._let_go(read)
         self._leave(read, keep=False)

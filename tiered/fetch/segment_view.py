@@ -1,4 +1,4 @@
-"""The log of one remote segment, seen through the chunks that are here.
+"""View of a remote segment's log through the chunks that are cached.
 
     log       |--batch--|------batch------|--batch--|-batch-|
     chunks    [      0      |      1      |      2      |  3 ]
@@ -41,12 +41,12 @@ class SegmentView:
     def __init__(
         self, segment: RemoteSegment, find: Callable[[int], ChunkBytes | None] | None
     ) -> None:
-        """See nothing yet.
+        """Hold no file yet.
 
         Args:
             segment: Which.
-            find: Gives a chunk's file if it is here; None: only `files` is looked at, which may
-                then be done in a thread.
+            find: Gives a chunk's file if it is here; None: only `files` is used, which may then be
+                done in a thread.
         """
         self.segment = segment
         self.chunk_bytes, self.log_bytes = segment.indexes.layout

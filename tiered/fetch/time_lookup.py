@@ -1,4 +1,4 @@
-"""Which record of the remote log has a time: ListOffsets by timestamp (KIP-1075: asynchronous).
+"""Offset lookup by timestamp in the remote log, for ListOffsets (KIP-1075: asynchronous).
 
     segments whose greatest timestamp reaches the time, ascending, and of this lineage
       -> time index: the last entry below the time; no batch before it reaches it
@@ -6,7 +6,7 @@
       -> the records of that batch, decompressed with a bound
 
 Chunks come through the chunk cache like those of a Fetch; what reads files or decompresses runs in
-a thread. Cancelling stops what only this look-up wanted.
+a thread. Cancellation stops what only this look-up wanted.
 
 Source: Kafka, RemoteLogManager.java (findOffsetByTimestamp, lookupTimestamp).
 """
@@ -96,16 +96,16 @@ class TimeLookup:
                 return found if found.offset < log.local_log_start_offset else None
         doubt = self._metadata.doubt(partition)
         if doubt:
-            # What is looked for may be in a segment that nobody here has heard of.
+            # The record may be in a segment whose metadata is lost.
             raise RemoteStorageNotReadyError(doubt)
         return None
 
     def _candidates(
         self, partition: TopicIdPartition, log: Log, timestamp_ms: int
     ) -> Iterator[RemoteLogSegmentMetadata]:
-        """Segments of this lineage that reach the time, ascending; looked for one by one.
+        """Segments of this lineage that reach the time, ascending; found one by one.
 
-        The first usually has what is looked for, and there may be tens of thousands behind it.
+        The first usually has the record, and there may be tens of thousands behind it.
         """
         return (
             metadata
@@ -215,8 +215,8 @@ def search(
     """The first record of [start_offset, valid_offset) that reaches the time; in a thread.
 
     Args:
-        view: With the chunks that are here; asked for nothing else.
-        position: Where a batch begins, not after the one looked for.
+        view: With the chunks that are here; nothing else is read.
+        position: Where a batch begins, not after the one to find.
         timestamp_ms: The time.
         start_offset: Records below do not count.
         valid_offset: Nor do these.

@@ -1,7 +1,7 @@
-"""The sums in the batches themselves: what can be compared where a manifest has no sums.
+"""Check of the batches' own CRCs, where a manifest has no sums.
 
 Objects that another program wrote (Aiven's plugin for Kafka) have none for chunks. But every batch
-of a log has a CRC-32C, so whoever knows where one begins can go on from there:
+of a log has a CRC-32C, so the check can go on from wherever a batch is known to begin:
 
     chunk    |...........[--batch--][----batch----][--ba|
                          ^ an entry of the offset index says so; in the first chunk position 0 does

@@ -1,4 +1,4 @@
-"""A chunk of a remote segment as a file: name, check, reading the directory again.
+"""Chunk file: the name, check and scan of cached chunks of remote segments.
 
     <chunk cache directory>/<2 hex>/<segment uuid, 32 hex>.<chunk>.<length>.<crc>[.ref]
 
@@ -76,7 +76,7 @@ def chunk_path(directory: str, file: ChunkFile) -> str:
 
 
 def part_path(directory: str, key: ChunkKey, token: str) -> str:
-    """The name of a chunk that is being written; `token` tells this process and attempt."""
+    """The name of a chunk that is being written; `token` names this process and attempt."""
     segment = key.segment.hex
     return f"{directory}/{segment[:2]}/{segment}.{key.chunk}.{token}{PART_SUFFIX}"
 
@@ -101,7 +101,7 @@ def list_folders(filesystem: Filesystem, directory: str) -> list[str]:
 def scan_folder(filesystem: Filesystem, folder: str, token: str) -> list[ChunkFile]:
     """The whole chunks in a folder; removes what an earlier process did not finish.
 
-    What has another name than this module gives is somebody else's, and left alone.
+    Files with names that this module does not give are not the cache's, and stay.
 
     Args:
         filesystem: Where it is.
@@ -139,7 +139,7 @@ def open_chunk(filesystem: Filesystem, path: str, file: ChunkFile) -> ChunkBytes
 def settle(filesystem: Filesystem, part: str, path: str, file: ChunkFile) -> ChunkBytes:
     """Give a downloaded chunk its name, and open it.
 
-    Not synced: after a power cut the checksum tells whether the file is whole.
+    Not synced: after a power cut the checksum shows whether the file is whole.
     """
     filesystem.rename(part, path)
     return open_chunk(filesystem, path, file)

@@ -1,4 +1,4 @@
-"""Which bytes of a stored object hold which bytes of the segment's log.
+"""Chunk index: the position of each chunk in the segment's log and in the stored object.
 
 The log is cut into chunks of one size, the last one shorter. Each is compressed and encrypted by
 itself and stored behind the one before, so any of them can be fetched alone:

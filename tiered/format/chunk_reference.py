@@ -1,4 +1,4 @@
-"""A chunk that need not be copied into the cache: it lies on this machine, in the object itself.
+"""Chunk reference: in place of a copy in the cache, a pointer into a local object.
 
 Where the object store is a directory here, and a segment is stored as it was (neither compressed
 nor encrypted), a chunk is a range of a file. The tier process compares it with its checksum, as
@@ -13,8 +13,8 @@ cost ten times as much CPU where its pages are new, and the disk twice the bytes
     modified_ns  when it had last been changed then, nanoseconds since 1970
 
 Objects are never changed. One that has another size or time nevertheless is not the one that was
-compared: the reference is dropped, and the chunk compared anew. The object may be removed (its
-segment expires) while it is read: whoever holds it open goes on.
+compared: the reference is dropped, and the chunk compared again. The object may be removed (its
+segment expires) while it is read: readers that hold it open go on.
 """
 
 import json

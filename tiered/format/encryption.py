@@ -1,4 +1,4 @@
-"""AES-256-GCM of one segment's chunks and side files.
+"""Encryption of one segment's chunks and side files with AES-256-GCM.
 
 Each piece is encrypted by itself and grows by 28 bytes:
 
@@ -9,7 +9,7 @@ Each piece is encrypted by itself and grows by 28 bytes:
 
 The associated data are 32 random bytes of the segment, kept beside the wrapped key in its manifest:
 a piece of another segment does not decrypt, whatever key it is under. Pieces of one segment could
-be exchanged for each other; their checksums in the manifest tell.
+be exchanged for each other; their checksums in the manifest show that.
 
 Source: Aiven-Open/tiered-storage-for-apache-kafka, AesEncryptionProvider.java,
 EncryptionChunkEnumeration.java; NIST SP 800-38D.

@@ -1,4 +1,4 @@
-"""The manifest of a remote segment: the object that makes it exist, and all there is to know of it.
+"""Manifest of a remote segment: the object that makes the segment exist and describes it.
 
 JSON, UTF-8, written as Aiven's version "1" is, so that its plugin reads our segments:
 
@@ -8,12 +8,12 @@ JSON, UTF-8, written as Aiven's version "1" is, so that its plugin reads our seg
                               stored; "transaction" is null when nothing was aborted
     compression               whether the chunks are zstd frames (side files never are)
     encryption                {"dataKey","aad"}, absent when nothing is encrypted; see `key_ring`
-    remoteLogSegmentMetadata  Kafka's, for people; Aiven's reader skips it whole, so it is the one
+    remoteLogSegmentMetadata  Kafka's, to be read by operators; Aiven's reader skips it: so the one
                               place where more may stand without breaking it:
         varve                 ours, below
 
     varve.version             1; a reader refuses greater ones
-    varve.clusterId           who copied it
+    varve.clusterId           of the broker that copied it
     varve.partitions          of the topic, then
     varve.overrides           the topic's own settings, so that a bucket alone gives it back
     varve.txnIndexEmpty       of the metadata, as Kafka's has no room for it here
@@ -21,7 +21,7 @@ JSON, UTF-8, written as Aiven's version "1" is, so that its plugin reads our seg
     varve.createdMs           when it was written
     varve.software            by which version
     varve.records             how many the log has, as its batches' headers say: also aborted ones,
-                              no transaction markers; missing where nobody has counted
+                              no transaction markers; missing where they were not counted
     varve.emptyFrom           offsets from here up to the segment's start have no record in the log
                               that it was copied from: compaction had left segments without any, of
                               which nothing is copied; missing where there were none
@@ -35,7 +35,7 @@ The last one stands at the very end, so a manifest closes with `"crc32c":"` 8 di
 
 A manifest without our part was written by Aiven's plugin in a Kafka broker, and is read as well. It
 has no sums (`batch_walk` is what there is to compare), and says nothing of the topic's settings:
-what is restored from such manifests alone is kept until somebody tells for how long. Written again,
+what is restored from such manifests alone is kept until an operator sets its retention. Rewritten,
 in the index cache or when keys are rotated, it has our part with nulls for what is not known.
 
 Source: Aiven-Open/tiered-storage-for-apache-kafka, SegmentManifestV1.java, SegmentIndexesV1.java,
@@ -58,7 +58,7 @@ from tiered.errors import CorruptRemoteDataError
 from tiered.format.chunk_index import Chunk, ChunkIndex, chunk_index_from_json
 from tiered.format.encryption import OVERHEAD
 from tiered.format.key_ring import DataKeyEnvelope
-from tiered.format.manifest_layout import crc_of, seal, told_crc
+from tiered.format.manifest_layout import crc_of, recorded_crc, seal
 from tiered.segment_metadata import (
     RemoteLogSegmentId,
     RemoteLogSegmentMetadata,
@@ -82,11 +82,11 @@ _Kind = TypeVar("_Kind")
 
 
 UNKNOWN: Final = -1
-"""In place of a sum or a count that nobody has told."""
+"""In place of a sum or a count that is not recorded."""
 
-UNTOLD_OVERRIDES: Final = {"retention.ms": "-1", "retention.bytes": "-1"}
-"""Settings of a topic of which no manifest tells: Kafka's defaults would have its history expire
-before anybody has read it."""
+UNKNOWN_OVERRIDES: Final = {"retention.ms": "-1", "retention.bytes": "-1"}
+"""Settings of a topic whose manifests have none: with Kafka's defaults its history would expire
+before it could be read."""
 
 
 class StoredSideFile(NamedTuple):
@@ -109,16 +109,16 @@ class SegmentManifest:
     Attributes:
         metadata: As rebuilt, in state COPY_SEGMENT_FINISHED.
         chunk_index: Of the log.
-        chunk_crcs, stored_crcs: CRC-32C of each chunk, original and stored; None: nobody has told,
-            since another program wrote the segment.
+        chunk_crcs, stored_crcs: CRC-32C of each chunk, original and stored; None: unknown, as
+            another program wrote the segment.
         side_files: In the order they are stored; without TRANSACTION when nothing was aborted.
         compression: The chunks are zstd frames.
         encryption: The wrapped data key; None: not encrypted.
         topic: Of the topic, and whose cluster's.
         created_ms: When it was written.
         software: By which version.
-        records: In the log, without transaction markers; `UNKNOWN`: nobody has counted.
-        empty_from: From where up to its start the log had no record; None: it had, or nobody told.
+        records: In the log, without transaction markers; `UNKNOWN`: not counted.
+        empty_from: From where up to its start the log had no record; None: it had, or unknown.
     """
 
     metadata: RemoteLogSegmentMetadata
@@ -203,8 +203,8 @@ class SegmentManifest:
             "sideFiles": {
                 kind.value: {
                     "size": entry.size,
-                    "crc32c": _told(entry.crc),
-                    "storedCrc32c": _told(entry.stored_crc),
+                    "crc32c": _or_none(entry.crc),
+                    "storedCrc32c": _or_none(entry.stored_crc),
                 }
                 for kind, entry in self.side_files.items()
             },
@@ -221,10 +221,10 @@ class SegmentManifest:
 
         Raises:
             CorruptRemoteDataError: It is something else, damaged, or of a newer version; the text
-                tells which. Position: of the first bad byte where JSON tells it, else -1.
+                says which. Position: of the first bad byte where JSON reports it, else -1.
         """
-        told = told_crc(data)
-        if told is not None and crc_of(data) != told:
+        recorded = recorded_crc(data)
+        if recorded is not None and crc_of(data) != recorded:
             raise CorruptRemoteDataError(key, -1, "the manifest fails its CRC")
         fields = _parse(data, key)
         if fields.get("version") != VERSION:
@@ -233,16 +233,16 @@ class SegmentManifest:
             varve = fields["remoteLogSegmentMetadata"].get("varve")
             version = VARVE_VERSION if varve is None else varve["version"]
         except (KeyError, TypeError, AttributeError):
-            problem = "the manifest does not tell of its segment"
+            problem = "the manifest does not describe its segment"
             raise CorruptRemoteDataError(key, -1, problem) from None
         if version != VARVE_VERSION:
             _refuse_version(key, "Varve's part of the manifest", version)
-        if varve is not None and told is None:
+        if varve is not None and recorded is None:
             raise CorruptRemoteDataError(key, -1, "the manifest does not end with its CRC")
         try:
             return _foreign(fields) if varve is None else _from_fields(fields, varve)
         except (KeyError, TypeError, ValueError, AttributeError) as error:
-            # The CRC fits, so this is a mistake of the writer, or somebody computed one.
+            # The CRC fits, so this is a mistake of the writer, or a forgery.
             problem = f"the manifest is malformed: {type(error).__name__}: {error}"
             raise CorruptRemoteDataError(key, -1, problem[:500]) from error
 
@@ -332,13 +332,13 @@ def _foreign(fields: Mapping[str, Any]) -> SegmentManifest:
         side_files=_side_files_from_json(stored, sums),
         compression=_typed(fields, "compression", bool),
         encryption=None if encryption is None else DataKeyEnvelope.from_json(encryption),
-        topic=TopicFacts(0, UNTOLD_OVERRIDES, ""),
+        topic=TopicFacts(0, UNKNOWN_OVERRIDES, ""),
         created_ms=max(metadata.event_timestamp_ms, 0),
         software="",
     )
 
 
-def _told(crc: int) -> int | None:
+def _or_none(crc: int) -> int | None:
     return None if crc == UNKNOWN else crc
 
 

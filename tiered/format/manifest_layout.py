@@ -1,7 +1,7 @@
-"""What a reader must know of a manifest: the chunks of a segment's log, the sums of its indexes.
+"""Layout of a segment, read out of its manifest: chunks of the log, sums of the indexes.
 
-Only this is looked at here, so that looking up an offset needs no more than two numbers in memory;
-the manifest as a whole is the business of whoever downloads (`tiered.format.manifest`).
+Only this is parsed here, so that an offset look-up needs no more than two numbers in memory;
+downloads parse the manifest as a whole (`tiered.format.manifest`).
 
     "chunkIndex": {"originalChunkSize": 4194304, "originalFileSize": 1073741824, ...}
     "varve": {..., "sideFiles": {"offset": {"size": 8, "crc32c": 7}, ...}, "crc32c":"01234567"}}}
@@ -61,10 +61,10 @@ class SegmentLayout(NamedTuple):
 
 
 def read_layout(manifest: bytes) -> SegmentLayout:
-    """The layout that a manifest tells.
+    """The layout in a manifest.
 
     Raises:
-        CorruptFileError: It does not.
+        CorruptFileError: It has none.
     """
     try:
         index = _parse(manifest)["chunkIndex"]
@@ -82,10 +82,10 @@ def read_sums(manifest: bytes) -> Mapping[str, FileSum]:
     A file that is not named there was not copied.
 
     Raises:
-        CorruptFileError: The manifest does not tell, or fails its own CRC.
+        CorruptFileError: The manifest has none, or fails its own CRC.
     """
-    told = told_crc(manifest)
-    if told is None or told != crc_of(manifest):
+    recorded = recorded_crc(manifest)
+    if recorded is None or recorded != crc_of(manifest):
         raise CorruptFileError("manifest fails its CRC")
     try:
         files = _parse(manifest)["remoteLogSegmentMetadata"]["varve"]["sideFiles"]
@@ -111,8 +111,8 @@ def seal(head: bytes) -> bytes:
     return head + (_TAIL_TEXT % crc).encode()
 
 
-def told_crc(manifest: bytes) -> int | None:
-    """What a manifest says of itself; None if it does not end with a CRC."""
+def recorded_crc(manifest: bytes) -> int | None:
+    """The CRC in a manifest; None if it does not end with one."""
     tail = _TAIL.search(manifest, max(len(manifest) - _TAIL_SIZE, 0))
     return None if tail is None else int(tail[1], 16)
 

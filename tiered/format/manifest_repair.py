@@ -1,11 +1,10 @@
-"""Putting right a manifest of which one bit has flipped.
+"""Repair of a manifest of which one bit has flipped.
 
-A segment's manifest is the smallest of its objects, and all of the others are good without it for
-nothing. Its CRC-32C finds every flipped bit and tells which one it was: the difference between the
-sum that is told and the sum that is computed is different for each bit, as long as there are fewer
-than 2**31 of them.
+A segment's manifest is the smallest of its objects, and the others are useless without it. Its
+CRC-32C finds every flipped bit and which one it was: the difference between the recorded and the
+computed sum is different for each bit, as long as there are fewer than 2**31 of them.
 
-    CRC of the bytes  xor  CRC that is told  =  syndrome of the bit
+    CRC of the bytes  xor  recorded CRC  =  syndrome of the bit
 
     bit in the last byte    syndromes 0 .. 7: the table's entries of 1, 2, 4 ... 128
     in the byte before      each carried on by one byte of zeros
@@ -19,7 +18,7 @@ from typing import Final
 
 from tiered.errors import CorruptRemoteDataError
 from tiered.format.manifest import SegmentManifest
-from tiered.format.manifest_layout import crc_of, told_crc
+from tiered.format.manifest_layout import crc_of, recorded_crc
 
 REPAIRED_BYTES_MAX: Final = 1024 * 1024
 """Of a larger one every bit is tried no more: a segment of 2 GiB has some 20 KiB by default."""
@@ -55,13 +54,13 @@ def repair_manifest(data: bytes, key: str) -> tuple[SegmentManifest, bytes] | No
 def _suspects(data: bytes) -> list[tuple[int, int]]:
     """(byte, bit) that may have flipped; few."""
     end = len(data)
-    told = told_crc(data)
-    # In what frames the CRC, or in its digits, the sum itself cannot be told: try them all.
+    recorded = recorded_crc(data)
+    # In what frames the CRC, or in its digits, the recorded sum is unknown: try them all.
     tail = range(end - _TAIL - len('"crc32c":"'), end)
     found = [(at, bit) for at in tail for bit in range(8)]
-    if told is None:
+    if recorded is None:
         return found
-    wanted = crc_of(data) ^ told
+    wanted = crc_of(data) ^ recorded
     table = [_carried(value) for value in range(256)]
     syndromes = [table[1 << bit] for bit in range(8)]
     # The digits are left out of the sum; what comes after them is in it.

@@ -8,7 +8,7 @@ empty, k the modulus' length, h = 64):
     DB        = SHA3-512("") || 00 .. 00 || 01 || message
     masked DB = DB xor MGF1(seed), masked seed = seed xor MGF1(masked DB)
 
-It wraps keys of 32 bytes, once per segment. The private operation is blinded (its time tells
+It wraps keys of 32 bytes, once per segment. The private operation is blinded (its time reveals
 nothing of what is unwrapped), and every way in which a padding is wrong gives one and the same
 error after the same work, so there is no oracle to ask (Manger, 2001).
 

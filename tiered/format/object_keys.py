@@ -3,14 +3,14 @@
     <topic>-<topic id>/<partition>/<start offset>-<segment id>.<suffix>
 
     topic         as in Kafka: letters, digits, `.`, `_`, `-`; it may hold dashes, so a name is
-                  taken apart from its right end
+                  parsed from its right end
     topic id,     22 characters of URL-safe base64, which may hold or begin with dashes too
     segment id
     partition     decimal
     start offset  20 decimal digits, so that a listing is in the order of offsets
     suffix        log | indexes | rsm-manifest
 
-Beside a partition's segments lies what tells of all of them (`tiered.metadata.history`):
+Beside a partition's segments lies its history, which lists them (`tiered.metadata.history`):
 
     <topic>-<topic id>/<partition>/varve-history
 
@@ -66,7 +66,7 @@ class SegmentKeys(NamedTuple):
 
 
 class SegmentKey(NamedTuple):
-    """A name taken apart."""
+    """A parsed name."""
 
     segment_id: RemoteLogSegmentId
     start_offset: int
@@ -105,11 +105,11 @@ class ObjectKeys:
         )
 
     def segment_keys(self, metadata: RemoteLogSegmentMetadata) -> SegmentKeys:
-        """The names of the objects of the segment that `metadata` tells of."""
+        """The names of the objects of the segment that `metadata` describes."""
         return self.keys_of(metadata.segment_id, metadata.start_offset)
 
     def parse(self, key: str) -> SegmentKey | None:
-        """Take a name apart; None for an object that is no segment's, or not written just so."""
+        """Parse a name; None for an object that is no segment's, or not written just so."""
         if not key.startswith(self.prefix):
             return None
         match = _KEY.fullmatch(key, len(self.prefix))
@@ -138,7 +138,7 @@ class ObjectKeys:
         return self.partition_prefix(partition) + HISTORY_NAME
 
     def parse_history(self, key: str) -> TopicIdPartition | None:
-        """Whose history an object is; None for one that is none, or not written just so."""
+        """The partition of a history's name; None for another name, or one not written just so."""
         if not key.startswith(self.prefix):
             return None
         match = _HISTORY_KEY.fullmatch(key, len(self.prefix))

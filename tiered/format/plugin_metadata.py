@@ -1,4 +1,4 @@
-"""What Aiven's plugin remembers of a segment's objects, in the custom metadata of Kafka's records.
+"""Custom metadata of Aiven's plugin in Kafka's records: where a segment's objects lie.
 
     uvarint  how many fields follow; of each
     uvarint  tag        0 remote_size    zigzag varint: bytes of all three objects
@@ -35,7 +35,7 @@ class ObjectPlace(NamedTuple):
 
 
 def object_place(custom: bytes | None) -> ObjectPlace:
-    """What custom metadata tell; of bytes that are none of the plugin's, nothing."""
+    """The place in custom metadata; empty for bytes that are none of the plugin's."""
     nothing = ObjectPlace(None, None)
     if not custom:
         return nothing

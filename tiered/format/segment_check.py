@@ -1,4 +1,4 @@
-"""Whether a closed segment may go into the bucket: each batch, and the indexes against them.
+"""Check of a closed segment before its copy: each batch, and the indexes against them.
 
 The log comes in pieces of any length, in order, so that the pass that uploads is the pass that
 checks; a batch may lie across pieces, and then its header and the sum so far are all that is kept:
@@ -91,10 +91,10 @@ class SegmentCheck:
         files: SegmentFiles,
         parts: Mapping[SideFile, bytes],
     ) -> None:
-        """Look at the side files by themselves.
+        """Check the side files by themselves.
 
         Args:
-            metadata: As it will be told.
+            metadata: As it will be published.
             files: Where the files are, for the errors.
             parts: The side files' contents; TRANSACTION may be missing.
 
@@ -185,7 +185,7 @@ class SegmentCheck:
         return end
 
     def _batch(self, position: int, header: tuple[int, ...]) -> int:
-        """Look at a header; the batch's size."""
+        """Check a header; the batch's size."""
         base_offset, length, epoch, magic, crc, attributes, delta, _, time, producer_id = header[
             :10
         ]
@@ -236,13 +236,13 @@ class SegmentCheck:
             self._fail_time_entry("it lies beyond the log")
         if self._next_abort != _NEVER:
             self._fail_abort("it has no marker in the log")
-        told = self._metadata.max_timestamp_ms
-        if self._newest not in (told, NO_TIMESTAMP):
+        expected = self._metadata.max_timestamp_ms
+        if self._newest not in (expected, NO_TIMESTAMP):
             # The log knows its greatest timestamp from there.
             raise CorruptSegmentError(
                 self._files.time_index,
                 -1,
-                f"the greatest timestamp should be {told} and is {self._newest}",
+                f"the greatest timestamp should be {expected} and is {self._newest}",
                 rebuildable=True,
             )
 

@@ -1,8 +1,8 @@
-"""Whether a closed segment's side files are in themselves what they should be.
+"""Check of a closed segment's side files by themselves.
 
 What they say of the log is compared with it by `segment_check`, which walks the log once.
 
-    file               what is looked at here
+    file               what is checked here
     offset index       whole entries, ascending in both fields, none negative
     time index         whole entries, ascending in both fields, none negative
     transaction index  whole entries of version 0, markers ascending and within the segment
@@ -125,7 +125,7 @@ def check_leader_epochs(data: bytes, metadata: RemoteLogSegmentMetadata) -> int:
         From which offset on the epochs are known.
 
     Raises:
-        CorruptSegmentError: They tell of different epochs.
+        CorruptSegmentError: Their epochs differ.
     """
     try:
         entries = decode_epochs(data, LEADER_EPOCHS)
@@ -137,9 +137,9 @@ def check_leader_epochs(data: bytes, metadata: RemoteLogSegmentMetadata) -> int:
     before = [(epoch, first) for epoch, start in entries if start <= first]
     within = [entry for entry in entries if first < entry[1] <= last]
     known = before[-1:] + within
-    told = [(entry.epoch, entry.offset) for entry in metadata.segment_leader_epochs]
-    if not known or told not in (known, [(known[0][0], first), *known[1:]]):
-        problem = f"the segment's epochs are {known}, and not {told}"
+    expected = [(entry.epoch, entry.offset) for entry in metadata.segment_leader_epochs]
+    if not known or expected not in (known, [(known[0][0], first), *known[1:]]):
+        problem = f"the segment's epochs are {known}, and not {expected}"
         raise CorruptSegmentError(LEADER_EPOCHS, -1, problem[:500], rebuildable=False)
     return known[0][1]
 

@@ -1,4 +1,4 @@
-"""What happens to a chunk on its way to the bucket and back: zstd, AES-GCM, both or neither.
+"""Transform of a chunk between its original and its stored form: zstd, AES-GCM, both or neither.
 
     original chunk --zstd--> one plain frame with its content size --AES-GCM--> stored chunk
 
@@ -46,7 +46,7 @@ class ChunkTransform:
     def store(
         self, original: memoryview, compressed: memoryview, encrypted: memoryview
     ) -> memoryview:
-        """Turn an original chunk into a stored one.
+        """Transform an original chunk into a stored one.
 
         Args:
             original: The chunk; what is returned may be this.
@@ -69,7 +69,7 @@ class ChunkTransform:
     def restore(
         self, stored: memoryview, decrypted: memoryview, original: memoryview
     ) -> memoryview:
-        """Turn a stored chunk into the original one.
+        """Transform a stored chunk into the original one.
 
         Args:
             stored: The chunk; what is returned may be this.

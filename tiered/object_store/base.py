@@ -1,4 +1,4 @@
-"""The few calls made to an object store.
+"""Interface of an object store.
 
 Nothing here relies on conditional requests: names are unique per attempt, and overwriting an
 object is always with the same meaning. Every call ends: `StoreDeadlines` bounds connecting, each
@@ -29,9 +29,9 @@ class ObjectPage(NamedTuple):
     """A part of a listing, in key order.
 
     Attributes:
-        objects: Those told one by one.
+        objects: Those listed one by one.
         continuation: Asks for the next part; None: there is none. A part may be empty and have one.
-        folders: What is told by its folder alone, if that was asked for; each ends in `/`.
+        folders: Folders in place of their objects, if requested; each ends in `/`.
     """
 
     objects: Sequence[ObjectInfo]
@@ -60,7 +60,7 @@ class ObjectStore(Protocol):
     """See the module. Keys are below the store's own prefix, `/`-separated, no leading `/`."""
 
     name: str
-    """For people: `s3://bucket/prefix`, `file:///path`."""
+    """For log lines and the admin API: `s3://bucket/prefix`, `file:///path`."""
 
     statistics: StoreStatistics
     """Calls, errors, seconds and bytes so far."""
@@ -88,7 +88,7 @@ class ObjectStore(Protocol):
     def local_path(self, key: str) -> str | None:
         """The file of an object, where objects are files on this machine; None elsewhere.
 
-        Nobody may change it. It need not be there.
+        It must not be changed, and need not be there.
         """
         ...
 
@@ -114,8 +114,8 @@ class ObjectStore(Protocol):
         Args:
             prefix: Of their keys; may be empty, and may end inside a name.
             after: Only what comes behind this key or folder, which need not exist (S3: StartAfter).
-            folders: Tell objects that have a `/` behind the prefix by what comes up to it, once
-                (S3: Delimiter, CommonPrefixes). A folder that `after` lies in is not told.
+            folders: List objects that have a `/` behind the prefix by what comes up to it, once
+                (S3: Delimiter, CommonPrefixes). A folder that `after` lies in is left out.
             continuation: Of the part before; the other arguments are to be the same again.
             limit: Objects and folders of a part, at most 1,000.
         """

@@ -1,4 +1,4 @@
-"""The total deadline of a call, and trying again within it."""
+"""Total deadline of a call, and retries within it."""
 
 import asyncio
 from collections.abc import Awaitable, Callable
@@ -22,7 +22,7 @@ class NotRetriedError(StoreUnavailableError):
 
 
 def total_ms(deadlines: StoreDeadlines, size: int = 0) -> int:
-    """The whole call's time: once more for every started 64 MiB."""
+    """The whole call's time: it is granted again for every started 64 MiB."""
     return deadlines.total_ms * max(1, -(-size // DEADLINE_UNIT_BYTES))
 
 
@@ -73,7 +73,7 @@ class Deadline:
 
 
 class Retry:
-    """Tries again what is safe to do twice: at most `attempts` times, further and further apart.
+    """Retries of idempotent calls: at most `attempts`, with exponential backoff.
 
     Waiting is 50 ms, doubled up to 2 s, of which a random half is left out, so that many callers
     do not come back at one moment. The caller's Deadline bounds it all.

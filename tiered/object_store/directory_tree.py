@@ -108,7 +108,7 @@ class DirectoryTree:
     """See the module. Every method blocks; several threads may call at once.
 
     All raise UnusableKeyError for keys that would leave the root or that the disk cannot hold,
-    and DiskError, which the caller turns into its own.
+    and DiskError, which the caller maps to its own.
     """
 
     def __init__(self, filesystem: Filesystem, root: str) -> None:
@@ -136,7 +136,7 @@ class DirectoryTree:
         ):
             raise UnusableKeyError(key, "a file system cannot hold a name that long")
         if UNFINISHED.fullmatch(name):
-            raise UnusableKeyError(key, "it looks like that of an unfinished object")
+            raise UnusableKeyError(key, "it has the form of an unfinished object's")
         return self._base + "/".join((*folders, name))
 
     # -- writing -----------------------------------------------------------------------------
@@ -155,7 +155,7 @@ class DirectoryTree:
                 file = self._filesystem.open(path, create=True)
             except DiskError as error:
                 # A delete removed the empty folder meanwhile: behind the mkdir (ENOENT), or
-                # between its EEXIST and its look whether that is a folder (EEXIST). A file
+                # between its EEXIST and its check whether that is a folder (EEXIST). A file
                 # in the folder's place is EEXIST each time, and raised in the end.
                 passing = error.errno in (errno.ENOENT, errno.EEXIST)
                 if not passing or attempt + 1 == FOLDER_ATTEMPTS:
@@ -186,7 +186,7 @@ class DirectoryTree:
         self._remove_empty(unfinished.folder)
 
     def abort(self, key: str, upload_id: str) -> None:
-        """Remove an unfinished file that somebody left; a missing one is fine."""
+        """Remove an abandoned unfinished file; a missing one is fine."""
         target = self.path(key)
         path = f"{target}.{upload_id}.unfinished"
         if not UNFINISHED.fullmatch(path.rpartition("/")[2]):
@@ -225,7 +225,7 @@ class DirectoryTree:
         """A whole object, None when it is larger than `max_bytes`."""
         file = self.open(key)
         try:
-            # A folder has a size, but no bytes: reading tells the two apart.
+            # A folder has a size, but no bytes: reading distinguishes the two.
             first = file.read_at(1, 0)
             size = file.size()
             if size > max_bytes:
@@ -256,7 +256,7 @@ class DirectoryTree:
             file.close()
 
     def modified_ms(self, key: str) -> int:
-        """Time of the last write of a key that `walk` has told; DiskError when it is gone."""
+        """Time of the last write of a key that `walk` has listed; DiskError when it is gone."""
         return self._filesystem.mtime_ms(self._base + "/".join(_names(key)))
 
     # -- deleting ----------------------------------------------------------------------------
@@ -297,7 +297,7 @@ class DirectoryTree:
                 if not self._filesystem.remove_empty_directory(folder):
                     return
             except DiskError:
-                # An empty folder harms nobody: a mount point, or not ours to remove.
+                # An empty folder is harmless: a mount point, or not ours to remove.
                 return
             folder = _folder_of(folder)
 
@@ -310,7 +310,7 @@ class DirectoryTree:
                 yield key, size
 
     def walk_folder(self, prefix: str, after: str = "") -> Iterator[tuple[str, int]]:
-        """As `walk`, but what is below a further folder is told by that folder and size 0."""
+        """As `walk`, but what is below a further folder is listed as that folder, of size 0."""
         for key, size, unfinished, _ in self._files(prefix, after, by_folder=True):
             if unfinished is None:
                 yield key, size
@@ -385,7 +385,7 @@ class DirectoryTree:
 
 
 class _Found(NamedTuple):
-    """A file, or a folder told instead of its files; `upload_id` is None for a whole object."""
+    """A file, or a folder in place of its files; `upload_id` is None for a whole object."""
 
     key: str
     size: int

@@ -1,4 +1,4 @@
-"""The object store that the settings name."""
+"""Factory of the object store that the settings name."""
 
 from config.object_store import StoreSettings
 from storage.environment.clock import Clock
@@ -16,7 +16,7 @@ from tiered.object_store.s3.credentials import (
 def open_store(
     settings: StoreSettings, filesystem: Filesystem, clock: Clock, randomness: Randomness
 ) -> ObjectStore:
-    """Make a store, ready for calls; nothing is asked of a network yet.
+    """Make a store, ready for calls; no network request is made yet.
 
     A directory is made if it is missing. A bucket is not: every call on one that is not there
     raises a RemoteStorageError that says so.

@@ -1,8 +1,8 @@
 """An object store that is a directory: the embedded default, and any shared file system.
 
 Durable and atomic as `tiered.object_store.directory_tree` says. Disk calls run in a few threads.
-The threads are this store's bound: a disk call cannot be given up once it has begun, since it reads
-into or writes from the caller's memory. So a cancelled call ends when its disk call does (a few
+The threads are this store's bound: once begun, a disk call cannot be cancelled, since it reads into
+or writes from the caller's memory. So a cancelled call ends when its disk call does (a few
 milliseconds on a disk that works), and a disk that hangs hangs its callers, as it hangs the log;
 `StoreDeadlines` are for networks.
 """
@@ -145,7 +145,7 @@ class FilesystemObjectStore:
 
     async def _discard(self, unfinished: UnfinishedObject) -> None:
         if self._closed:
-            # There may be no threads any more; this is one unlink, and nobody is served now.
+            # There may be no threads any more; this is one unlink, and no request is served now.
             self._tree.discard(unfinished)
         else:
             await asyncio.shield(self._run(self._tree.discard, unfinished))
@@ -236,7 +236,7 @@ class FilesystemObjectStore:
         return [upload._replace(key=upload.key[cut:]) for upload in found]
 
     async def abort_upload(self, upload: PendingUpload) -> None:
-        """Remove such a file; who still writes it will fail to give it its name."""
+        """Remove such a file; a writer under way will fail to rename it."""
         with self.statistics.measure("abort_upload"):
             await self._run(self._tree.abort, self._full(upload.key), upload.upload_id)
 

@@ -1,4 +1,4 @@
-"""Which keys every store takes, so that what works with one works with another.
+"""Keys that every object store takes, so that what works with one works with another.
 
 A key is 1 to 1,024 bytes of UTF-8 (the limit of S3) in parts separated by `/`. No part is empty,
 `.` or `..`: HTTP clients and servers resolve those in a path, and a directory must not be left.

@@ -1,8 +1,8 @@
-"""How many bytes a copy has moved so far, for whoever asks whether it still moves.
+"""Bytes that a copy has moved so far, by which a stalled copy is detected.
 
-The store below does not know for whom it sends; a context variable does, and it reaches the tasks
-that send parts as well. Bytes count when they were read and made ready, and again when they were
-sent or written, once more for every attempt: what matters is that the number grows.
+The store below does not know which copy it sends for; a context variable does, and it reaches the
+tasks that send parts as well. Bytes count when they were read and made ready, and again when they
+were sent or written, for every attempt: what matters is that the number grows.
 """
 
 from collections.abc import Iterator

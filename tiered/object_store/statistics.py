@@ -1,4 +1,4 @@
-"""What was asked of an object store, and how it went: plain counters that an owner reads.
+"""Counters of an object store's calls and their outcomes; plain values that an owner reads.
 
 A `StoreStatistics` has one `CallStatistics` per call of the interface, so its size is fixed. It is
 written by one thread, the loop that makes the calls; reading it elsewhere may be one call behind.

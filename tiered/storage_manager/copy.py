@@ -1,4 +1,4 @@
-"""One segment's way into the bucket.
+"""Copy of one segment into the bucket.
 
     side files --read, check--> log --check, upload--> indexes --upload--> manifest --upload--> done
          └────────────┴──── any failure, or being cancelled ────┴──> remove what may be there
@@ -196,7 +196,7 @@ class SegmentCopier:
         self._filesystem.mkdir(self._spool_directory)
         path = f"{self._spool_directory}/{self._randomness.uuid4().hex}.spool"
         spool = self._filesystem.open(path, create=True)
-        # It is read through the descriptor; without a name nobody has to clean up after a crash.
+        # It is read through the descriptor; without a name a crash leaves nothing to clean up.
         self._filesystem.unlink(path)
         return spool
 
@@ -223,7 +223,7 @@ class SegmentCopier:
 
 
 async def remove_objects(store: ObjectStore, keys: SegmentKeys) -> None:
-    """The manifest first: what is left without one is nobody's, and goes with the next cleaning."""
+    """Delete the manifest first: what is left without one is garbage, and collected later."""
     await store.delete([keys.manifest])
     await store.delete([keys.log, keys.indexes])
 

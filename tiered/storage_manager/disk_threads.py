@@ -1,7 +1,7 @@
-"""A few threads for what must not block the loop: files, sums, compression, encryption.
+"""Thread pool for what must not block the loop: files, sums, compression, encryption.
 
 All of those let other threads run while they work, so two threads use two CPUs. What was begun in a
-thread cannot be given up, and it works in memory and files of its caller; so a cancelled caller
+thread cannot be abandoned, and it works in memory and files of its caller; so a cancelled caller
 goes on waiting until the thread is done, and only then ends. That is a chunk's work: milliseconds.
 """
 
@@ -27,7 +27,7 @@ class DiskThreads:
         self._closed = False
 
     def start(self, call: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> asyncio.Future[T]:
-        """Begin something; who starts it must `finish` it, come what may.
+        """Begin a call; the caller must `finish` it, come what may.
 
         Raises:
             TierProcessError: After `close`.
@@ -64,5 +64,5 @@ async def settle(started: "asyncio.Future[T]") -> None:
             # The caller raises its own; memory must not be given back under a thread's hands.
             continue
     if not started.cancelled():
-        # Looked at, so that nothing is logged of an error that nobody fetched.
+        # Retrieved, so that asyncio logs no unretrieved exception.
         started.exception()

@@ -1,16 +1,16 @@
-"""Chunks that lie on this machine as they are: compared where they lie, several in one turn.
+"""Local chunks: compared in the store's own files and referred to, without a copy.
 
 Where the store's objects are files here and a segment is stored plainly, nothing need be copied:
 each chunk is compared with its sum in the manifest, and a reference is written into the chunk cache
-(`chunk_reference`). Comparing a chunk takes a millisecond, asking for one as much again: messages,
-tasks, changes of threads. So a run of chunks is compared for one question.
+(`chunk_reference`). Comparing a chunk takes a millisecond, a call for it as much again: messages,
+tasks, changes of threads. So a run of chunks is compared in one call.
 
     [ object   ....|chunk 4|chunk 5|chunk 6|....  ]
                        └───────┴───────┴──── CRC-32C in blocks
     <folder>/<chunk 4>.ref  <chunk 5>.ref  <chunk 6>.ref
 
-What does not fit its sum is left out: whoever wants it reads it like any other chunk, which tries
-twice and says what is wrong.
+What does not fit its sum is left out: it is then read like any other chunk, which tries twice and
+reports the error.
 """
 
 from collections.abc import Sequence
@@ -76,7 +76,7 @@ def refer_to_chunks(
             _write(filesystem, chunk_path(directory, name), reference.encode())
             found.append(FoundChunk(number, length, crc, position))
     except DiskError:
-        # Whoever asks for one of the others will be told.
+        # A read of one of the others will report it.
         pass
     return FoundChunks(place, size, modified_ns, found)
 

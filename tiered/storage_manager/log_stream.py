@@ -1,4 +1,4 @@
-"""A local log on its way to the bucket: read once, checked, summed, transformed, chunk by chunk.
+"""Stream of a local segment's stored chunks: read once, checked, summed and transformed.
 
     file --read--> original --check, CRC--> --zstd, AES--> stored --CRC--> the store
 
@@ -84,7 +84,7 @@ class LogStream:
 
     @property
     def stored_size(self) -> int | None:
-        """Bytes of the object; None when only compressing tells."""
+        """Bytes of the object; None when they depend on compression."""
         whole, last = divmod(self._size, self._chunk_bytes)
         each = self._transform.fixed_size(self._chunk_bytes)
         rest = self._transform.fixed_size(last)

@@ -1,4 +1,4 @@
-"""Manifests of segments that are being read, parsed and with their data key unwrapped.
+"""Manifest cache: manifests of segments that are being read, parsed, their data key unwrapped.
 
 Kept in memory by least recent use, up to MAXIMUM_BYTES as their sums weigh. A manifest never
 changes in what matters here (`rewrap` changes how the data key is wrapped, not the key), so nothing
@@ -19,7 +19,7 @@ _WEIGHT: Final = 4096
 
 
 class OpenManifest(NamedTuple):
-    """A manifest, and what turns its segment's stored chunks into the original ones."""
+    """A manifest, and the transform of its segment's chunks."""
 
     manifest: SegmentManifest
     transform: ChunkTransform

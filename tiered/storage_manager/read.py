@@ -1,10 +1,11 @@
-"""Reading a remote segment: no byte leaves here whose sums were not compared with the manifest.
+"""Reads of a remote segment: no byte leaves here whose sums were not compared with the manifest.
 
     get_range --> stored --CRC--> --AES, zstd--> original --CRC--> file, renamed into place
 
 A sum that does not fit is fetched a second time, since the network may have done it; when it is
-wrong again, the bucket is, and what was asked for fails with the object and the chunk's place.
-An object that is shorter than its manifest says is told from a store that broke off by its size.
+wrong again, the bucket is, and the read fails with the object and the chunk's place.
+An object that is shorter than its manifest says is distinguished from an interrupted response by
+its size.
 """
 
 from collections.abc import Sequence
@@ -100,8 +101,8 @@ class SegmentReader:
     ) -> OpenManifest:
         """A segment's manifest from memory, else from a local file, else from the bucket.
 
-        The file may be gone, damaged, or from before its data key was wrapped anew: then the bucket
-        is asked, as if there were none.
+        The file may be gone, damaged, or from before its data key was rewrapped: then it is read
+        from the bucket, as if there were none.
         """
         opened = self._manifests.get(metadata.id)
         if opened is not None:
@@ -124,15 +125,15 @@ class SegmentReader:
 
     def _open(self, data: bytes, key: str, metadata: RemoteLogSegmentMetadata) -> OpenManifest:
         manifest = SegmentManifest.from_json(data, key)
-        told = manifest.metadata
-        if (told.segment_id, told.start_offset, told.end_offset, told.segment_size_bytes) != (
+        found = manifest.metadata
+        if (found.segment_id, found.start_offset, found.end_offset, found.segment_size_bytes) != (
             metadata.segment_id,
             metadata.start_offset,
             metadata.end_offset,
             metadata.segment_size_bytes,
         ):
-            problem = f"the manifest is of {told.segment_id}, {told.start_offset} .. "
-            raise CorruptRemoteDataError(key, -1, f"{problem}{told.end_offset}")
+            problem = f"the manifest is of {found.segment_id}, {found.start_offset} .. "
+            raise CorruptRemoteDataError(key, -1, f"{problem}{found.end_offset}")
         cipher = None
         if manifest.encryption is not None:
             data_key = self._key_ring.unwrap(manifest.encryption)
@@ -152,11 +153,11 @@ class SegmentReader:
     ) -> bool:
         """Compare a chunk where it lies on this machine, and write a reference to it to `path`.
 
-        All in one turn of a thread: a chunk takes a millisecond, a change of threads a tenth.
+        All in one call in a thread: a chunk takes a millisecond, a change of threads a tenth.
 
         Returns:
-            False when it does not lie here as it is, or something is wrong with it: then it is to
-            be read like any other.
+            False when it is not stored plainly on this machine, or is damaged: then it is to be
+            read like any other.
         """
         if not opened.transform.is_plain or not opened.manifest.has_sums:
             return False
@@ -166,7 +167,7 @@ class SegmentReader:
         try:
             chunk = opened.manifest.chunk(number)
             stored = workspace.room(0, chunk.stored_size)
-            # To whoever counts, the object was asked for a range, as it was.
+            # Counted as a range request to the object, which it was.
             with self._store.statistics.measure("get_range", chunk.stored_size):
                 await self._threads.run(self._refer, opened.manifest, place, chunk, stored, path)
         except (DiskError, IndexError, ValueError, CorruptRemoteDataError):

@@ -1,4 +1,4 @@
-"""The tier's work, done where it is called: `Tier` over an object store.
+"""RemoteStorageManager: `Tier` over an object store, in the calling process.
 
     <stem>.log           stored chunks, one after the other      `log_stream`, `transform`
     <stem>.indexes       side files, one after the other         `segment_copy`
@@ -195,7 +195,7 @@ class RemoteStorageManager:
             downloaded = len(data) + opened.manifest.indexes_size
             counters.bytes_down += downloaded
             if not opened.manifest.has_sums:
-                # A restart must be able to tell whether these files are whole.
+                # A restart must be able to check whether these files are whole.
                 data = opened.manifest.with_side_sums(parts).to_json()
             await self._threads.run(self._write_indexes, f"{directory}/{stem}", parts, data)
             return IndexesResult(
@@ -245,7 +245,7 @@ class RemoteStorageManager:
                 return ChunkResult(size, crc, downloaded, in_place)
 
     async def _batch_in(self, opened: OpenManifest, manifest: str, number: int) -> int:
-        """Where a batch begins in a chunk that has no sum; -1: that cannot be told."""
+        """Where a batch begins in a chunk that has no sum; -1: unknown."""
         if opened.manifest.has_sums or not manifest.endswith(MANIFEST_SUFFIX):
             return -1
         index = manifest.removesuffix(MANIFEST_SUFFIX) + OFFSET_INDEX_SUFFIX
@@ -283,7 +283,7 @@ class RemoteStorageManager:
             )
             sizes = [chunk.length for chunk in found.chunks]
             counters.bytes_down += sum(sizes)
-            # To whoever counts, the object was asked for so many ranges, as it was.
+            # Counted as so many range requests to the object, which they were.
             self._store.statistics.count_together(
                 "get_range", sizes, self._clock.monotonic_ms() - begin_ms
             )
@@ -412,7 +412,7 @@ class RemoteStorageManager:
             with self._statistics.measure(operation) as counters:
                 yield counters
         except asyncio.CancelledError:
-            # As `asyncio.timeout` tells its own cancelling from others'.
+            # As `asyncio.timeout` distinguishes its own cancellation from others'.
             if task in self._ended_by_close and task.uncancel() == 0:
                 raise TierProcessError("the tier is closed") from None
             raise

@@ -1,4 +1,4 @@
-"""What the tier was asked to do, and how it went: plain counters that an owner reads.
+"""Counters of the tier's calls and their outcomes; plain values that an owner reads.
 
     {"operations": {<method of Tier>: {
          "requests":        ended, well or not
@@ -120,7 +120,7 @@ class TierStatistics:
 
     @contextmanager
     def copying(self, segment: UUID) -> Iterator[None]:
-        """Tell how far the copy in this block is."""
+        """Report the progress of the copy in this block."""
         with counting() as moved:
             self._copying[segment] = moved
             try:

@@ -1,4 +1,4 @@
-"""Comparing all of a remote segment with its manifest.
+"""Verification of a remote segment against its manifest.
 
     missing object      Fault at -1
     another size        Fault at the first byte that is missing or too much; what is there is read
@@ -22,7 +22,7 @@ from tiered.storage_manager.workspace import Workspace
 from tiered.tier import Fault
 
 FAULTS_MAX: Final = 100
-"""More are not told of one segment."""
+"""More are not reported of one segment."""
 
 
 async def verify_segment(

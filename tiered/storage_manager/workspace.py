@@ -1,10 +1,10 @@
-"""Memory that copies and downloads use one after the other, so that none is taken per chunk.
+"""Workspaces: memory that copies and downloads reuse, so that none is allocated per chunk.
 
-A workspace is three rooms, each as large as was ever asked of it, lent to one piece of work at a
-time. A pool lends at most so many at once, and whoever comes then waits, first come, first served;
-of those not lent it keeps a few, with at most `IDLE_BYTES_MAX` in each.
+A workspace is three rooms, each as large as the largest request so far, lent to one call at a time.
+A pool lends at most so many at once, and further callers wait, first come, first served; of those
+not lent it keeps a few, with at most `IDLE_BYTES_MAX` in each.
 
-Who gives one back must be sure that no thread still writes to it (see `disk_threads`).
+A caller that gives one back must be sure that no thread still writes to it (see `disk_threads`).
 """
 
 import asyncio
@@ -83,7 +83,7 @@ class WorkspacePool:
             self._free.release()
 
     def as_dict(self) -> dict[str, int]:
-        """For metrics; `idle_bytes` is memory that nobody uses now."""
+        """For metrics; `idle_bytes` is memory that is not in use now."""
         return {
             "maximum": self.maximum,
             "lent": self.lent,

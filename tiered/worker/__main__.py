@@ -1,4 +1,4 @@
-"""`python -m tiered.worker --socket-fd N`: the tier process. The broker starts it, nobody else.
+"""`python -m tiered.worker --socket-fd N`: the tier process, started by the broker alone.
 
 N is an open Unix stream socket; the settings come over it.
 """

@@ -1,4 +1,4 @@
-"""What does the tier's work, put together: store, keys, storage manager. For either process."""
+"""Assembly of the storage manager from store and keys, for either process."""
 
 import asyncio
 import os

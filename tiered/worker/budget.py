@@ -1,7 +1,7 @@
-"""A bounded amount of something that callers take a share of, first come first served.
+"""Budget: a bounded amount that callers take shares of, first come first served.
 
-One class for slots (shares of 1) and for bytes of buffers (shares of what a call may hold). Nobody
-overtakes: a large share at the head of the queue would never get its turn otherwise.
+One class for slots (shares of 1) and for bytes of buffers (shares of what a call may hold). No
+caller overtakes: a large share at the head of the queue would never be served otherwise.
 """
 
 import asyncio

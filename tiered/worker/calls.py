@@ -1,4 +1,4 @@
-"""How each call of `Tier` crosses the socket: what of it is in a frame's head, what is its data.
+"""Codec of each call of `Tier` on the socket: what goes into a frame's head, what is its data.
 
     call             arguments in the head                  data           result; its data
     copy_segment     metadata, files, topic                 leader epochs  [bytes, custom metadata]

@@ -1,4 +1,4 @@
-"""`Tier` on the broker's loop, done by the tier process.
+"""Client of the tier process: `Tier` on the broker's loop.
 
 A call's way, all within one deadline:
 
@@ -46,7 +46,7 @@ WAITING_MAX: Final = 1000
 """Calls that wait for a slot. Rooms above bound what they ask; this is for what they forget."""
 
 CANCEL_WAIT_MS: Final = 1_000.0
-"""How long one who is cancelled waits for the process to say that it has stopped the work."""
+"""How long a cancelled caller waits for the process to confirm that the work has stopped."""
 
 SLACK_MS: Final = 15_000
 """On top of the store's deadlines: a start of the process, reading and checking local files."""
@@ -63,7 +63,7 @@ class TierClient:
     """See the module.
 
     Args:
-        settings: Told to the process; sizes and deadlines are derived from them.
+        settings: Sent to the process; sizes and deadlines are derived from them.
         processes: Where the process comes from.
         timer, clock: Of the broker.
         drain_ms: See `close`.
@@ -155,7 +155,7 @@ class TierClient:
         return message
 
     async def _stopped(self, answer: "asyncio.Future[Message | None]") -> None:
-        """Wait until a cancelled call is answered; cancelled once more, do not."""
+        """Wait until a cancelled call is answered; cancelled again, return."""
         if answer.done():
             return
         stopped: asyncio.Future[None] = asyncio.get_running_loop().create_future()
@@ -271,7 +271,7 @@ class TierClient:
     def statistics(self) -> Mapping[str, Any]:
         """The process's newest counters, at most a second old, and `worker`: this end's.
 
-        Counters of the process begin anew with each process: `worker.restarts` says when.
+        Counters of the process start at 0 with each process: `worker.restarts` says when.
         """
         session = self.supervisor.current
         if session is not None and session.counters:
@@ -307,4 +307,4 @@ def _described(answer: Message) -> Exception:
     try:
         return error_from_json(answer.fields["error"])
     except (KeyError, TypeError) as error:
-        return TierProcessError(f"an error that nobody knows: {error!r}")
+        return TierProcessError(f"an unknown error: {error!r}")

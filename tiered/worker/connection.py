@@ -2,7 +2,7 @@
 
     connected ──> lost      once, for whatever reason: closed here, closed there, not a frame
 
-What is written after the end is dropped: who waits for an answer is told of the end.
+What is written after the end is dropped: callers that wait for an answer are notified of the end.
 """
 
 import asyncio
@@ -88,7 +88,7 @@ class MessageConnection(asyncio.Protocol):
         self._writable.set()
 
     def send_now(self, kind: Kind, number: int, fields: Mapping[str, Any] | None = None) -> None:
-        """Send a small message whatever waits to be sent already."""
+        """Send a small message, even over the high-water mark of unsent bytes."""
         self._write(*encode(kind, number, fields or {}))
 
     async def send(

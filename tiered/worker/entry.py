@@ -1,9 +1,9 @@
-"""The tier process's life: serve one broker over one socket, and end with it.
+"""Life cycle of the tier process: serve one broker over one socket, and end with it.
 
     socket ──> hello: settings ──> serving ──> end of the socket, or SIGTERM ──> ended
 
 SIGTERM lets calls under way end first: a system that stops all processes of a service at once must
-not take the broker's copies from it. The end of the socket does not, since nobody waits any more.
+not abort the broker's copies. The end of the socket does not, since no caller waits any more.
 """
 
 import asyncio
@@ -76,7 +76,7 @@ async def serve(sock: socket.socket, build: BuildTier) -> None:
         for missing in settle([int(word) for word in settings.tier_cpu_affinity]):
             LOGGER.warning("tier process settings refused by the system: %s", missing)
         tier = BoundedTier(build(settings), settings)
-        # What lives now lives as long as the process: the collector need not look at it again.
+        # What lives now lives as long as the process: the collector need not scan it again.
         gc.collect()
         gc.freeze()
         return tier

@@ -1,8 +1,8 @@
-"""Errors on their way from the tier process: the same type, text and attributes at the other end.
+"""Codec of errors from the tier process: the same type, text and attributes at the other end.
 
     {"type": "CorruptSegmentError", "text": "... at byte 7: ...", "fields": {"path": ..., ...}}
 
-A subclass that is not in the table crosses as its nearest ancestor that is. What nobody expected
+A subclass that is not in the table crosses as its nearest ancestor that is. An unexpected error
 crosses as RemoteStorageError, and only its name and text do: the process has logged the rest.
 """
 

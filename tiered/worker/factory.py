@@ -1,4 +1,4 @@
-"""The `Tier` that the settings ask for."""
+"""Factory of the `Tier` that the settings name."""
 
 from config.tier import TierConfig
 from storage.environment.clock import Clock

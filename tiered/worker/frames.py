@@ -1,4 +1,4 @@
-"""What the broker and its tier process say to each other, over a Unix stream socket.
+"""Frames and messages between the broker and its tier process, over a Unix stream socket.
 
 A frame, big-endian:
 
@@ -21,7 +21,7 @@ an error with its id says that the rest will not come.
     result      process  n     result                            bytes and long lists
     error       process  n     error: type, text, fields         (id 0: it cannot start)
     ping        broker   n
-    statistics  process  n     counters; answers the ping n, or 0 when nobody asked
+    statistics  process  n     counters; answers the ping n, or 0 when unsolicited
 
 What does not fit this table closes the connection: neither side ever guesses.
 """

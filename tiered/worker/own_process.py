@@ -1,4 +1,4 @@
-"""What the tier process asks the kernel for itself. None of it is worth failing to start."""
+"""Kernel settings of the tier process: name, priority, CPUs. It starts without them, too."""
 
 import contextlib
 import os
@@ -12,7 +12,7 @@ NAME: Final = "varve-tier"
 """As `top` shows it; 15 bytes at most."""
 
 NICE: Final = 5
-"""A third of the broker's weight when both want the same CPU. Not a setting: to keep the two apart
+"""A third of the broker's weight when both want the same CPU. Not a setting: to separate the two
 altogether there is `tier.cpu.affinity`."""
 
 OOM_SCORE: Final = 500
@@ -53,7 +53,7 @@ def _pin(affinity: Sequence[int]) -> None:
 def die_with_parent() -> None:
     """Be killed when the thread that started this process ends, even while stopped.
 
-    The end of the socket says the same, but only to a process that is able to look.
+    The end of the socket says the same, but only to a process that is able to read it.
     """
     if sys.platform == "linux":
         import ctypes

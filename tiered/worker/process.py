@@ -1,4 +1,4 @@
-"""Starting and stopping a process: the only calls of that kind the broker makes.
+"""Child processes: start and stop, the only calls of that kind in the broker.
 
 The process gets one end of a socket pair and the writing end of a pipe as its standard output and
 error. Nothing has a name in a folder, and no secret is on the command line or in the environment.
@@ -62,7 +62,7 @@ class Processes(Protocol):
 
 
 READ_BYTES: Final = 16 * 1024
-"""Of log per turn of the loop: some hundred lines, a millisecond or two."""
+"""Of log per loop iteration: some hundred lines, a millisecond or two."""
 
 
 class PipeLogReader:

@@ -1,11 +1,11 @@
-"""The tier process's end of the socket: serves a `Tier` to the broker.
+"""Server of the tier process: serves a `Tier` to the broker over the socket.
 
     (connected) ──hello──> SERVING ──finish──> DRAINING ──┐
          │                    │                           │
-         └──── connection ends, or is told something wrong ┴──> ENDED
+         └──── connection ends, or sends an invalid message ┴──> ENDED
 
 Every call is a task and is answered exactly once, cancelled ones too: the broker counts a call as
-under way until then. What a call raises is its answer; what nobody expected is logged as well, and
+under way until then. What a call raises is its answer; an unexpected error is logged as well, and
 the process goes on. Once the connection ends everything under way is cancelled.
 """
 
@@ -49,7 +49,7 @@ class TierService:
     """See the module.
 
     Args:
-        open_tier: Called once, with the fields of the broker's hello. What it raises is told to the
+        open_tier: Called once, with the fields of the broker's hello. What it raises is sent to the
             broker, and is the end.
         timer: Of this loop.
         pid: Of this process, for the broker to see.
@@ -84,7 +84,7 @@ class TierService:
         return reason
 
     def on_lost(self, reason: str) -> None:
-        """The connection has ended: nobody waits for what is under way."""
+        """Cancel what is under way, as the connection has ended."""
         self._state = ServiceState.ENDED
         for task in (self._opening, *self._tasks.values()):
             if task is not None:
@@ -104,7 +104,7 @@ class TierService:
             case Kind.HELLO if self._state is ServiceState.CONNECTED and self._opening is None:
                 self._opening = asyncio.get_running_loop().create_task(self._open(message))
             case _:
-                raise FrameError(f"a {message.kind} out of turn")
+                raise FrameError(f"an unexpected {message.kind}")
 
     # -- opening ---------------------------------------------------------------------------------
 
@@ -213,7 +213,7 @@ class TierService:
         try:
             self._connection.send_now(Kind.STATISTICS, number, {"counters": self.statistics()})
         except Exception:
-            # What cannot be told must not look as if the process had hung.
+            # Counters that cannot be sent must not count as a hung process.
             LOGGER.exception("tier process counters cannot be sent")
             self._connection.send_now(Kind.STATISTICS, number, {"counters": {}})
 
@@ -226,7 +226,7 @@ class TierService:
         out_of_time = self._timer.call_later_ms(limit_ms, self._idle.set)
         await self._idle.wait()
         out_of_time.cancel()
-        self._connection.close("it was told to end")
+        self._connection.close("the process was stopped")
 
     async def close(self) -> None:
         """After the end: wait for what was cancelled, give back what the tier holds."""

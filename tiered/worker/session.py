@@ -1,15 +1,15 @@
-"""One life of the tier process, as the broker sees it.
+"""Session with one tier process, from its start to its exit.
 
     starting ──hello answered──> serving ──┐
         │                          │       │ close: the process sees the end of the socket
         └───────── end ────────────┴───────┴──> ended ──exit status──> reaped
 
-It ends when the socket does, when the process does not answer pings, or when it is told to. Every
+It ends when the socket does, when the process does not answer pings, or when it is stopped. Every
 call under way is then answered at once, with why; the process is killed and waited for, whatever
 state it is in: a session that is reaped has left nothing behind.
 
-Life is counted in turns of the timer without a word from the process, not in time: a machine that
-was suspended, or a broker whose loop was held up, comes back to one turn and not to a dead process.
+Liveness is counted in timer ticks without a message from the process, not in time: a machine that
+was suspended, or a broker whose loop was blocked, comes back to one tick and not to a dead process.
 """
 
 import asyncio
@@ -29,15 +29,15 @@ PING_MS: Final = 1_000.0
 """Between two pings; counters are as old at most."""
 
 PINGS_MISSED_MAX: Final = 5
-"""So many turns without a word, and the process counts as hung. A tier process that encrypts and
+"""So many ticks without a message, and the process counts as hung. One that encrypts and
 compresses holds its own loop for a tenth of a second; on a machine that is short of CPU, longer."""
 
 REAP_MS: Final = 10.0
-"""Between two looks at a process that was killed."""
+"""Between two checks whether a killed process has ended."""
 
 TERM_AFTER_MS: Final = 2_000.0
 KILL_AFTER_MS: Final = 1_000.0
-"""How long a process that is told to end may take until it is asked by signal, and then killed."""
+"""How long a stopped process may take until it gets SIGTERM, and then SIGKILL."""
 
 
 class Session:
@@ -45,7 +45,7 @@ class Session:
 
     Args:
         started: The process and the broker's end of its socket.
-        hello: What to tell it first.
+        hello: Fields of the first message.
         on_serving: Called once, when it has answered.
         on_ended: Called once, with why.
         on_reaped: Called once, when the process is gone.
@@ -93,7 +93,7 @@ class Session:
         return len(self._calls)
 
     def open(self) -> None:
-        """Connect and say hello; what comes of it is told by the callbacks."""
+        """Connect and say hello; the callbacks report the outcome."""
         self._connecting = asyncio.get_running_loop().create_task(self._connect())
         # A process that is held up while it starts is noticed as one that is held up later.
         self._arm()
@@ -167,7 +167,7 @@ class Session:
             case Kind.ERROR if message.id == 0:
                 self._problem = message.fields.get("error")
             case _:
-                raise FrameError(f"a {message.kind} for {message.id} out of turn")
+                raise FrameError(f"an unexpected {message.kind} for {message.id}")
 
     # -- life ------------------------------------------------------------------------------------
 
@@ -197,7 +197,7 @@ class Session:
         if self.ended is not None:
             return
         self._close_socket(reason)
-        # Its own exit status, if it has one already, is what is worth telling.
+        # Its own exit status, if it has one already, is what is reported.
         if self._process.poll() is None:
             self._process.kill()
         self._reap()
@@ -206,7 +206,7 @@ class Session:
         """Let the process end by itself; by signals if it does not."""
         if self.ended is not None:
             return
-        self._close_socket("it was told to end")
+        self._close_socket("it was stopped")
         self._timer.call_later_ms(TERM_AFTER_MS, self._terminate)
         self._reap()
 

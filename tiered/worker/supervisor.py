@@ -12,9 +12,9 @@
 What was under way when the process ends fails with TierProcessError and is not tried again here: a
 copy may have uploaded a part of what it was to, and the caller knows what that means.
 
-Who calls while there is no process waits for the start that is under way, or for the next one if
-it is near: it takes a third of a second, and failing at once would turn a restart into failed
-copies, whose objects have to be deleted, and empty fetches. If that start fails, so do all who
+A call while there is no process waits for the start that is under way, or for the next one if
+it is near: it takes a third of a second, and failing at once would make of a restart failed
+copies, whose objects have to be deleted, and empty fetches. If that start fails, so do all that
 wait. Readers have time limits of their own, which end their waiting sooner.
 
 There never are two processes: the next one is started when the last one is reaped.
@@ -79,7 +79,7 @@ class Supervisor:
 
     Args:
         processes: Where they come from.
-        hello: What each is told first: settings, level of the log.
+        hello: Fields of the first message to each: settings, level of the log.
         timer, clock: Of the broker.
     """
 
@@ -198,7 +198,7 @@ class Supervisor:
     # -- use -------------------------------------------------------------------------------------
 
     async def session(self) -> Session:
-        """The running process; see the module for who waits, and for what.
+        """The running process; see the module for what a call waits for.
 
         Raises:
             TierProcessError: There is none, and soon will not be.

@@ -1,4 +1,4 @@
-"""Settings as clients see them: value, where it comes from, what else could have given it.
+"""Config descriptions for DescribeConfigs: value, source, synonyms.
 
 Every level at which a key or one of its synonyms is set is a synonym of the entry, strongest first;
 the first one is the entry's source. As in Kafka, what a synonym of another name says
@@ -32,7 +32,7 @@ from config.errors import InvalidConfigError
 from config.topic import TOPIC_KEYS
 
 UNKNOWN_TYPE: Final = 0
-"""Type told for a key we do not know."""
+"""Type reported for an unknown key."""
 
 
 class ConfigSource(enum.IntEnum):
@@ -175,7 +175,7 @@ class ConfigDescriptions:
         synonyms = self._broker_levels(name)
         source = synonyms[0].source if synonyms else ConfigSource.DEFAULT_CONFIG
         if row is None:
-            # Of a key we do not know we cannot tell that it is no secret.
+            # An unknown key may be a secret.
             return ConfigEntry(name, None, source, True, True, synonyms, UNKNOWN_TYPE, "")
         value = None if row.secret else row.format(getattr(self._effective, row.field_name))
         if name == OLD_NODE_ID:

@@ -1,4 +1,4 @@
-"""What AlterConfigs and IncrementalAlterConfigs have in common: what may be changed at all.
+"""Validation common to AlterConfigs and IncrementalAlterConfigs, and their results.
 
 Each resource is judged by itself, before the controller sees it; those that are refused here do not
 keep the others from being changed.
@@ -55,7 +55,7 @@ def resources_to_change(
 
 
 Outcome = tuple[RequestedResource, ErrorCode, str | None]
-"""A resource, and what its sender is told of it."""
+"""A resource, and the error and message for it."""
 
 
 def outcomes(
@@ -63,18 +63,18 @@ def outcomes(
     judged: Sequence[ConfigResource | ApiError],
     results: Mapping[ConfigResource, Result],
 ) -> list[Outcome]:
-    """What each resource's sender is told, in the order of the request.
+    """The outcome of each resource, in the order of the request.
 
-    `results` are the controller's; what it was not asked to change is as it should be.
+    `results` are the controller's; a resource without one needed no change.
     """
-    told: list[Outcome] = []
+    answers: list[Outcome] = []
     for resource, verdict in zip(requested, judged, strict=True):
         if isinstance(verdict, ApiError):
-            told.append((resource, verdict.code, verdict.message))
+            answers.append((resource, verdict.code, verdict.message))
         else:
             result = results.get(verdict, Result())
-            told.append((resource, result.error, result.message))
-    return told
+            answers.append((resource, result.error, result.message))
+    return answers
 
 
 def _judge(resource: RequestedResource, node_id: int, incremental: bool) -> ConfigResource:

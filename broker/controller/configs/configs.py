@@ -1,4 +1,4 @@
-"""What may be set at run time, on what, and what it amounts to.
+"""Dynamic config rules: what may be set at run time, on which resource, and its effect.
 
     resource        name         what may be set
     TOPIC           topic        the topic keys

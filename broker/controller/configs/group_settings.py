@@ -1,4 +1,4 @@
-"""Settings of consumer and share groups: what is set on a group, else what the broker says.
+"""Group settings of consumer and share groups: the group's configs over the broker's defaults.
 
     group             session timeout                        heartbeat interval
     something is set  its consumer.session.timeout.ms        its consumer.heartbeat.interval.ms
@@ -7,7 +7,7 @@
 So it is with `share.session.timeout.ms` and the like of share groups, but for where a new one
 begins to read and what it sees of transactions: these have fixed defaults.
 
-They are asked for at every heartbeat, so a group on which nothing is set costs one look-up, and
+They are read at every heartbeat, so a group on which nothing is set costs one look-up, and
 one with settings is read once for each change of the cluster's settings.
 
 Source: Kafka 4.2, GroupConfigManager.java, GroupConfig.java.
@@ -33,14 +33,14 @@ READ_COMMITTED: Final = "read_committed"
 
 
 class ConsumerGroupSettings(NamedTuple):
-    """What members of one consumer group are told and held to."""
+    """Settings that a consumer group's members get in heartbeats, and that the broker enforces."""
 
     session_timeout_ms: int
     heartbeat_interval_ms: int
 
 
 class ShareGroupSettings(NamedTuple):
-    """What members of one share group are told and held to, and how records are delivered to it."""
+    """Settings of a share group's members, as for consumer groups, and of record delivery."""
 
     session_timeout_ms: int
     heartbeat_interval_ms: int
@@ -48,7 +48,7 @@ class ShareGroupSettings(NamedTuple):
 
 
 class GroupSettings:
-    """Answers for one broker, whatever the image at the moment."""
+    """Resolves group settings for one broker against the current image."""
 
     def __init__(self, settings: BrokerConfig) -> None:
         self._default = ConsumerGroupSettings(

@@ -1,4 +1,4 @@
-"""What delivery must know of a share group's settings, and where a new one begins to read."""
+"""Share group config for record delivery, and the start offset of a new group."""
 
 import re
 from collections.abc import Callable

@@ -1,6 +1,6 @@
-"""The cluster as it stands: one value that is replaced as a whole and never changed.
+"""Cluster image: an immutable snapshot of the cluster's metadata, replaced as a whole.
 
-Whoever answers a request reads the holder's image once and sees one moment of the cluster. A new
+A request handler reads the holder's image once and sees one moment of the cluster. A new
 image is made from the old one and the changed keys of the metadata store, by the same code at the
 start, after our own transactions and for those of others.
 """
@@ -66,7 +66,7 @@ def is_shown(key: str) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class BrokerEndpoint:
-    """Host and port clients of one listener are told to call."""
+    """Host and port that are advertised to clients of one listener."""
 
     host: str
     port: int
@@ -100,7 +100,7 @@ class TopicImage:
 
 @dataclass(frozen=True, slots=True)
 class ClusterImage:
-    """All there is to know of the cluster at one revision of the metadata store.
+    """The cluster's metadata at one revision of the metadata store.
 
     Attributes:
         configs: Settings of brokers, groups and client metrics that were set at run time; those of
@@ -268,7 +268,7 @@ class _Update:
             cluster_id=self._cluster_id,
             topics=topics,
             topics_by_id=topics_by_id,
-            # The same object while nothing is set anew: others compute from it once.
+            # The same object while no config changes: others compute from it once.
             configs=image.configs if self._configs is None else self._configs,
             revision=revision,
             deleted_topics=self._deleted_topics,

@@ -6,7 +6,7 @@
     transaction.version      2  an epoch for each transaction, partitions added by Produce (KIP-890)
     share.version            1  share groups (KIP-932)
 
-Level 0 is a feature that nobody uses. Clients see the finalised levels in ApiVersions and speak
+Level 0 is a feature that is not used. Clients see the finalised levels in ApiVersions and speak
 accordingly; an operator changes them with UpdateFeatures. A new cluster begins with the levels of
 `INITIAL`, and so does one whose metadata was written before features were.
 
@@ -56,7 +56,7 @@ class UpgradeType(IntEnum):
 
 
 class FeatureUpdate(NamedTuple):
-    """A level somebody asks for."""
+    """A requested level."""
 
     name: str
     level: int
@@ -64,7 +64,7 @@ class FeatureUpdate(NamedTuple):
 
 
 class Refusal(NamedTuple):
-    """Why nothing of a request is done."""
+    """Error of a request that is refused as a whole."""
 
     error: ErrorCode
     message: str

@@ -1,4 +1,4 @@
-"""What a KRaft controller wrote down, as far as a broker that takes over its directory needs it.
+"""Metadata of a KRaft controller's log, as far as a broker that takes over its directory needs it.
 
 A released Kafka keeps the cluster's metadata in the log of `__cluster_metadata-0`: record batches
 like any other, whose values are
@@ -24,7 +24,7 @@ order:
       15  ProducerIdsRecord      broker id int32, broker epoch int64, next producer id int64
 
 The topics themselves are taken from the partition directories, which hold what there is to serve;
-what is read here of topics and partitions tells what is missing there.
+what is read here of topics and partitions shows what is missing there.
 
 Source: Kafka, metadata/src/main/resources/common/metadata, MetadataRecordSerde.java.
 """
@@ -61,7 +61,7 @@ _TAG_DIRECTORIES: Final = 8
 
 
 class KafkaReplicas(NamedTuple):
-    """Who holds a partition: node ids, and the log directory of each; empty if it is not told."""
+    """Replicas of a partition: node ids, and the log directory of each; empty if unknown."""
 
     replicas: tuple[int, ...]
     directories: tuple[UUID, ...]
@@ -195,7 +195,7 @@ def read_kafka_metadata(filesystem: Filesystem, log_dir: str) -> KafkaMetadata |
     """Read a log directory's metadata log; None when it has none. Blocks for the disk.
 
     A damaged tail ends the reading: what came before it stands, as after a crash. A log whose
-    beginning is gone, with no snapshot of it, is none: who knows what it said.
+    beginning is gone, with no snapshot of it, counts as none: its content is unknown.
 
     Raises:
         DiskError: The disk refused.

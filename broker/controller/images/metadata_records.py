@@ -1,4 +1,4 @@
-"""What lies under which key of the metadata store.
+"""Keys and values of the metadata store.
 
     key                                  value
     cluster/id                           the cluster id, 22 characters, plain text
@@ -14,12 +14,12 @@
     configs/<resource type>/<name>       {"v": 1, "c": {<key>: <value>, ...}}  what was set, as text
     deleted-topics/<topic id>            the name of a topic that had remote storage, plain text:
                                          what it has there is being removed
-    producer-ids                         {"v": 1, "next": <first producer id nobody was given>}
+    producer-ids                         {"v": 1, "next": <first producer id not yet assigned>}
     features                             {"v": 1, "f": {<name>: <level>, ...}}  finalised levels
 
 Values are UTF-8 JSON; a topic id is written as Kafka does, 22 characters of URL-safe base64.
 Partitions lie together so that a topic of 10,000 fits one transaction (128 operations, 1.5 MiB),
-and apart so that a change of one partition rewrites a few kilobytes.
+and in several chunks so that a change of one partition rewrites a few kilobytes.
 """
 
 import enum
@@ -73,11 +73,11 @@ class ConfigResource(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class PartitionImage:
-    """One partition: who holds it and who leads.
+    """One partition: its replicas and leader.
 
     Attributes:
         index: 0 upwards, without gaps.
-        leader: Node id, -1 when nobody leads.
+        leader: Node id, -1 without a leader.
         leader_epoch: Grows with every change of the leader; 0 at creation (KIP-101).
         partition_epoch: Grows with every change of this record; 0 at creation (KIP-497).
         replicas: Node ids in order of preference.
@@ -110,7 +110,7 @@ class PartitionImage:
 
 
 class DirectoryImage(NamedTuple):
-    """A log directory that holds partitions. `path`: where it was last, empty if nobody knows."""
+    """A log directory that holds partitions. `path`: where it was last, empty if unknown."""
 
     node_id: int
     path: str
@@ -333,7 +333,7 @@ def encode_next_producer_id(producer_id: int) -> bytes:
 
 
 def decode_next_producer_id(value: bytes) -> int:
-    """First producer id nobody was given.
+    """First producer id that is not yet assigned.
 
     Raises:
         MetadataFormatError: Damaged or newer.

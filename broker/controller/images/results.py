@@ -1,4 +1,4 @@
-"""What became of the items of a change."""
+"""Results of the items of a metadata change."""
 
 from dataclasses import dataclass
 
@@ -10,7 +10,7 @@ from protocol.error_codes import ErrorCode
 
 @dataclass(frozen=True, slots=True)
 class Result:
-    """What became of one item of a request."""
+    """Result of one item of a request."""
 
     error: ErrorCode = ErrorCode.NONE
     message: str | None = None
@@ -18,7 +18,7 @@ class Result:
 
 @dataclass(frozen=True, slots=True)
 class CreateTopicResult:
-    """What became of one topic to create; with an error `topic` is None."""
+    """Result of one topic creation; with an error `topic` is None."""
 
     name: str
     error: ErrorCode = ErrorCode.NONE
@@ -27,7 +27,7 @@ class CreateTopicResult:
 
 
 def result_of(error: StoreError | None) -> Result:
-    """What the client sees of a store that could not commit."""
+    """Error for the client when the store could not commit."""
     match error:
         case None:
             return Result()

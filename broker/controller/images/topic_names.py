@@ -1,4 +1,4 @@
-"""Which names a topic may have, and which names are ours.
+"""Topic names: which are valid, and which are internal.
 
 Source: Kafka, clients/.../common/internals/Topic.java.
 """
@@ -31,8 +31,8 @@ _LEGAL = re.compile(r"[a-zA-Z0-9._-]+")
 def may_produce_to(name: str, client_id: str | None) -> bool:
     """Whether records of a client may go to a topic: Kafka's INVALID_TOPIC_EXCEPTION if not.
 
-    Kafka's tools may write what Kafka calls internal. Nobody writes `__remote_log_metadata`: local
-    segments are deleted on the strength of its records, and Kafka's tools write none.
+    Kafka's tools may write what Kafka calls internal. No client writes `__remote_log_metadata`:
+    local segments are deleted on the strength of its records, and Kafka's tools write none.
     """
     return name not in BROKERS_OWN_TOPICS or (
         client_id == ADMIN_CLIENT_ID and name in INTERNAL_TOPICS

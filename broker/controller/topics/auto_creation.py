@@ -1,6 +1,6 @@
-"""Topics nobody created in so many words: a client used them, or a coordinator needs its own.
+"""Automatic topic creation: for a client that uses a topic, or a coordinator's internal topic.
 
-create(name) ──> queue ──> one request for all that came in this turn of the loop ──> futures
+create(name) ──> queue ──> one request for all of this loop iteration ──> futures
 """
 
 import asyncio
@@ -44,9 +44,9 @@ class AutoCreation:
         return name in self._running
 
     def create(self, name: str) -> "asyncio.Future[CreateTopicResult] | None":
-        """Create a topic with default settings because somebody used it.
+        """Create a topic with default settings because a client uses it.
 
-        Several who ask for the same topic share one creation. An internal topic gets its own
+        Several requests for the same topic share one creation. An internal topic gets its own
         settings. The future's result may be an error (INVALID_TOPIC_EXCEPTION ...); it never raises
         and may be awaited by many, shielded or not.
 
@@ -72,7 +72,7 @@ class AutoCreation:
         self._running[name] = future
         self._queue.append(name)
         if len(self._queue) == 1:
-            # In the loop's next turn: a request that names many topics is one commit.
+            # In the next loop iteration: a request that names many topics is one commit.
             loop.call_soon(lambda: self._start(self._create_queued()))
         return future
 
@@ -85,7 +85,7 @@ class AutoCreation:
             wanted = [automatic_topic(name, image, self._settings) for name in missing]
             for part in _parts(wanted, self._settings):
                 results.update((result.name, result) for result in await self._create(part))
-        except Exception:  # nobody awaits this task: those who wait are told below
+        except Exception:  # this task is not awaited: the futures get a result below
             LOGGER.exception("automatic creation failed topics=%d", len(names))
         finally:
             for name in names:
@@ -94,7 +94,7 @@ class AutoCreation:
     def _finish(self, name: str, result: CreateTopicResult | None) -> None:
         topic = self._image().topics.get(name)
         if topic is not None:
-            # Also when somebody else was faster.
+            # Also when another creation was faster.
             result = CreateTopicResult(name, topic=topic)
         elif result is None or result.error is ErrorCode.NONE:
             result = CreateTopicResult(name, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)

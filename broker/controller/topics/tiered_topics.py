@@ -1,6 +1,6 @@
-"""Which topics have remote storage, and what that forbids to be done to `__remote_log_metadata`.
+"""Topics with remote storage, and the protection of `__remote_log_metadata` that they need.
 
-What remote storage holds of a topic is told in the records of `__remote_log_metadata` alone. While
+What remote storage holds of a topic is recorded in `__remote_log_metadata` alone. While
 any topic depends on them they may not be deleted, expire, be read from other partitions than they
 were written to, or be written without being on disk. Kafka allows all of it, and forgets then what
 is in the bucket.

@@ -1,4 +1,4 @@
-"""A topic as Metadata tells it to clients of one listener.
+"""Topic metadata for clients of one listener, as in Metadata responses.
 
     leader has no endpoint there   LISTENER_NOT_FOUND from version 6, LEADER_NOT_AVAILABLE before
     no leader                      LEADER_NOT_AVAILABLE
@@ -25,7 +25,7 @@ NO_LEADER = -1
 
 
 SWEEP_FROM: Final = 64
-"""So many topics are few: no need to look which of them are gone."""
+"""So many topics are few: no need to sweep those that are gone."""
 
 
 class TopicMetadata:
@@ -100,7 +100,7 @@ class TopicMetadata:
 
 
 def _dialect(version: int) -> int:
-    """Versions whose partitions look alike."""
+    """Versions whose partitions have one layout."""
     return 0 if version == 0 else 1 if version < 6 else 6
 
 

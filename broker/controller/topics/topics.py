@@ -1,4 +1,4 @@
-"""What a new topic looks like: names, counts, who holds which partition.
+"""Validation and placement of new topics: names, counts, replicas of each partition.
 
 Only decides; `broker.controller.controller` writes. Every refusal is an `ApiError` with Kafka's
 code and sentence.
@@ -29,7 +29,7 @@ REMOTE_LOG_METADATA_CONFIGS: Final[Mapping[str, str]] = {
     "cleanup.policy": "delete",
     "retention.ms": "-1",
     "remote.storage.enable": "false",
-    # Kafka leaves these two to the broker's defaults. Here an event that was told is on disk, since
+    # Kafka leaves these two to the broker's defaults. Here a published event is on disk, since
     # local segments are deleted on the strength of it; and none is dropped for want of space.
     "flush.messages": "1",
     "retention.bytes": "-1",
@@ -249,7 +249,7 @@ def _assignment_problem(
 def place(
     indexes: Iterable[int], factor: int, image: ClusterImage, first_broker: int
 ) -> list[PartitionImage]:
-    """Spread partitions over the brokers: leaders in turn, followers on the next ones.
+    """Spread partitions over the brokers: leaders round robin, followers on the next ones.
 
     Raises:
         ApiError: INVALID_REPLICATION_FACTOR when there are too few brokers.

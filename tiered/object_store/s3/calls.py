@@ -2,8 +2,8 @@
 
 Safe to do twice, and so tried again within the total deadline, is everything the object store asks
 for, since a key is always written with the same meaning. (What a repeated `complete` means:
-`tiered.object_store.s3.upload`.) After a refusal (403) the credentials file is looked at again, and
-if it has changed since the call began, the call is made once more.
+`tiered.object_store.s3.upload`.) After a refusal (403) the credentials file is checked again, and
+if it has changed since the call began, the call is repeated.
 """
 
 import asyncio

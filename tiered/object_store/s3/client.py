@@ -1,4 +1,4 @@
-"""Making an aiobotocore client as we want it; the only place that knows its settings.
+"""Factory of aiobotocore clients; the only place that knows their settings.
 
 - Its own retries are off: ours know the total deadline.
 - Payloads are not hashed for the signature (one SHA-256 pass less, at 2 CPU s/GB), and checksums
@@ -104,7 +104,7 @@ def _loader(data_path: str | None) -> Any:
 
 
 def use_source(session: "AioSession", source: CredentialsSource) -> None:
-    """Let the session sign with what `source` tells at that moment."""
+    """Let the session sign with the current credentials of `source`."""
     from aiobotocore.credentials import AioCredentials
     from botocore.credentials import ReadOnlyCredentials
 

@@ -1,4 +1,4 @@
-"""Who we are to S3: fixed keys, a file that may be rotated, or the machine's own way.
+"""Credentials for S3: fixed keys, a file that may be rotated, or the default chain.
 
 The file is an AWS credentials file:
 
@@ -7,12 +7,12 @@ The file is an AWS credentials file:
     aws_secret_access_key = ...
     aws_session_token = ...          (only for temporary credentials)
 
-It is looked at again at most once a second, when something is signed, and read again when its time
+It is checked again at most once a second, when something is signed, and read again when its time
 of modification has changed. While it is missing or half written, as in the middle of a rotation,
 the credentials read before stay in use.
 
-A request that is refused may have been signed before they changed, although everybody knows the new
-ones by now: so what counts is whether they have changed since it began (`changes`).
+A request that is refused may have been signed before they changed, although the new ones are loaded
+by now: so what counts is whether they have changed since it began (`changes`).
 """
 
 import configparser
@@ -45,7 +45,7 @@ class Credentials(NamedTuple):
 
 
 class CredentialsSource(Protocol):
-    """Tells the credentials of the moment.
+    """Source of the current credentials.
 
     Attributes:
         changes: How often they have become others.
@@ -58,7 +58,7 @@ class CredentialsSource(Protocol):
         ...
 
     def refused(self, changes: int) -> bool:
-        """The store has refused them: look again now. Whether they changed since `changes`."""
+        """Check for new ones after a refusal. Whether they changed since `changes`."""
         ...
 
 
@@ -103,7 +103,7 @@ class CredentialsFile:
         return self._credentials
 
     def refused(self, changes: int) -> bool:
-        """Look at the file now, whatever its time says."""
+        """Read the file now, whatever its time says."""
         self._modified_ms = -1
         self._look()
         return self.changes != changes

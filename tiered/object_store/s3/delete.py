@@ -1,4 +1,4 @@
-"""Deleting from S3: a thousand keys in one request, or one by one where the store cannot.
+"""Deletion of S3 objects: a thousand keys a request, or one by one where the store cannot.
 
 DeleteObjects is the call that S3-compatible stores disagree about most: some lack it, some demand
 Content-MD5 (`checksum` "md5" in the settings sends it), some know no other checksum. A store that
@@ -55,7 +55,7 @@ class S3Deleter:
             raise
         except RemoteStorageError as error:
             # 400, 405, 501: MissingContentMD5, MethodNotAllowed and their like. Were it something
-            # else, such as a missing bucket, deleting one by one will tell it as well.
+            # else, such as a missing bucket, deleting one by one will fail as well.
             raise NotImplementedByStoreError(str(error)) from error
         for problem in answer.get("Errors", ()):
             code = str(problem.get("Code", ""))

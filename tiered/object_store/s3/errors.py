@@ -1,4 +1,4 @@
-"""What S3 and its client library say, as the errors of `tiered.errors`.
+"""Mapping of S3's and its client library's errors to those of `tiered.errors`.
 
 answer                                              error
 404, NoSuchKey                                      ObjectNotFoundError

@@ -6,7 +6,7 @@
 
 Only two kinds of answers are read: a body of exactly the bytes that were asked for, and, by its
 status alone, an error. Whatever else comes is not read: the connection is closed and NotPlainError
-tells the caller to ask again by a client that understands all of HTTP.
+has the caller repeat the request by a client that understands all of HTTP.
 
 Once a request is over, however it ended, nothing here refers to the caller's memory.
 """
@@ -185,7 +185,7 @@ class RangeConnection(asyncio.BufferedProtocol):
                 self._state = _State.CLOSED
                 self._fail(NotPlainError(f"headers of more than {HEAD_BYTES_MAX} bytes"))
         elif self._state is _State.IDLE:
-            # Bytes that nobody asked for: the two sides disagree about where answers end.
+            # Unrequested bytes: the two sides disagree about where answers end.
             self.abort()
 
     def _read_head(self, end: int) -> None:

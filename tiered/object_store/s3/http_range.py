@@ -1,4 +1,4 @@
-"""Which bytes of an HTTP answer are those that were asked for (RFC 9110, 14.4 and 15.3.7).
+"""Content ranges: the requested bytes within an HTTP body (RFC 9110, 14.4 and 15.3.7).
 
     206 + Content-Range: bytes 5-9/100      the body is the range
     200 + Content-Range: bytes 5-9/100      the body is the range (rclone, gofakes3)

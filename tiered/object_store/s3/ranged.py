@@ -1,7 +1,7 @@
-"""Finding out where and how the fast ranged reads may go, by asking botocore.
+"""Endpoint discovery for fast ranged reads, by means of botocore.
 
 Botocore knows all of S3's addresses (regions, path style, FIPS, dual stack); a URL that it has
-signed in advance tells which one it uses for the bucket. There are no fast reads where a signature
+signed in advance shows which one it uses for the bucket. There are no fast reads where a signature
 of another kind is needed (access points of several regions, S3 Express) or a proxy.
 """
 

@@ -1,12 +1,12 @@
-"""Reading ranges of objects with as little work per byte as Python allows.
+"""Ranged GETs with as little work per byte as Python allows.
 
 aiobotocore takes 1.5 to 3 CPU seconds a GB, for parsing, callbacks and copies. Here a request is
 one signature and one write, and the kernel copies the body into the caller's memory: `docs/
 s3-servers.md` has the figures. Everything that is not plain is left to aiobotocore.
 
 Connections are kept while the server keeps them, the one used last first, so that those which are
-not needed grow old. A used connection may turn out to be closed when it is used again; that is no
-error of the store, and the request goes out once more on another.
+not needed grow old. A kept connection may have been closed when it is used again; that is no
+error of the store, and the request is repeated on another.
 """
 
 import asyncio

@@ -28,7 +28,7 @@ def quoted_path(path: str) -> str:
 class RangeSigner:
     """Makes signed requests for one host; keeps the key of the day.
 
-    Touched by one thread. Nothing here can be told from a request: secrets stay out of errors.
+    Touched by one thread. Nothing here follows from a request: secrets stay out of errors.
     """
 
     __slots__ = ("_day", "_host", "_region", "_secret", "_signing_key")

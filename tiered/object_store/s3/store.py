@@ -1,4 +1,4 @@
-"""Objects in S3, or in anything that speaks its protocol.
+"""Object store on S3, or on anything that speaks its protocol.
 
 Ranged reads, which are nearly all bytes that are read, go through
 `tiered.object_store.s3.ranged_get`; everything else, and every ranged read whose answer is not
@@ -36,7 +36,7 @@ from tiered.object_store.statistics import CallStatistics, StoreStatistics
 PAGE_MAX: Final = 1000
 
 UPLOAD_PAGES_MAX: Final = 20
-"""Pages of 1,000 unfinished uploads looked at by one call; the rest when these are gone."""
+"""Pages of 1,000 unfinished uploads read by one call; the rest when these are gone."""
 
 BODY_BYTES: Final = 256 * 1024
 
@@ -54,13 +54,13 @@ class S3ObjectStore:
         sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
         fast_reads: bool = True,
     ) -> None:
-        """Nothing is asked of the store yet.
+        """No request is made yet.
 
         Args:
             settings: Of the backend "s3".
             clock: For the counters, and the time in signatures.
             randomness: For the spread of retries.
-            credentials: Who we are; None: the machine's own way.
+            credentials: To sign with; None: the default chain's.
             sleep: Between two attempts.
             fast_reads: Read ranges by our own client.
         """
@@ -96,7 +96,7 @@ class S3ObjectStore:
 
     async def _put_whole(self, counters: CallStatistics, key: str, data: bytes) -> None:
         arguments: dict[str, Any] = {
-            # A large one in slices, so that it can be told how far it is.
+            # A large one in slices, so that its progress can be reported.
             "Body": data if len(data) <= SLICE_BYTES else UploadBody(memoryview(data)),
             "StorageClass": self._settings.storage_class,
         }
@@ -281,7 +281,7 @@ class S3ObjectStore:
                 ObjectInfo(found["Key"][cut:], int(found["Size"]), _ms(found["LastModified"]))
                 for found in answer.get("Contents", ())
             ]
-            # Nothing says whether a folder is told that StartAfter lies in.
+            # It is undocumented whether a folder is listed that StartAfter lies in.
             below = [
                 folder
                 for found in answer.get("CommonPrefixes", ())
@@ -293,7 +293,7 @@ class S3ObjectStore:
         """ListMultipartUploads; empty where the store has no such call.
 
         MinIO knows no prefix here but a whole key, so an empty answer is not believed: all uploads
-        in the bucket are then looked through.
+        in the bucket are then searched.
         """
         with self.statistics.measure("list_uploads") as counters:
             wanted = self._prefix + check_prefix(prefix)

@@ -1,11 +1,11 @@
-"""A large object in parts.
+"""Multipart upload of a large object.
 
     begin ──> part 1, part 2, ... (some in flight) ──> complete ──> the object is there
       │                    │                              │
       └────────────────────┴──────── trouble ─────────────┴──> abort ──> nothing is there
 
 The answer to `complete` may be lost after it has succeeded. Asked again the store says that there
-is no such upload; then an object of the right size tells that it was done.
+is no such upload; then an object of the right size shows that it was done.
 """
 
 import asyncio
@@ -170,5 +170,5 @@ class MultipartUpload:
             async with Deadline(ABORT_MS, f"abort the upload of {self._key}"):
                 await self._call("abort_multipart_upload", self._key, {"UploadId": self._upload_id})
         except RemoteStorageError:
-            # Unknown already, or the store does not answer: `list_uploads` will tell.
+            # Unknown already, or the store does not answer: `list_uploads` will show it.
             return

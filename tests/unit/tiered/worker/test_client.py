@@ -336,7 +336,7 @@ async def test_settings_reach_the_process_by_the_socket(desk: Desk) -> None:
 async def test_closed_takes_no_calls(desk: Desk) -> None:
     call = await desk.hanging("fetch_chunk", desk.client.fetch_chunk(SEGMENT, "/m", 1, "/p"))
     await desk.close()
-    with pytest.raises(TierProcessError, match="told to end"):
+    with pytest.raises(TierProcessError, match="stopped"):
         await call
     desk.client.start()
     with pytest.raises(TierProcessError, match="closed"):

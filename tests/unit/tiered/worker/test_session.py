@@ -156,7 +156,7 @@ async def test_what_a_process_never_says_ends_it(life: Life, kind: Kind, number:
     await life.serving()
     life.process.connection.send_now(kind, number, {"version": VERSION})
     await until(lambda: life.session.ended is not None)
-    assert "out of turn" in life.told[1]
+    assert "unexpected" in life.told[1]
     assert life.process.signals == ["KILL"]
 
 
@@ -173,7 +173,7 @@ async def test_close_lets_it_end_by_itself(life: Life) -> None:
     life.session.close()
     await until(lambda: life.process.status is not None)
     life.timer.advance(REAP_MS)
-    assert life.told == ["serving", "it was told to end", "reaped"]
+    assert life.told == ["serving", "it was stopped", "reaped"]
     assert (life.process.signals, life.session.exit_status) == ([], 0)
     life.timer.advance(TERM_AFTER_MS + KILL_AFTER_MS)
     assert life.process.signals == []
