@@ -27,7 +27,7 @@ _T = TypeVar("_T")
 LIST: Final = "log directories that the node knows, with what they hold and whether they are here"
 
 DROP: Final = (
-    "give up a log directory that is lost for good: its partitions begin anew, empty, in another "
+    "drop a log directory that is lost for good: its partitions start empty, in another "
     "leader epoch, at the next start. Should it turn up again, what it has is set aside"
 )
 

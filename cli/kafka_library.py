@@ -41,7 +41,7 @@ __all__ = [
 ]
 
 BATCH_SIZE_MAX: Final = 1 << 30
-"""Most bytes one zstd batch may become. A quick look at a topic should show whatever is in it."""
+"""Most bytes one zstd batch may become. Reading a topic should show whatever is in it."""
 
 
 class _Snappy:

@@ -34,7 +34,7 @@ COMMANDS = {
     "config": Command("cli.config_command", "show settings and where they come from"),
     "topics": Command("cli.topics", "create, list, describe, alter and delete topics"),
     "groups": Command("cli.groups.groups", "list, describe, reset and delete consumer groups"),
-    "transactions": Command("cli.transactions", "look at transactions, end those that hang"),
+    "transactions": Command("cli.transactions", "show transactions, abort hanging ones"),
     "features": Command("cli.features", "show, raise and lower the levels of features"),
     "configs": Command("cli.configs", "describe and alter settings of topics and brokers"),
     "dirs": Command("cli.dirs", "look after log directories: list, drop, adopt"),

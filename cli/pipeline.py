@@ -398,7 +398,7 @@ def maintained_lines(one: "Maintained", *, dry_run: bool) -> Iterator[str]:
             f"into {made.made} ({format_size(made.made_bytes)})"
         )
         if made.dropped:
-            yield f"  {made.dropped} groups dropped: somebody else had replaced their files"
+            yield f"  {made.dropped} groups dropped: another commit had replaced their files"
     yield f"  {one.states} old states {would}ended, {one.folded} objects of metadata {would}removed"
     yield (
         f"  {would}removed: {one.expired} expired files, {one.orphans} orphans, {one.plans} old "

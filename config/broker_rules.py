@@ -81,7 +81,7 @@ def _advertised(broker: BrokerConfig) -> Iterator[Conflict]:
         if listener.host in _NOWHERE:
             yield Conflict(
                 "advertised.listeners" if given else "listeners",
-                f"clients cannot be told to call {listener.host}",
+                f"clients cannot connect to {listener.host}",
                 "an address they can reach" if given else "advertised.listeners to be set too",
             )
     inter_broker = broker.inter_broker_listener_name

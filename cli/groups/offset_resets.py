@@ -17,7 +17,7 @@ from cli.groups.group_descriptions import led_partitions
 from cli.options import TopicPartitions
 
 INACTIVE = ("Empty", "Dead")
-"""States without members. A group nobody has heard of counts as dead, and may get offsets."""
+"""States without members. An unknown group counts as Dead, and may get offsets."""
 
 
 class Reset(Enum):

@@ -12,7 +12,7 @@ from cli.groups.group_description import GroupDescription, MemberDescription, Of
 from protocol.error_codes import ErrorCode
 
 NOWHERE = -1
-"""Start offset of a partition that nobody has read, and a lag that is not known."""
+"""Start offset of a partition that was never read, and an unknown lag."""
 
 
 def describe_share_group(admin: Any, group: str) -> GroupDescription | None:

@@ -28,7 +28,7 @@ from cli.table import counted
 from storage.environment.clock import Clock, SystemClock
 
 POLL_MS: Final = 500
-"""Longest wait for records before we look at the clock."""
+"""Longest wait for records between two checks of the clock."""
 
 POLL_RECORDS: Final = 500
 

@@ -75,7 +75,7 @@ class _Progress:
         self.failed = 0
         self.first_error: BaseException | None = None
         self.offsets: dict[int, tuple[int, int]] = {}
-        """Lowest and highest offset by partition; -1 where `acks=0` tells none."""
+        """Lowest and highest offset by partition; -1 with `acks=0`."""
 
     def on_success(self, metadata: Any) -> None:
         self.acknowledged += 1

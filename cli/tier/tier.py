@@ -35,7 +35,7 @@ from cli.tier import tier_offline, tier_rebuild, tier_restore, tier_switches
 from cli.tier.tier_bucket import add_bucket_arguments, names_a_bucket
 from cli.tier.tier_picture import WIDTH, picture
 
-HOW_TO_GO_ON = "`varve tier rebuild-metadata` tells of them again"
+HOW_TO_GO_ON = "`varve tier rebuild-metadata` publishes their metadata again"
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -262,7 +262,7 @@ def _gc(args: argparse.Namespace, _: ClientFactory) -> int:
         complain(f"nothing was removed: {problem}")
     if report.get("unknownCopies"):
         complain(
-            f"whole copies that __remote_log_metadata never heard of: {report['unknownCopies']}, "
+            f"complete segments unknown to __remote_log_metadata: {report['unknownCopies']}, "
             f"kept; {HOW_TO_GO_ON}"
         )
     if report["missingSegments"]:

@@ -83,11 +83,11 @@ def _title(row: Mapping[str, Any]) -> str:
     if gaps:
         shown = ", ".join(f"{start}..{end - 1}" for start, end in gaps[:GAPS_SHOWN])
         more = f" and {len(gaps) - GAPS_SHOWN} more" if len(gaps) > GAPS_SHOWN else ""
-        notes.append(f"nobody has offsets {shown}{more}")
+        notes.append(f"offsets {shown}{more} are in neither tier")
     if row.get("heldBack"):
         notes.append(row["heldBack"])
     if row.get("unknownCopies"):
-        notes.append(f"whole copies that the metadata never heard of: {row['unknownCopies']}")
+        notes.append(f"complete segments unknown to the metadata: {row['unknownCopies']}")
     if row.get("unfinishedSegments"):
         notes.append(f"{counted(row['unfinishedSegments'], 'segment')} unfinished")
     return f"{text}   ({', '.join(notes)})" if notes else text

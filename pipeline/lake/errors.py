@@ -68,7 +68,7 @@ class TopicReplacedError(JobStopError):
 
     def __init__(self, topic: str, known: UUID, found: UUID) -> None:
         super().__init__(
-            f"topic {topic} was made anew: the table holds rows of the topic with id {known}, "
+            f"topic {topic} was recreated: the table holds rows of the topic with id {known}, "
             f"the log is of {found}. With --new-incarnation the job goes on with the new one, "
             "from its start, and keeps the rows of the old one"
         )

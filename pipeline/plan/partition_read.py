@@ -111,7 +111,7 @@ async def read_partition(
         if again is not None and _lacks_end(log, again):
             key = KEYS.history_key(tiered_partition(partition))
             problem = (
-                f"it tells of offsets up to {again.end_offset - 1}, and no segment has those from "
+                f"it names offsets up to {again.end_offset - 1}, and no segment has those from "
                 f"{log.end_offset} on"
             )
             lost = DamagedObject(key, -1, problem, log.end_offset)

@@ -35,7 +35,7 @@ from tiered.storage_manager.workspace import Workspace
 from tiered.tier import SideFile
 
 BATCH_BYTES_MAX: Final = 64 * 1024 * 1024
-"""Largest batch that is looked into, as it is and decompressed; of a larger one the header must
+"""Largest batch that is searched, as it is and decompressed; of a larger one the header must
 do."""
 
 _ENTRY: Final = Struct(">qi")

@@ -13,7 +13,7 @@ from pipeline.plan.piece import PartitionName
 _log = logging.getLogger(__name__)
 
 SHOWN_MAX: Final = 20
-"""Ranges that a warning names; of more it tells how many there are."""
+"""Ranges that a warning names; of more it gives their number."""
 
 
 class LostRange(NamedTuple):

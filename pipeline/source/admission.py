@@ -16,7 +16,7 @@ from pipeline.source.bucket_view import Views
 from storage.types.topic_partition import TopicPartition
 
 UNKNOWN_RECORD_BYTES = 1024
-"""What an offset is taken to weigh where no segment of any partition tells."""
+"""Assumed size of an offset where no segment of any partition gives one."""
 
 Offsets = Mapping[TopicPartition, int]
 

@@ -23,7 +23,7 @@ PIECE_BYTES: Final = 32 * 1024 * 1024
 """Of the log, about: tasks are made of whole pieces."""
 
 RECORD_BYTES: Final = 1024
-"""What a record is taken for where nothing tells: at a broker, when the bucket has nothing."""
+"""Assumed size of a record where no segment gives one: on a broker, when the bucket is empty."""
 
 
 class PlannedLog:

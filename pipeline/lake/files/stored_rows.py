@@ -11,7 +11,7 @@ from pipeline.lake.stores.stored_bytes import StoredBytes
 from pipeline.lake.stores.table_store import TableStore
 
 BLOCK_BYTES: Final = 1024 * 1024
-"""Rows that are read at once, as a row group's mean row tells."""
+"""Size of the rows that are read at once, by a row group's mean row."""
 
 BLOCK_ROWS: Final = 32_768
 

@@ -70,7 +70,7 @@ class BatchQuarantine:
             job: Its name.
             topic: Of the table.
             table: Progress of the table that it is beside.
-            anew: Continue where it has lost what it had.
+            anew: Continue although it has lost what it had.
 
         Raises:
             ForeignTableError: It has less than it had when the table was committed.

@@ -27,7 +27,7 @@ from storage.environment.randomness import Randomness
 LOGGER = logging.getLogger(__name__)
 
 CONFLICTS_MAX: Final = 20
-"""Of one wave, in a row: the table is changed faster than it can be looked at."""
+"""Of one wave, in a row: the table is changed faster than it can be read."""
 
 T = TypeVar("T")
 R = TypeVar("R")

@@ -17,7 +17,7 @@ from pipeline.lake.maintain.sort_order import SortBy
 from pipeline.lake.sinks.base import TableFile
 
 FILES_MAX: Final = 10_000
-"""Of one group: bounds what a task is told."""
+"""Of one group: bounds the description of a task."""
 
 Part: TypeAlias = tuple[str, tuple[tuple[str, str], ...]]
 

@@ -29,7 +29,7 @@ from pipeline.lake.stores.table_store import StoredFile
 REMOVED_AT_ONCE: Final = 1_000
 
 OTHERS_MAX: Final = 20
-"""Names that are told of files that are left alone."""
+"""Names shown of files that are left alone."""
 
 
 class Ages(NamedTuple):

@@ -17,7 +17,7 @@ Envelope: TypeAlias = Literal["none", "wrapper", "change"]
 Mode: TypeAlias = Literal["append", "upsert", "debezium"]
 
 MAX_VALUE_BYTES = 1024 * 1024
-"""Of a value that is parsed, unless somebody says otherwise: a worker stays below 256 MiB."""
+"""Of a value that is parsed, by default: a worker stays below 256 MiB."""
 
 
 @dataclass(frozen=True)

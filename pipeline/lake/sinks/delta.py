@@ -54,7 +54,7 @@ _TIMES: Final = (-30_610_224_000_000, 253_402_300_799_000)
 
 
 LOOKS_MAX: Final = 20
-"""In a row, each with a commit of somebody in its middle."""
+"""In a row, each overtaken by another commit."""
 
 
 def partition_column(field: PartitionField) -> pa.Field | None:

@@ -24,7 +24,7 @@ from pipeline.lake.stores.table_store import TableStore
 RESTORE: Final = "RESTORE"
 
 LIMITS: Final = (1, 20, 400, None)
-"""Commits that are read at first, and then, until one tells."""
+"""Commits that are read at first, and then, until one has the offsets."""
 
 
 class RecordedOffsets(NamedTuple):

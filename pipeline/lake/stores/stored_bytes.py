@@ -32,7 +32,7 @@ class StoredBytes(io.RawIOBase):
 
     def _missing(self) -> TaskFailedError:
         return TaskFailedError(
-            f"{self._store.uri}/{self._key} is not there: somebody else has committed the batch, "
+            f"{self._store.uri}/{self._key} is not there: another job has committed the batch, "
             "or it is lost"
         )
 

@@ -29,7 +29,7 @@ _OP: Final = "__op"
 _AFTER: Final = "__after"
 
 HIDDEN: Final = [pa.field(_OP, pa.string()), pa.field(_AFTER, pa.bool_())]
-"""Behind the row's fields while an envelope is looked at: its op, and whether it has a row."""
+"""Behind the row's fields while an envelope is parsed: its op, and whether it has a row."""
 
 WRITES: Final = ("c", "r", "u")
 DELETES: Final = "d"

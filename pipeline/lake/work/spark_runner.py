@@ -112,5 +112,5 @@ def _reason(text: str) -> str:
     """Of Spark's pages of text the line that says what it was."""
     lines = [line.strip() for line in text.splitlines() if line.strip()]
     named = [line for line in lines if "Error: " in line or "Exception: " in line]
-    reason = named[-1] if named else (lines[0] if lines else "no reason is told")
+    reason = named[-1] if named else (lines[0] if lines else "no reason is given")
     return f"Spark gave up on a task: {reason[:REASON_CHARACTERS]}"

@@ -60,7 +60,7 @@ _LIST_OFFSETS_MIN: Final = 2
 """Older ones know no isolation level."""
 
 _LIST_OFFSETS_LOCAL: Final = 8
-"""First version that tells of remote storage; where it is not known there is none (KIP-405)."""
+"""First version that reports remote storage; where it is not known there is none (KIP-405)."""
 
 
 class ListedOffset(NamedTuple):
@@ -380,4 +380,4 @@ def _complete(wanted: Mapping[TopicPartition, Any], found: Mapping[TopicPartitio
     missing = [one for one in wanted if one not in found]
     if missing:
         topic, number = missing[0]
-        raise PassingError(BrokerError(f"the leader of {topic}-{number} does not tell of it"))
+        raise PassingError(BrokerError(f"the leader of {topic}-{number} does not answer for it"))

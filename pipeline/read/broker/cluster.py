@@ -116,7 +116,7 @@ class BrokerCluster:
                     raise last
             passed_ms = self._clock.monotonic_ms() - started_ms
             if passed_ms + pause_ms > self._patience_ms:
-                text = f"{what}: given up after {passed_ms:.0f} ms: {last}"
+                text = f"{what}: no success within {passed_ms:.0f} ms: {last}"
                 raise type(last)(text) from last
             self._sleep_ms(pause_ms)
             most = self.options.retry_backoff_ms * BACKOFF_FACTOR_MAX

@@ -7,7 +7,7 @@ from typing import Final
 from pipeline.read.bytes.byte_source import ByteSource, PendingBytes
 
 PARTS_AHEAD: Final = 2
-"""Asked for beside the one that is looked at; none of a file."""
+"""Requested ahead of the one that is read; none of a file."""
 
 
 def ranges_ahead(

@@ -23,7 +23,7 @@ WINDOW_BYTES: Final = 2 << 20
 """Decompressed bytes that are walked at once."""
 
 LARGE_RECORD_BYTES: Final = 32 << 20
-"""Of a record whose first fields are looked at: two of them, the one that is given out and the
+"""Of a record whose first fields are checked: two of them, the one that is given out and the
 next, are held beside all else in 256 MiB."""
 
 RECORD_MAX: Final = BUFFER_MAX - (4 << 20)

@@ -55,7 +55,7 @@ def test_what_is_missing_and_what_is_corrupt_is_said() -> None:
     gaps = [[at, at + 5] for at in range(0, 70, 10)]
     title = drawn(gaps=gaps, corruptSegment={"start": 75, "path": "p", "problem": "bad"})[0]
     assert "not copied from 75 on: bad" in title
-    assert "nobody has offsets 0..4, 10..14, 20..24, 30..34, 40..44 and 2 more" in title
+    assert "offsets 0..4, 10..14, 20..24, 30..34, 40..44 and 2 more are in neither tier" in title
     assert "nobody" not in drawn(gaps=[])[0]
 
 

@@ -203,7 +203,7 @@ async def test_an_end_that_was_lost_is_told() -> None:
     assert log.end_offset == 20
     ((key, _, problem, start_offset),) = log.damaged
     assert (key, start_offset) == (KEY, 20)
-    assert problem == "it tells of offsets up to 29, and no segment has those from 20 on"
+    assert problem == "it names offsets up to 29, and no segment has those from 20 on"
     bucket = world.open()
     followed = await follow_partition(bucket, log)
     assert followed.damaged == log.damaged

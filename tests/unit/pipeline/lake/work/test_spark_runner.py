@@ -67,4 +67,4 @@ pipeline.lake.errors.TableUnavailableError: s3://b/t: away
     assert _reason(text) == (
         "Spark gave up on a task: pipeline.lake.errors.TableUnavailableError: s3://b/t: away"
     )
-    assert _reason("") == "Spark gave up on a task: no reason is told"
+    assert _reason("") == "Spark gave up on a task: no reason is given"
