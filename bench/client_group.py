@@ -1,4 +1,4 @@
-"""A hundred librdkafka consumers of one group, in one process: what a fleet's start looks like.
+"""A hundred librdkafka consumers of one group, in one process: the start of a fleet.
 
 The raw members of `bench.group_members` show the coordinator alone. Real clients bring what comes
 with them: metadata, ApiVersions, offset fetches and a waiting Fetch for every partition, and they

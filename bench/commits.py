@@ -147,7 +147,7 @@ def commit_offsets(load: CommitLoad) -> CommitResult:
 def _keep_pace(
     loop: Loop, committers: list[_Committer], rate_per_s: int, begin: float, end: float
 ) -> None:
-    """Groups take turns; whoever is late is timed from when it was due."""
+    """Groups in round-robin; a late request is timed from when it was due."""
     total = int((end - begin) * rate_per_s)
     count = 0
     while count < total:

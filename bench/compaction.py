@@ -2,8 +2,8 @@
 
     python -m bench.compaction [--value BYTES] [--rate MB/S] [--seconds S] [--keys N] [--threads N]
 
-Records with keys of chance are produced at a rate; every two seconds the size of the log is told.
-Exit status 1: at the end it is more than a fifth of what was written.
+Records with keys of chance are produced at a rate; every two seconds the size of the log is
+printed. Exit status 1: at the end it is more than a fifth of what was written.
 """
 
 import argparse

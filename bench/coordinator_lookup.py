@@ -1,4 +1,4 @@
-"""The first thing a member or a producer asks on its connection: who is my coordinator.
+"""FindCoordinator: the first request of a member or a producer on its connection.
 
 The answer is one of the two brokers measured, which are alone, so only its error code counts.
 """

@@ -1,9 +1,9 @@
-"""Ten thousand members of a thousand groups, and somebody else who wants an answer.
+"""Ten thousand members of a thousand groups, and the latency of another client beside them.
 
-Members share connections with members of other groups, as nobody has ten thousand ports to spare
-here. Groups form in rounds, because a parked JoinGroup keeps its connection waiting. Then all of
-them heartbeat at the real interval while a connection of its own asks for Metadata. Whether a
-request goes out never depends on an answer, so its time counts from the moment it is sent.
+Members share connections with members of other groups, as ten thousand ports are not to be had.
+Groups form in rounds, because a parked JoinGroup keeps its connection waiting. Then all of them
+heartbeat at the real interval while a connection of its own asks for Metadata. Whether a request
+goes out never depends on an answer, so its time counts from the moment it is sent.
 """
 
 import time

@@ -1,4 +1,4 @@
-"""The rows of groups of every size: what ten thousand members cost somebody else.
+"""The rows of groups of every size: what ten thousand members cost other clients.
 
 For each phase (`bench.group_shapes`): how long it took, the p99 of a producer that has nothing to
 do with it, and the most CPU time that the loop took before it looked at its timers again. The

@@ -231,7 +231,7 @@ def live(load: ShapeLoad) -> dict[str, Phase]:
 
 
 def _grow(load: ShapeLoad, phases: Phases, total: int) -> int:
-    """Topics nobody reads, then more of what the groups read; how many partitions they have."""
+    """Topics without readers, then more of what the groups read; how many partitions they have."""
     waiting = 0
 
     def send(key: int, version: int, body: bytes) -> None:

@@ -22,7 +22,7 @@ from bench.generator import GeneratorError, percentile
 from bench.process import cpu_seconds
 
 STALL_S = 0.001
-"""A turn of the loop takes microseconds: a longer one was taken by somebody else."""
+"""An iteration of the loop takes microseconds: a longer one was other work of the machine."""
 
 SETTLING_S = 0.005
 """How long after a standstill its backlog of records may still be in their own way."""

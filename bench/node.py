@@ -1,7 +1,7 @@
 """A broker as a process: started on free loopback ports, found ready, stopped or killed.
 
 `VarveNode` and `KafkaNode` have one shape, so every test and every row runs on both. `RunningNode`
-stands for a broker somebody else has started.
+stands for a broker that runs already.
 """
 
 import contextlib
@@ -41,7 +41,7 @@ _RESERVATIONS_MAX = 16
 def free_ports(count: int) -> list[int]:
     """Loopback ports for processes to come, all different, not given away a second time.
 
-    The kernel would have given them to somebody else before such a process listens, or between its
+    The kernel would give them to another process before such a process listens, or between its
     death and its next start: so none that the kernel gives away by itself, and none that another
     process has from here.
     """
@@ -58,7 +58,7 @@ def free_ports(count: int) -> list[int]:
                 found.append(one.getsockname()[1])
         return found
     while len(found) < count:
-        # Whoever seeds the random numbers of a run wants the same inputs, not the same ports.
+        # A seeded run wants the same inputs, not the same ports.
         port = _LOWEST_PORT + secrets.randbelow(highest - _LOWEST_PORT + 1)
         if _reserve(port):
             found.append(port)

@@ -1,4 +1,4 @@
-"""Many connections on one thread: requests go out at once, answers come back to who asked.
+"""Many connections on one thread: requests go out at once, each answer goes to its caller.
 
 A broker answers the requests of one connection in order, so a connection keeps a queue of who
 waits. Members and producers of the measurements are state machines on such connections: cheap

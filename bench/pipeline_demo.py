@@ -325,11 +325,13 @@ def run(directory: Path, records: int, *, local: bool) -> int:
                 began = time.monotonic()
                 made: list[Committed] = batches.setdefault(kind, [])
 
-                def told(batch: Batch, made: list[Committed] = made, began: float = began) -> None:
+                def note_batch(
+                    batch: Batch, made: list[Committed] = made, began: float = began
+                ) -> None:
                     seconds = time.monotonic() - began
                     made.append(Committed(seconds, batch.rows, batch.commit_ms))
 
-                run_job(parse_job(path.read_text(), str(path)), session, on_batch=told)
+                run_job(parse_job(path.read_text(), str(path)), session, on_batch=note_batch)
                 rows = sum(one.rows for one in made)
                 print(f"{kind:8} {rows:8} rows in {len(made)} batches, {made[-1].seconds:.1f} s")
         same = reconcile(node.address, directory)

@@ -1,7 +1,7 @@
 """What upserts into a table by key cost: `python -m bench.pipeline_keyed [--rows 1000000]`.
 
 A Parquet table of so many rows is made, in one process and without Spark; then a batch of upserts
-of keys spread over all of it. Records are made of noise that zstd cannot press. Told are CPU
+of keys spread over all of it. Records are made of noise that zstd cannot press. Printed are CPU
 seconds of this process, making the records aside, and per million upserts; and its memory.
 """
 
@@ -58,7 +58,7 @@ class Upserts:
         return TopicView(TOPIC, TOPIC_ID, {0: PartitionView(0, self.end, (span,))})
 
     def offset_for_time(self, partition: int, time_ms: int) -> int | None:
-        """Nobody asks."""
+        """Unused."""
         return None
 
     def aligned(self, tasks: Sequence[TaskRange]) -> Sequence[TaskRange]:

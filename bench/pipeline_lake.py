@@ -59,10 +59,10 @@ def lake_job(session: Any, bucket: Path, table: Path) -> Callable[[], int]:
         shutil.rmtree(table, ignore_errors=True)
         rows: list[int] = []
 
-        def told(batch: Batch) -> None:
+        def note_batch(batch: Batch) -> None:
             rows.append(batch.rows)
 
-        run_job(config, session, on_batch=told)
+        run_job(config, session, on_batch=note_batch)
         return sum(rows)
 
     return run

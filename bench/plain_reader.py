@@ -1,4 +1,4 @@
-"""A plain parallel reader of objects: what a server gives somebody who only wants the bytes.
+"""A plain parallel reader of objects: the throughput of a server without any decoding.
 
 Threads take ranges of fixed length from one queue, object after object, each over a connection of
 its own that it keeps. Addresses are signed in advance; bytes are received into a buffer that is

@@ -74,7 +74,7 @@ class Start:
 
 
 class History:
-    """Logs of the metadata topic in a directory, and what was told in them."""
+    """Logs of the metadata topic in a directory, and the events in them."""
 
     def __init__(self, directory: Path, metadata_partitions: int, user_partitions: int) -> None:
         self.directory = directory

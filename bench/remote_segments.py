@@ -1,4 +1,4 @@
-"""What looks at a partition with very many remote segments cost the loop.
+"""Time on the event loop of look-ups in a partition with very many remote segments.
 
     python -m bench.remote_segments [--segments 50000]
 

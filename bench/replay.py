@@ -86,7 +86,7 @@ class _Reader:
     stop: Any = field(default_factory=threading.Event)
 
     def run(self) -> None:
-        """To the end, or until told to stop."""
+        """To the end, or until it is stopped."""
         try:
             with socket.create_connection((self.load.host, self.load.port)) as connection:
                 connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)

@@ -94,10 +94,10 @@ def _verdict(metric: Metric, ratios: Sequence[float], ours: Sequence[float]) -> 
     """Empty where nothing was asked for; missed when either the goal or the bound was."""
     verdicts = [metric.is_reached(statistics.median(ratios)) if ratios else None]
     verdicts.append(metric.is_within(statistics.median(ours)) if ours else None)
-    told = [verdict for verdict in verdicts if verdict is not None]
-    if not told:
+    known = [verdict for verdict in verdicts if verdict is not None]
+    if not known:
         return ""
-    return "reached" if all(told) else "**missed**"
+    return "reached" if all(known) else "**missed**"
 
 
 def table(results: Sequence[RowResult], brokers: Sequence[str]) -> str:

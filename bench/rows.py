@@ -86,7 +86,7 @@ class Bench:
     counter: int = 0
 
     def topic(self) -> str:
-        """A topic name nobody has used in this invocation."""
+        """A topic name not used before in this invocation."""
         self.counter += 1
         return f"bench-{self.counter}"
 

@@ -76,7 +76,7 @@ class Runner:
         return node
 
     def say(self, text: str) -> None:
-        """Progress, for whoever waits."""
+        """Print progress."""
         if self.log:
             print(text, flush=True)
 

@@ -182,7 +182,7 @@ class Clients:
 
     async def obstore(self) -> Read:
         """ImportError where it is not installed."""
-        # Not a dependency: it is measured where somebody has put it on the path.
+        # Not a dependency: it is measured where it is on the path.
         from obstore.store import (  # type: ignore[import-not-found,unused-ignore]  # see above
             S3Store,
         )

@@ -3,8 +3,8 @@
     python -m bench.slow_readers --slow DIRECTORY [--readers N] [--data BYTES] [--tree TREE]
 
 DIRECTORY lies on a disk that reads slowly; `--make-slow` prints how one is made of a loop device.
-A topic is written there, the broker is started anew, and the page cache is told to forget its
-files. Readers then ask for records all over it, one request after the other, while it is measured
+A topic is written there, the broker is started anew, and the page cache drops its files.
+Readers then ask for records all over it, one request after the other, while it is measured
 what `bench.two_directories` tells of. Exit status 1: a p99 is above the goal.
 """
 

@@ -1,4 +1,4 @@
-"""What a Spark session costs: its JVM, Python, and whoever serves it, apart.
+"""The cost of a Spark session: its JVM, Python, and the servers behind it, apart.
 
     this process ── java ── daemon ── worker, worker ...      planner ...
        │              │       └── Python: everything below java, and this process
@@ -8,8 +8,8 @@
 Spark ends workers and whole daemons that had nothing to do for a minute, and a daemon does not wait
 for its workers, so what living processes say of themselves, and of children they waited for, leaves
 out a part and puts another in the wrong column. The counters here (`bench.perf_counters`) are
-inherited and keep what ended. Each is opened once, while its process is stopped: nobody is counted
-twice, and nobody begins between two looks.
+inherited and keep what ended. Each is opened once, while its process is stopped: none is counted
+twice, and none begins between two readings.
 """
 
 import contextlib
@@ -162,7 +162,7 @@ class SessionCost:
 
 
 def _living(root: int) -> list[int]:
-    """A tree without those that ended and nobody waited for: spark-submit's script leaves one."""
+    """A tree without zombies: spark-submit's script leaves one."""
     found = []
     for pid in tree(root):
         with contextlib.suppress(OSError):

@@ -1,7 +1,7 @@
 """The rows of the remote log on S3: Varve beside a plain parallel reader of the same objects.
 
 The server is versitygw, on this machine and on the same cores as everything else, its objects in
-the page cache. So no network hides what a read costs; the server and whoever reads share the CPU.
+the page cache. So no network hides what a read costs; the server and the reader share the CPU.
 
 One run goes round: Varve, the plain reader with 4 ranges in flight, then with 8, and again. Both
 sides read the tiered bytes and no others, in ranges of one chunk. Varve's chunk cache holds half

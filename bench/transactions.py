@@ -145,7 +145,7 @@ class TransactionalProducer:
             # Late because of the broker: it is charged for that.
             self._begin(self._due)
         else:
-            # Idle when it is due: a timer's own milliseconds are nobody's fault.
+            # Idle when it is due: a timer's own milliseconds are not the broker's.
             self._loop.call_at(self._due, lambda: self._begin(time.perf_counter()))
 
     def _begin(self, begun: float) -> None:

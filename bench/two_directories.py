@@ -24,7 +24,7 @@ from bench.versus import checked_out
 GOAL_MS = 50.0
 PERIOD_S = 0.01
 TOPICS_MAX = 64
-"""A new partition goes to the directory with fewer: two are enough if nobody else makes any."""
+"""A new partition goes to the directory with fewer: two are enough if none is created meanwhile."""
 
 MAKE_SLOW = """\
 truncate -s 4G /tmp/slow.img; L=$(losetup -f --show /tmp/slow.img); mkfs.ext4 -q $L
@@ -34,7 +34,7 @@ mkdir -p /tmp/slow; mount $L /tmp/slow; N=$(lsblk -no MAJ:MIN $L | tr -d ' ')
 
 
 def parser_of(module: str, description: str | None) -> argparse.ArgumentParser:
-    """What both programs are told."""
+    """Arguments of both programs."""
     parser = argparse.ArgumentParser(prog=f"python -m bench.{module}", description=description)
     parser.add_argument("--slow", type=Path, help="on the slow disk")
     parser.add_argument("--make-slow", action="store_true", help="print how to make such a disk")

@@ -1,4 +1,4 @@
-"""Whoever waits for an `Answer` in a coroutine, as no part of the broker does."""
+"""Waiting for an `Answer` in a coroutine, as no part of the broker does."""
 
 import asyncio
 from typing import TypeVar

@@ -1,4 +1,4 @@
-"""The released Java client as a process that does what it is told: `java/CheckerClient.java`.
+"""The released Java client as a process that obeys commands: `java/CheckerClient.java`.
 
 One JSON object a line each way; what an answer means for the history is decided in `java_work` and
 `share_work`. It ends when this process does, however that ends.

@@ -1,4 +1,4 @@
-"""Partitions of a coordinator's topic in memory, which fail when told to."""
+"""Partitions of a coordinator's topic in memory, with faults on demand."""
 
 import asyncio
 from collections.abc import Callable, Iterable

@@ -1,4 +1,4 @@
-"""A bucket that is a directory, with a topic `t` of real segments; nobody's broker is needed."""
+"""A bucket that is a directory, with a topic `t` of real segments, without a broker."""
 
 import json
 from collections.abc import Sequence

@@ -1,4 +1,4 @@
-"""Reads a table in S3 all the time, with the library of its kind, and tells when it was wrong.
+"""A reader that checks a table in S3 all the time, with the library of its kind.
 
     a row is there twice        (partition, offset) of all files that are the table
     a row was there and is not

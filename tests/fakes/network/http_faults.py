@@ -1,4 +1,4 @@
-"""A proxy before an HTTP server: loses answers, repeats requests or answers itself, when told."""
+"""A proxy before an HTTP server: it loses answers, repeats requests or answers itself."""
 
 import threading
 from collections.abc import Callable, Iterator

@@ -1,4 +1,4 @@
-"""A bucket of whole segments, as far as a restore looks at it: names, sizes, manifests, side files.
+"""A bucket of whole segments, as far as a restore reads it: names, sizes, manifests, side files.
 
 bucket.add("t", 0, 0, 99)                             a segment of epoch 0
 bucket.add("t", 0, 100, 149, epochs=[(1, 100)])       one of epoch 1; epoch 0 began at 0

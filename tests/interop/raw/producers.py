@@ -1,4 +1,4 @@
-"""Scripts about producers: who may ask for which epoch, commit for whom, and mix which versions."""
+"""Scripts about producers: epochs, transactional offset commits, versions in one connection."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""Scripts about delivery to share groups (KIP-932): who gets which records, and what becomes of it.
+"""Scripts about delivery to share groups (KIP-932): acquisition, acknowledgement, redelivery.
 
 `Sharer` is a member's connection with its share session; as in Kafka it need not be a member of the
 group. Records are produced batch by batch, so that it is known where batches begin.

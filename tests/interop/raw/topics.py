@@ -1,4 +1,4 @@
-"""Scripts about topics: which come into being because somebody asks for them."""
+"""Scripts about topics: automatic creation."""
 
 from protocol.error_codes import ErrorCode
 from protocol.messages.delete_topics import DeleteTopicsRequest, DeleteTopicState

@@ -1,4 +1,4 @@
-"""The figures the tests measured, told at the end of the run."""
+"""The figures that the tests measured, printed at the end of the run."""
 
 from collections.abc import Callable
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""Actions that only look: what must hold within a while; see `actions`.
+"""Actions that only check: what must hold within a while; see `actions`.
 
 Source: Kafka, storage/src/test/java/org/apache/kafka/tiered/storage/actions.
 """

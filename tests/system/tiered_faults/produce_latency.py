@@ -1,4 +1,4 @@
-"""What trouble with the bucket costs those who produce, measured.
+"""Latency of producers while the bucket is in trouble, measured.
 
     python -m tests.system.tiered_faults.produce_latency [--rounds 5]
 

@@ -1,4 +1,4 @@
-"""Who works with a broker while its bucket is in trouble: a producer and consumers.
+"""A producer and consumers that work while the bucket is in trouble.
 
 Record number n of a topic has the value `<n> <filling>`, and n is its offset: what is read tells by
 itself whether it is the right record in the right place.

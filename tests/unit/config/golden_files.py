@@ -1,4 +1,4 @@
-"""Reads what released Kafka said; Ask.java beside the files tells how it was asked."""
+"""Reader of what released Kafka printed; Ask.java beside the files made it."""
 
 import re
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""A process of its own that reads pieces and tells the most memory it ever had.
+"""A process of its own that reads pieces and prints its peak memory.
 
     python -m tests.unit.pipeline.read.measured_reader < pickled (pieces, options)
 
