@@ -43,6 +43,7 @@ def create(broker: OwnedNode, topic: str, **configs: str) -> None:
         )
 
 
+@pytest.mark.quick
 def test_batch_at_the_limit_and_one_byte_over(broker: OwnedNode, topic: str) -> None:
     """`max.message.bytes` is the largest batch, headers included."""
     create(broker, topic, max_message_bytes=str(LIMIT))
