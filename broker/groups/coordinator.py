@@ -527,13 +527,6 @@ class GroupCoordinator:
         for active in self._runtime.shards():
             yield from active.shard.groups.values()
 
-    def group_counts(self) -> dict[str, int]:
-        """How many groups there are in each state, by the state's name."""
-        counts: dict[str, int] = {}
-        for group in self.groups():
-            counts[group.state_name] = counts.get(group.state_name, 0) + 1
-        return counts
-
     def snapshots(self) -> Iterator[GroupSnapshot]:
         """All groups in short, for metrics."""
         for active in self._runtime.shards():

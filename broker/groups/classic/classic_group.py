@@ -193,11 +193,6 @@ class ClassicGroup(Group):
         return self.state in states
 
     @property
-    def is_simple(self) -> bool:
-        """Whether the group only stores offsets."""
-        return self.protocol_type is None and not self.members and not self.pending_members
-
-    @property
     def uses_consumer_protocol(self) -> bool:
         """Whether members are consumers, so that their metadata can be read here."""
         return self.protocol_type == consumer_subscription.PROTOCOL_TYPE

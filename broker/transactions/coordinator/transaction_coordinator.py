@@ -36,7 +36,6 @@ from broker.transactions.coordinator.transaction_metadata import (
     EPOCH_BUMP_VERSION,
     TransactionMetadata,
 )
-from broker.transactions.coordinator.transaction_state import TransactionState
 from broker.transactions.interfaces import MarkerWriter, PartitionErrors, ProducerIdAndEpoch
 from config.broker import BrokerConfig
 from protocol.error_codes import ErrorCode
@@ -317,11 +316,3 @@ class TransactionCoordinator:
                 yield metadata
                 if not count % _LISTED_PER_SLICE:
                     await asyncio.sleep(0)
-
-    def state_counts(self) -> dict[TransactionState, int]:
-        """How many transactional ids are in each state."""
-        counts = dict.fromkeys(TransactionState, 0)
-        for shard in self._runtime.shards():
-            for metadata in shard.transactions.values():
-                counts[metadata.state] += 1
-        return counts

@@ -334,6 +334,11 @@ def classic(shard: GroupShard, group_id: str = "g") -> ClassicGroup:
     return group
 
 
+def is_simple(group: ClassicGroup) -> bool:
+    """Whether the group only stores offsets."""
+    return group.protocol_type is None and not group.members and not group.pending_members
+
+
 def stored(shard: GroupShard, group: str = "g") -> dict[tuple[str, int], int]:
     """Committed offsets of a group."""
     return {(topic, p): offset for topic, p, offset in shard.offsets.offsets(group)}

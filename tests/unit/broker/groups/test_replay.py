@@ -22,7 +22,14 @@ from protocol.records.compression import Codec
 from protocol.records.control import build_end_transaction_marker
 from tests.fakes.broker.offsets_partition import FakeReplicaManager
 from tests.unit.broker.groups import harness
-from tests.unit.broker.groups.harness import Harness, classic, committed, stored, subscription
+from tests.unit.broker.groups.harness import (
+    Harness,
+    classic,
+    committed,
+    is_simple,
+    stored,
+    subscription,
+)
 
 
 def offset_record(partition: int, offset: int, group: str = "g") -> tuple[bytes, bytes]:
@@ -91,7 +98,7 @@ def test_newest_record_of_a_key_counts(log: FakeReplicaManager) -> None:
     shard = Harness(log).reloaded()
     assert stored(shard) == {("t", 0): 4, ("t", 1): 9}
     assert committed(shard, "t", 0).record_offset == 8
-    assert classic(shard).is_simple
+    assert is_simple(classic(shard))
 
 
 def test_tombstones_forget(log: FakeReplicaManager) -> None:

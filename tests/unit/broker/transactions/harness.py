@@ -5,6 +5,7 @@ whatever the dead coordinator still had under way does nothing any more.
 """
 
 import asyncio
+from collections import Counter
 from collections.abc import Callable, Collection, Coroutine
 from typing import Any, cast
 
@@ -404,6 +405,17 @@ class Coordinator:
         code, metadata = self.transactions.find_transaction(transactional_id)
         assert metadata is not None, code
         return metadata
+
+    def state_counts(self) -> dict[TransactionState, int]:
+        """How many transactional ids are in each state; states of none are left out."""
+        counts: Counter[TransactionState] = Counter()
+
+        async def count() -> None:
+            async for metadata in self.transactions.transactions():
+                counts[metadata.state] += 1
+
+        self.run(count())
+        return dict(counts)
 
     @property
     def state(self) -> TransactionState:

@@ -10,7 +10,14 @@ from broker.groups.offsets.offset_manager import FetchedOffset
 from broker.groups.state.offset_store import GroupTopicPartition, OffsetAndMetadata
 from protocol.error_codes import ErrorCode
 from protocol.internal.consumer_offsets import NO_TOPIC_ID, OffsetCommitValue
-from tests.unit.broker.groups.harness import SESSION_MS, Harness, committed, stored, subscription
+from tests.unit.broker.groups.harness import (
+    SESSION_MS,
+    Harness,
+    committed,
+    is_simple,
+    stored,
+    subscription,
+)
 
 DAY_MS = 24 * 60 * 60_000
 RETENTION_MS = 7 * DAY_MS
@@ -28,7 +35,7 @@ def h() -> Harness:
 def test_commit_without_a_group_makes_a_simple_one(h: Harness) -> None:
     """A consumer that assigns its partitions itself, or an administrator."""
     assert h.commit({("t", 0): 5, ("t", 1): 6}) == [ErrorCode.NONE] * 2
-    assert h.group().is_simple
+    assert is_simple(h.group())
     assert stored(h.shard) == {("t", 0): 5, ("t", 1): 6}
 
 

@@ -238,7 +238,7 @@ def test_many_prepared_transactions_go_on_in_slices() -> None:
         c.end(producer, transactional_id=name)
     c.data.failing = {}
     c.crash()
-    assert c.transactions.state_counts()[S.COMPLETE_COMMIT] == 50
+    assert c.state_counts()[S.COMPLETE_COMMIT] == 50
     c.close()
 
 
