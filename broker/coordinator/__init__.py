@@ -11,7 +11,7 @@ broker becomes its leader, written to it with every change, unloaded when anothe
     latest_records          newest value of each key while loading; transactional records wait
     shard_log               appends to the partition: gathered, split, given up
     writes                  appends under way, and how each ends
-    held_records            deferred records: written with the next append, within 40 ms
+    deferred_records        deferred records: written with the next append, within 40 ms
     outcome                 result of an append, and its error code for clients
     deferred                calls that wait until a shard is active, with a time-out
     topics_change           topics created, altered and deleted between two images of the cluster

@@ -6,7 +6,7 @@
     gather ──┘  (at most GATHERED_RECORDS_MAX records, GATHERED_BYTES_MAX bytes),
                 until the iteration ends, it is full, or a caller needs them written (`flush`)
 
-    append_later ──> held (`held_records`) ──> before the next record, in the same batch
+    append_later ──> held (`deferred_records`) ──> before the next record, in the same batch
 
 Records are in the log in the order of the calls. Those that share a batch share its fate, except
 for its size: where the topic takes no batch as large as all of them, it is split.

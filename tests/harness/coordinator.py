@@ -12,8 +12,8 @@ from typing import Any, cast
 from uuid import UUID
 
 from broker.coordinator.deferred import Refuse
+from broker.coordinator.deferred_records import HeldRecords
 from broker.coordinator.election import ElectionState
-from broker.coordinator.held_records import HeldRecords
 from broker.coordinator.runtime import CoordinatorRuntime, CoordinatorTopic, GiveUp
 from broker.coordinator.shard_log import ApplyAt, ShardLog
 from broker.coordinator.stats import LoadStats

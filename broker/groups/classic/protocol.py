@@ -27,7 +27,9 @@ from broker.groups.classic.classic_group import (
 )
 from broker.groups.classic.classic_group_state import ClassicGroupState
 from broker.groups.classic.join_attempt import JoinAttempt
-from broker.groups.classic.parked import (
+from broker.groups.classic.rebalance import Rebalance
+from broker.groups.classic.records import group_record
+from broker.groups.classic.responses import (
     answer_and_remove,
     answer_join,
     answer_sync,
@@ -35,8 +37,6 @@ from broker.groups.classic.parked import (
     synced,
     take_syncs,
 )
-from broker.groups.classic.rebalance import Rebalance
-from broker.groups.classic.records import group_record
 from broker.groups.state.group import Group, GroupType
 from broker.groups.state.group_shard import GroupShard, TooManyGroupsError
 from broker.runtime.batches import in_batches

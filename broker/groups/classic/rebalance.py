@@ -21,8 +21,8 @@ from collections.abc import Callable
 
 from broker.groups.classic.classic_group import ClassicGroup, JoinReply
 from broker.groups.classic.classic_group_state import ClassicGroupState
-from broker.groups.classic.parked import answer_and_remove, joined, take_syncs
 from broker.groups.classic.records import group_record
+from broker.groups.classic.responses import answer_and_remove, joined, take_syncs
 from broker.groups.state.group_shard import GroupShard
 from broker.runtime.batches import in_batches
 from broker.runtime.deadline import Deadline

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 from typing import Protocol
 
 from broker.coordinator.persister import SharePartitionKey
-from broker.share.delivery.settlement import RENEW, Acknowledgement
+from broker.share.delivery.acknowledgement_batches import RENEW, Acknowledgement
 from protocol.error_codes import ErrorCode
 
 MEMBER_ID_LENGTH_MAX = 36

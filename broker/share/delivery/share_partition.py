@@ -31,13 +31,10 @@ from broker.coordinator.persister import (
 )
 from broker.runtime.timer import Timer
 from broker.runtime.watchers import Waker, Watchers
-from broker.share.delivery.fetched_batches import FetchedBatch
-from broker.share.delivery.in_flight import InFlight, Lock, RecordState, Run, Transition
-from broker.share.delivery.redelivery import Redelivery
-from broker.share.delivery.settlement import (
+from broker.share.delivery.acknowledgement_batches import (
     ACCEPT as ACCEPT,  # also for tests that have records forgotten
 )
-from broker.share.delivery.settlement import (
+from broker.share.delivery.acknowledgement_batches import (
     GAP,
     REJECT,
     RENEW,
@@ -45,9 +42,12 @@ from broker.share.delivery.settlement import (
     matched,
     validate_acknowledgements,
 )
-from broker.share.delivery.settlement import (
+from broker.share.delivery.acknowledgement_batches import (
     RELEASE as RELEASE,
 )
+from broker.share.delivery.fetched_batches import FetchedBatch
+from broker.share.delivery.in_flight import InFlight, Lock, RecordState, Run, Transition
+from broker.share.delivery.redelivery import Redelivery
 from protocol.error_codes import ErrorCode
 from protocol.internal.share_state import StateBatch
 

@@ -26,8 +26,8 @@ from broker.controller.configs.share_group_config import (
 from broker.coordinator.persister import Done, SharePartitionKey, SharePersister
 from broker.replicas.purgatory import Purgatory
 from broker.runtime.errors import ApiError, code_of
+from broker.share.delivery.acknowledgement_batches import Acknowledgement
 from broker.share.delivery.sessions import SessionKey, ShareSessions
-from broker.share.delivery.settlement import Acknowledgement
 from broker.share.delivery.share_partition import (
     DeliveryLimits,
     SharePartition,

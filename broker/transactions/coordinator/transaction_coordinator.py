@@ -17,7 +17,7 @@ from collections.abc import AsyncIterator, Callable, Collection
 from typing import TYPE_CHECKING
 
 from broker.controller.images.topic_names import TRANSACTION_STATE
-from broker.coordinator.held_records import HeldRecords
+from broker.coordinator.deferred_records import HeldRecords
 from broker.coordinator.outcome import Done
 from broker.coordinator.runtime import CoordinatorRuntime, CoordinatorTopic, GiveUp
 from broker.coordinator.shard_log import ShardLog

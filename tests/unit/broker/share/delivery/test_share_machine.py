@@ -9,8 +9,15 @@ from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, 
 from broker.coordinator.persister import (
     ShareState,
 )
+from broker.share.delivery.acknowledgement_batches import (
+    ACCEPT,
+    GAP,
+    REJECT,
+    RELEASE,
+    RENEW,
+    Acknowledgement,
+)
 from broker.share.delivery.in_flight import RecordState
-from broker.share.delivery.settlement import ACCEPT, GAP, REJECT, RELEASE, RENEW, Acknowledgement
 from broker.share.state.batches import combine
 from protocol.error_codes import ErrorCode as E
 from protocol.internal.share_state import StateBatch

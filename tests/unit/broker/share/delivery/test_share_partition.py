@@ -11,10 +11,7 @@ from broker.coordinator.persister import (
     ShareState,
 )
 from broker.runtime.watchers import Waker
-from broker.share.delivery.delayed_share_fetch import DelayedShareFetch
-from broker.share.delivery.fetched_batches import FetchedBatch
-from broker.share.delivery.in_flight import RecordState
-from broker.share.delivery.settlement import (
+from broker.share.delivery.acknowledgement_batches import (
     ACCEPT,
     GAP,
     REJECT,
@@ -22,6 +19,9 @@ from broker.share.delivery.settlement import (
     RENEW,
     Acknowledgement,
 )
+from broker.share.delivery.delayed_share_fetch import DelayedShareFetch
+from broker.share.delivery.fetched_batches import FetchedBatch
+from broker.share.delivery.in_flight import RecordState
 from broker.share.delivery.share_partition import (
     Acquired,
     DeliveryLimits,

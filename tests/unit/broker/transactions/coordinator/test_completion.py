@@ -4,7 +4,7 @@ import logging
 
 import pytest
 
-from broker.coordinator.held_records import HOLD_MS
+from broker.coordinator.deferred_records import HOLD_MS
 from broker.transactions.coordinator.completion import RETRY_DELAY_MAX_MS
 from broker.transactions.coordinator.transaction_state import TransactionState as S
 from protocol.error_codes import ErrorCode

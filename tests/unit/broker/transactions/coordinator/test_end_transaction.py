@@ -3,7 +3,7 @@
 import pytest
 
 from broker.controller.store.metadata_store import StoreError
-from broker.coordinator.held_records import HOLD_MS
+from broker.coordinator.deferred_records import HOLD_MS
 from broker.transactions.coordinator.transaction_metadata import PRODUCER_EPOCH_MAX
 from broker.transactions.coordinator.transaction_state import TransactionState as S
 from broker.transactions.interfaces import ProducerIdAndEpoch

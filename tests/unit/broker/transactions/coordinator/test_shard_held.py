@@ -2,7 +2,7 @@
 
 import pytest
 
-from broker.coordinator.held_records import HOLD_MS
+from broker.coordinator.deferred_records import HOLD_MS
 from broker.coordinator.shard_log import HELD_MAX
 from broker.transactions.coordinator.transaction_state import TransactionState as S
 from protocol.error_codes import ErrorCode

@@ -4,7 +4,7 @@ import asyncio
 
 import pytest
 
-from broker.coordinator.held_records import HOLD_MS
+from broker.coordinator.deferred_records import HOLD_MS
 from broker.coordinator.runtime import UNCOMMITTED_DELAY_MS
 from broker.runtime.errors import ApiError
 from broker.transactions.coordinator import transaction_coordinator as coordinator

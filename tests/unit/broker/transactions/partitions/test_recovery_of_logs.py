@@ -21,7 +21,7 @@ from typing import Any, cast
 import pytest
 from typing_extensions import override
 
-from broker.coordinator.held_records import HOLD_MS
+from broker.coordinator.deferred_records import HOLD_MS
 from broker.replicas.replica_manager import ReplicaManager
 from broker.transactions.coordinator.transaction_coordinator import (
     TRANSACTION_TOPIC,

@@ -1,6 +1,6 @@
 """Answers to parked requests."""
 
-from broker.groups.classic.parked import (
+from broker.groups.classic.responses import (
     answer_and_remove,
     answer_join,
     answer_sync,

@@ -2,7 +2,7 @@
 
 import pytest
 
-from broker.coordinator.held_records import HOLD_MS, HeldRecords
+from broker.coordinator.deferred_records import HOLD_MS, HeldRecords
 from tests.fakes.clock import ManualClock
 from tests.fakes.timer import ManualTimer
 

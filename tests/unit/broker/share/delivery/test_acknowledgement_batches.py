@@ -7,8 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from broker.share.delivery.in_flight import InFlight, RecordState, Run
-from broker.share.delivery.settlement import (
+from broker.share.delivery.acknowledgement_batches import (
     ACCEPT,
     REJECT,
     RELEASE,
@@ -16,6 +15,7 @@ from broker.share.delivery.settlement import (
     matched,
     validate_acknowledgements,
 )
+from broker.share.delivery.in_flight import InFlight, RecordState, Run
 from protocol.error_codes import ErrorCode as E
 
 
