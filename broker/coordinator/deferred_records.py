@@ -6,7 +6,7 @@ written at once. A producer that continues causes the next record within millise
 one append; for an idle one the record is written after the delay:
 
     held ──> the log's next record comes ──> written before it, in one batch
-       ├───> HOLD_MS to twice HOLD_MS ─────> written
+       ├───> DEFER_MS to twice DEFER_MS ─────> written
        ├───> as many as a batch should have > written
        └───> the coordinator stops ────────> written
 
@@ -20,7 +20,7 @@ from broker.runtime.timer import Timer, TimerHandle
 
 logger = logging.getLogger(__name__)
 
-HOLD_MS: Final = 20.0
+DEFER_MS: Final = 20.0
 """Least delay. Producers that commit without a pause cause the next append sooner."""
 
 
@@ -32,7 +32,7 @@ class HoldingLog(Protocol):
         ...
 
 
-class HeldRecords:
+class DeferredRecords:
     """Logs with deferred records; two generations of them share one timer."""
 
     __slots__ = ("_due", "_handle", "_new", "_timer")
@@ -48,7 +48,7 @@ class HeldRecords:
         """Register `log`, which defers its first record, or again records that were refused."""
         self._new[log] = None
         if self._handle is None:
-            self._handle = self._timer.call_later_ms(HOLD_MS, self._pass)
+            self._handle = self._timer.call_later_ms(DEFER_MS, self._pass)
 
     def _pass(self) -> None:
         due, self._due, self._new = self._due, self._new, {}
@@ -56,7 +56,7 @@ class HeldRecords:
         for log in due:
             _write(log)
         if self._handle is None and (self._due or self._new):
-            self._handle = self._timer.call_later_ms(HOLD_MS, self._pass)
+            self._handle = self._timer.call_later_ms(DEFER_MS, self._pass)
 
     def stop(self) -> None:
         """Write all deferred records, and stop the timer."""

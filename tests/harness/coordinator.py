@@ -12,7 +12,7 @@ from typing import Any, cast
 from uuid import UUID
 
 from broker.coordinator.deferred import Refuse
-from broker.coordinator.deferred_records import HeldRecords
+from broker.coordinator.deferred_records import DeferredRecords
 from broker.coordinator.election import ElectionState
 from broker.coordinator.runtime import CoordinatorRuntime, CoordinatorTopic, GiveUp
 from broker.coordinator.shard_log import ApplyAt, ShardLog
@@ -104,7 +104,7 @@ class RuntimeHarness:
         self.clock = self.timer.clock
         self.environment = FakeEnvironment(timer=self.timer)
         self.log = CoordinatorLog(range(partitions))
-        self.log_held = HeldRecords(self.timer)
+        self.log_held = DeferredRecords(self.timer)
         topics = [topic_image(TOPIC, 99, partitions)] if has_topic else []
         self.controller = FakeController(*topics, topic_image("data", 5, 2))
         self.built: list[MapShard] = []

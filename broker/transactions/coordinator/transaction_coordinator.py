@@ -17,7 +17,7 @@ from collections.abc import AsyncIterator, Callable, Collection
 from typing import TYPE_CHECKING
 
 from broker.controller.images.topic_names import TRANSACTION_STATE
-from broker.coordinator.deferred_records import HeldRecords
+from broker.coordinator.deferred_records import DeferredRecords
 from broker.coordinator.outcome import Done
 from broker.coordinator.runtime import CoordinatorRuntime, CoordinatorTopic, GiveUp
 from broker.coordinator.shard_log import ShardLog
@@ -77,7 +77,7 @@ class TransactionCoordinator:
         clock, timer = environment.clock, environment.timer
         self._replica_manager = replica_manager
         self._controller = controller
-        self._held = HeldRecords(timer)
+        self._held = DeferredRecords(timer)
         self._upkeep = Upkeep(timer)
         self.stats = TransactionStats()
         self._runtime: CoordinatorRuntime[TransactionShard] = CoordinatorRuntime(

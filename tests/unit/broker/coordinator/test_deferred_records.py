@@ -2,7 +2,7 @@
 
 import pytest
 
-from broker.coordinator.deferred_records import HOLD_MS, HeldRecords
+from broker.coordinator.deferred_records import DEFER_MS, DeferredRecords
 from tests.fakes.clock import ManualClock
 from tests.fakes.timer import ManualTimer
 
@@ -10,7 +10,7 @@ from tests.fakes.timer import ManualTimer
 class Log:
     """Counts how often it was asked; holds back again what is `refused`."""
 
-    def __init__(self, held: HeldRecords) -> None:
+    def __init__(self, held: DeferredRecords) -> None:
         self.held = held
         self.writes = 0
         self.refused = 0
@@ -26,63 +26,63 @@ class Log:
 
 
 def test_time_to_wait() -> None:
-    """At least HOLD_MS, less than twice that; one timer for all."""
+    """At least DEFER_MS, less than twice that; one timer for all."""
     timer = ManualTimer(ManualClock())
-    held = HeldRecords(timer)
+    held = DeferredRecords(timer)
     early, late = Log(held), Log(held)
     held.add(early)
-    timer.advance(HOLD_MS - 1)
+    timer.advance(DEFER_MS - 1)
     held.add(late)
     timer.advance(1)
     assert (early.writes, late.writes) == (0, 0)
-    timer.advance(HOLD_MS)
+    timer.advance(DEFER_MS)
     assert (early.writes, late.writes) == (1, 1)
-    timer.advance(10 * HOLD_MS)
+    timer.advance(10 * DEFER_MS)
     assert (early.writes, late.writes) == (1, 1)
     held.add(late)
-    timer.advance(2 * HOLD_MS)
+    timer.advance(2 * DEFER_MS)
     assert (early.writes, late.writes) == (1, 2)
 
 
 def test_what_is_refused_has_its_time_again() -> None:
     timer = ManualTimer(ManualClock())
-    held = HeldRecords(timer)
+    held = DeferredRecords(timer)
     log = Log(held)
     log.refused = 2
     held.add(log)
-    timer.advance(2 * HOLD_MS)
+    timer.advance(2 * DEFER_MS)
     assert log.writes == 1
-    timer.advance(20 * HOLD_MS)
+    timer.advance(20 * DEFER_MS)
     assert log.writes == 3
 
 
 def test_a_stop_writes_all() -> None:
     timer = ManualTimer(ManualClock())
-    held = HeldRecords(timer)
+    held = DeferredRecords(timer)
     logs = [Log(held) for _ in range(3)]
     held.add(logs[0])
-    timer.advance(HOLD_MS)
+    timer.advance(DEFER_MS)
     held.add(logs[1])
     held.add(logs[2])
     held.stop()
     assert [log.writes for log in logs] == [1, 1, 1]
-    timer.advance(10 * HOLD_MS)
+    timer.advance(10 * DEFER_MS)
     assert [log.writes for log in logs] == [1, 1, 1]
 
 
 @pytest.mark.parametrize("stops", [False, True])
 def test_one_that_fails_harms_no_other(stops: bool, caplog: pytest.LogCaptureFixture) -> None:
     timer = ManualTimer(ManualClock())
-    held = HeldRecords(timer)
+    held = DeferredRecords(timer)
     bad, good, late = (Log(held) for _ in range(3))
     bad.error = RuntimeError("a bug")
     held.add(bad)
     held.add(good)
-    timer.advance(HOLD_MS)
+    timer.advance(DEFER_MS)
     held.add(late)
     if stops:
         held.stop()
     else:
-        timer.advance(2 * HOLD_MS)
+        timer.advance(2 * DEFER_MS)
     assert (good.writes, late.writes) == (1, 1)
     assert "deferred records could not be appended" in caplog.text

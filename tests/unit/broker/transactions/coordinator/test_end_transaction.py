@@ -3,7 +3,7 @@
 import pytest
 
 from broker.controller.store.metadata_store import StoreError
-from broker.coordinator.deferred_records import HOLD_MS
+from broker.coordinator.deferred_records import DEFER_MS
 from broker.transactions.coordinator.transaction_metadata import PRODUCER_EPOCH_MAX
 from broker.transactions.coordinator.transaction_state import TransactionState as S
 from broker.transactions.interfaces import ProducerIdAndEpoch
@@ -25,7 +25,7 @@ def test_version_2_gives_every_transaction_its_epoch(c: Coordinator, commit: boo
     assert partitions == {A, B, OFFSETS}
     assert marker == (producer.producer_id, 1, commit, c.log.leader_epoch, 2)
     prepare = S.PREPARE_COMMIT if commit else S.PREPARE_ABORT
-    c.advance(2 * HOLD_MS)
+    c.advance(2 * DEFER_MS)
     assert c.log.states() == [S.EMPTY, S.ONGOING, prepare, c.state]
     assert c.metadata().partitions == frozenset()
 
@@ -130,7 +130,7 @@ def test_abort_of_nothing_raises_the_epoch(c: Coordinator) -> None:
     for epoch in (1, 2):
         code, producer = c.end(producer, commit=False)
         assert (code, producer.epoch) == (E.NONE, epoch)
-    c.advance(2 * HOLD_MS)
+    c.advance(2 * DEFER_MS)
     assert c.log.states() == [S.EMPTY, *([S.PREPARE_ABORT, S.COMPLETE_ABORT] * 2)]
     assert c.metadata().start_timestamp_ms == now_ms
     assert c.data.calls == []

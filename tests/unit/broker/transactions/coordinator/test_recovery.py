@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 
 import pytest
 
-from broker.coordinator.deferred_records import HOLD_MS
+from broker.coordinator.deferred_records import DEFER_MS
 from broker.transactions.coordinator.transaction_metadata import PRODUCER_EPOCH_MAX
 from broker.transactions.coordinator.transaction_state import TransactionState as S
 from broker.transactions.interfaces import ProducerIdAndEpoch
@@ -114,7 +114,7 @@ class Script:
         producer = self.init()
         producer = self.transaction("commit", producer, A, B, OFFSETS, commit=True)
         # It rests, so that the Complete record is written by itself.
-        self.c.advance(2 * HOLD_MS)
+        self.c.advance(2 * DEFER_MS)
         if self.c.log.budget == 0:
             raise DeadError
         producer = self.transaction("abort", producer, B, C, commit=False)

@@ -2,7 +2,7 @@
 
 import pytest
 
-from broker.coordinator.deferred_records import HOLD_MS
+from broker.coordinator.deferred_records import DEFER_MS
 from broker.coordinator.shard_log import HELD_MAX
 from broker.transactions.coordinator.transaction_state import TransactionState as S
 from protocol.error_codes import ErrorCode
@@ -27,7 +27,7 @@ def test_the_end_and_the_next_beginning_are_one_batch(c: Coordinator) -> None:
     c.end(producer, commit=False)
     assert counts(c) == [1, 1, 1, 2, 1]
     assert c.log.states()[3:] == [S.COMPLETE_COMMIT, S.ONGOING, S.PREPARE_ABORT]
-    c.advance(2 * HOLD_MS)
+    c.advance(2 * DEFER_MS)
     assert c.log.states()[6:] == [S.COMPLETE_ABORT]
 
 
@@ -69,7 +69,7 @@ def test_refused_with_the_next_beginning(c: Coordinator) -> None:
     c.write(producer, B)
     assert counts(c)[-1] == 2
     assert c.log.states()[-2:] == [S.COMPLETE_COMMIT, S.ONGOING]
-    c.advance(10 * HOLD_MS)
+    c.advance(10 * DEFER_MS)
     assert c.log.states()[-1] is S.ONGOING
 
 
@@ -99,7 +99,7 @@ def test_as_many_as_a_batch_should_have(c: Coordinator) -> None:
     before = len(counts(c))
     c.data.release()
     assert counts(c)[before:] == [HELD_MAX]
-    c.advance(2 * HOLD_MS)
+    c.advance(2 * DEFER_MS)
     assert counts(c)[before:] == [HELD_MAX, 1]
 
 
@@ -140,7 +140,7 @@ def test_more_than_the_topic_allows(c: Coordinator, size_max: int) -> None:
     producer = c.new_producer(transactional_id="other")
     assert [name for name, _ in c.log.values()][before:] == [*names, "other"]
     assert c.add(producer, A, transactional_id="other") is E.NONE
-    c.advance(2 * HOLD_MS)
+    c.advance(2 * DEFER_MS)
     assert len(c.log.values()) == before + len(names) + 2
 
 
@@ -154,7 +154,7 @@ def test_more_than_the_topic_allows_while_nothing_is_accepted(c: Coordinator) ->
     code, _ = c.init(transactional_id="other")
     assert code is E.UNKNOWN_SERVER_ERROR
     assert len(c.log.values()) == before
-    c.advance(2 * HOLD_MS)
+    c.advance(2 * DEFER_MS)
     c.new_producer(transactional_id="other")
     assert [name for name, _ in c.log.values()][before:] == [*names, "other"]
 

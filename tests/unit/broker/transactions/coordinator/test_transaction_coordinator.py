@@ -4,7 +4,7 @@ import asyncio
 
 import pytest
 
-from broker.coordinator.deferred_records import HOLD_MS
+from broker.coordinator.deferred_records import DEFER_MS
 from broker.coordinator.runtime import UNCOMMITTED_DELAY_MS
 from broker.runtime.errors import ApiError
 from broker.transactions.coordinator import transaction_coordinator as coordinator
@@ -203,6 +203,6 @@ def test_lists_and_counts(make: MakeCoordinator, monkeypatch: pytest.MonkeyPatch
     assert c.state_counts() == {S.EMPTY: 9, S.COMPLETE_COMMIT: 1}
     stats = c.transactions.stats
     assert (stats.loaded_partitions, stats.loaded_records) == (3, 0)
-    c.advance(2 * HOLD_MS)
+    c.advance(2 * DEFER_MS)
     c.crash()
     assert c.transactions.stats.loaded_records == 13

@@ -21,7 +21,7 @@ from typing import Any, cast
 import pytest
 from typing_extensions import override
 
-from broker.coordinator.deferred_records import HOLD_MS
+from broker.coordinator.deferred_records import DEFER_MS
 from broker.replicas.replica_manager import ReplicaManager
 from broker.transactions.coordinator.transaction_coordinator import (
     TRANSACTION_TOPIC,
@@ -251,7 +251,7 @@ def run(broker: Broker, asked: dict[str, Transaction]) -> None:
         two.end(commit=theirs)
         broker.next_turn()
         if ours == theirs:
-            broker.timer.advance(2 * HOLD_MS)
+            broker.timer.advance(2 * DEFER_MS)
     check(broker, asked)
     one.write(A)
     one.end(commit=True)
