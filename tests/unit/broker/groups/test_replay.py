@@ -21,8 +21,7 @@ from protocol.records.builder import build_batch
 from protocol.records.compression import Codec
 from protocol.records.control import build_end_transaction_marker
 from tests.fakes.broker.offsets_partition import FakeReplicaManager
-from tests.unit.broker.groups import harness
-from tests.unit.broker.groups.harness import (
+from tests.harness.groups import (
     Harness,
     classic,
     committed,
@@ -30,6 +29,7 @@ from tests.unit.broker.groups.harness import (
     stored,
     subscription,
 )
+from tests.unit.broker.groups import harness
 
 
 def offset_record(partition: int, offset: int, group: str = "g") -> tuple[bytes, bytes]:

@@ -10,8 +10,8 @@ from broker.transactions.interfaces import ProducerIdAndEpoch
 from protocol.error_codes import ErrorCode
 from protocol.messages.add_offsets_to_txn import AddOffsetsToTxnRequest
 from tests.fakes.broker.wire import versions_of
+from tests.harness.transactions import OFFSETS
 from tests.unit.broker.handlers.transactions_fixture import Transactions
-from tests.unit.broker.transactions.harness import OFFSETS
 
 VERSIONS = versions_of(add_offsets_to_txn)
 

@@ -16,8 +16,8 @@ from protocol.messages.add_partitions_to_txn import (
     AddPartitionsToTxnTransaction,
 )
 from tests.fakes.broker.wire import versions_of
+from tests.harness.transactions import A, B, C
 from tests.unit.broker.handlers.transactions_fixture import Transactions
-from tests.unit.broker.transactions.harness import A, B, C
 
 E = ErrorCode
 VERSIONS = versions_of(add_partitions_to_txn)

@@ -7,8 +7,8 @@ import pytest
 from broker.handlers import describe_transactions
 from protocol.error_codes import ErrorCode
 from protocol.messages.describe_transactions import DescribeTransactionsRequest
+from tests.harness.transactions import OFFSETS, TIMEOUT_MS, A, B
 from tests.unit.broker.handlers.transactions_fixture import Transactions
-from tests.unit.broker.transactions.harness import OFFSETS, TIMEOUT_MS, A, B
 
 
 def describe(t: Transactions, *names: str) -> list[Any]:

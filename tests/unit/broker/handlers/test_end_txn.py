@@ -10,8 +10,8 @@ from broker.transactions.interfaces import ProducerIdAndEpoch
 from protocol.error_codes import ErrorCode
 from protocol.messages.end_txn import EndTxnRequest
 from tests.fakes.broker.wire import versions_of
+from tests.harness.transactions import A
 from tests.unit.broker.handlers.transactions_fixture import Transactions
-from tests.unit.broker.transactions.harness import A
 
 VERSIONS = versions_of(end_txn)
 

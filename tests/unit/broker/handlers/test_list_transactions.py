@@ -8,8 +8,8 @@ from broker.handlers import list_transactions
 from protocol.error_codes import ErrorCode
 from protocol.messages.list_transactions import ListTransactionsRequest
 from tests.fakes.broker.wire import versions_of
+from tests.harness.transactions import A
 from tests.unit.broker.handlers.transactions_fixture import Transactions
-from tests.unit.broker.transactions.harness import A
 
 VERSIONS = versions_of(list_transactions)
 

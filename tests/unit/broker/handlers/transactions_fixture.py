@@ -5,7 +5,7 @@ from typing import Any, cast
 
 from broker.transactions.interfaces import ProducerIdAndEpoch
 from tests.fakes.broker.wire import call
-from tests.unit.broker.transactions.harness import OFFSETS, Coordinator
+from tests.harness.transactions import OFFSETS, Coordinator
 
 
 class Transactions(Coordinator):

@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterator
 
 import pytest
 
-from tests.unit.broker.transactions.harness import Coordinator
+from tests.harness.transactions import Coordinator
 
 MakeCoordinator = Callable[..., Coordinator]
 

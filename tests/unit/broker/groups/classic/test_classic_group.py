@@ -9,7 +9,7 @@ from broker.groups.classic.classic_group_state import VALID_PREVIOUS_STATES, Cla
 from broker.runtime.deadline import Deadline
 from protocol.error_codes import ErrorCode
 from tests.fakes.timer import ManualTimer
-from tests.unit.broker.groups.harness import subscription
+from tests.harness.groups import subscription
 
 STATES = list(ClassicGroupState)
 ALLOWED = {

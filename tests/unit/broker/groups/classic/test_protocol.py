@@ -7,7 +7,7 @@ from broker.groups.classic.classic_group import ClassicGroup
 from broker.groups.classic.classic_group_state import ClassicGroupState
 from broker.groups.state import group_shard as shard_module
 from protocol.error_codes import ErrorCode
-from tests.unit.broker.groups.harness import (
+from tests.harness.groups import (
     INITIAL_DELAY_MS,
     PROTOCOLS,
     REBALANCE_MS,

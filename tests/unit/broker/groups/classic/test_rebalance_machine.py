@@ -19,7 +19,7 @@ from broker.groups.classic.classic_group import ClassicGroup
 from broker.groups.classic.classic_group_state import ClassicGroupState
 from protocol.error_codes import ErrorCode
 from tests.effort import examples
-from tests.unit.broker.groups.harness import Harness, Parked
+from tests.harness.groups import Harness, Parked
 
 SESSION_MS = 10_000
 REBALANCE_MS = 20_000

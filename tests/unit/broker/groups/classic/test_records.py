@@ -7,7 +7,7 @@ from protocol.internal.consumer_offsets import (
     decode_group_metadata_value,
     decode_key,
 )
-from tests.unit.broker.groups.harness import Harness
+from tests.harness.groups import Harness
 
 
 def test_generation_is_recorded_with_its_members() -> None:

@@ -8,7 +8,7 @@ from broker.groups.classic.responses import (
     take_syncs,
 )
 from protocol.error_codes import ErrorCode
-from tests.unit.broker.groups.harness import SESSION_MS, Harness, Parked
+from tests.harness.groups import SESSION_MS, Harness, Parked
 
 
 def test_list_is_only_made_when_it_is_asked_for() -> None:

@@ -4,7 +4,7 @@ import pytest
 
 from broker.groups.classic.classic_group_state import ClassicGroupState
 from protocol.error_codes import ErrorCode
-from tests.unit.broker.groups.harness import SESSION_MS, Harness, classic
+from tests.harness.groups import SESSION_MS, Harness, classic
 
 PREPARING = ClassicGroupState.PREPARING_REBALANCE
 STABLE = ClassicGroupState.STABLE

@@ -12,7 +12,7 @@ from broker.groups.modern.member import LEAVE_EPOCH
 from protocol.error_codes import ErrorCode
 from tests.fakes.clock import ManualClock
 from tests.fakes.timer import ManualTimer
-from tests.unit.broker.groups.consumer.harness import ConsumerHarness
+from tests.harness.consumer_groups import ConsumerHarness
 
 
 class Server:

@@ -4,7 +4,7 @@ from broker.groups.consumer.changes import Changes
 from broker.groups.consumer.consumer_group import ConsumerGroup
 from broker.groups.consumer.member import ConsumerGroupMember
 from protocol.internal.consumer_offsets import decode_key
-from tests.unit.broker.groups.consumer.harness import FOO
+from tests.harness.consumer_groups import FOO
 
 
 def kinds(changes: Changes) -> list[tuple[int, bool]]:

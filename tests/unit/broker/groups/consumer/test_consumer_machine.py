@@ -20,7 +20,7 @@ from broker.groups.consumer.consumer_group import ConsumerGroup
 from protocol.error_codes import ErrorCode
 from tests.effort import examples
 from tests.fakes.broker.offsets_partition import topic_image
-from tests.unit.broker.groups.consumer.harness import IDS, REBALANCE_MS, ConsumerHarness, Reply
+from tests.harness.consumer_groups import IDS, REBALANCE_MS, ConsumerHarness, Reply
 
 MEMBERS = st.integers(0, 3)
 TOPICS = st.sampled_from((("foo",), ("foo", "bar"), ("bar",), ()))

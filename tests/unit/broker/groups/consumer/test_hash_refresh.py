@@ -4,7 +4,7 @@ import pytest
 
 from broker.groups.consumer import hash_refresh
 from tests.fakes.broker.offsets_partition import topic_image
-from tests.unit.broker.groups.consumer.harness import ConsumerHarness
+from tests.harness.consumer_groups import ConsumerHarness
 
 
 @pytest.fixture

@@ -6,7 +6,7 @@ from broker.groups.classic.classic_group import ClassicGroup
 from broker.groups.consumer.member import MemberState
 from protocol.error_codes import ErrorCode
 from tests.fakes.broker.offsets_partition import topic_image
-from tests.unit.broker.groups.consumer.harness import (
+from tests.harness.consumer_groups import (
     BAR,
     FOO,
     HEARTBEAT_MS,

@@ -6,7 +6,7 @@ import pytest
 
 from broker.groups.consumer import rebalance, targets
 from protocol.error_codes import ErrorCode
-from tests.unit.broker.groups.consumer.harness import ConsumerHarness
+from tests.harness.consumer_groups import ConsumerHarness
 
 
 def test_deleted_group_is_not_written_any_more() -> None:

@@ -11,7 +11,7 @@ from broker.groups.consumer.replay import ConsumerGroupReplay, decode
 from protocol.errors import DecodeError
 from protocol.internal import consumer_group_records as r
 from protocol.internal.consumer_offsets import decode_key
-from tests.unit.broker.groups.consumer.harness import FOO, ConsumerHarness, comparable
+from tests.harness.consumer_groups import FOO, ConsumerHarness, comparable
 
 
 def changed() -> Changes:

@@ -7,7 +7,7 @@ from broker.groups.consumer.targets import FIRST_QUIET_MS as QUIET_MS
 from broker.groups.consumer.targets import INLINE_SIZE_MAX, RETRY_MS
 from protocol.error_codes import ErrorCode
 from tests.fakes.broker.offsets_partition import topic_image
-from tests.unit.broker.groups.consumer.harness import ConsumerHarness
+from tests.harness.consumer_groups import ConsumerHarness
 
 INTERVAL_MS = 1_000
 ALL = [0, 1, 2, 3, 4, 5]

@@ -6,7 +6,7 @@ import pytest
 
 from broker.groups.migration.members import waits_for_partitions
 from protocol.error_codes import ErrorCode
-from tests.unit.broker.groups.migration.harness import (
+from tests.harness.migration import (
     MigrationHarness,
     T,
     wants,

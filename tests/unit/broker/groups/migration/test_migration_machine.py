@@ -17,9 +17,9 @@ from broker.groups.classic.classic_group_state import ClassicGroupState
 from broker.groups.consumer.consumer_group import ConsumerGroup
 from protocol.error_codes import ErrorCode
 from tests.effort import examples
-from tests.unit.broker.groups.consumer.harness import comparable
-from tests.unit.broker.groups.harness import Parked, read_back, run
-from tests.unit.broker.groups.migration.harness import (
+from tests.harness.consumer_groups import comparable
+from tests.harness.groups import Parked, read_back, run
+from tests.harness.migration import (
     PARTITIONS,
     Answered,
     MigrationHarness,

@@ -9,7 +9,7 @@ from broker.groups.migration.conversion import PROTOCOLS_SIZE_MAX
 from protocol.error_codes import ErrorCode
 from protocol.messages.leave_group import MemberIdentity
 from protocol.records.record import iterate_records
-from tests.unit.broker.groups.migration.harness import (
+from tests.harness.migration import (
     MigrationHarness,
     of_topic,
     partitions_of,

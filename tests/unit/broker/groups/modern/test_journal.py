@@ -6,7 +6,7 @@ from broker.groups.consumer.consumer_group import ConsumerGroup
 from broker.groups.modern.journal import BATCH_SIZE_MAX, GATHERED_SIZE_MAX, Journal
 from protocol.error_codes import ErrorCode
 from protocol.records.record import iterate_records
-from tests.unit.broker.groups.harness import Harness
+from tests.harness.groups import Harness
 
 LATER = [(b"later", b"")]
 

@@ -17,7 +17,7 @@ from protocol.messages.txn_offset_commit import (
 from protocol.records.batch import read_header
 from protocol.records.record import iterate_records
 from tests.fakes.broker.offsets_partition import FakeReplicaManager
-from tests.unit.broker.groups.harness import SESSION_MS, Harness, stored
+from tests.harness.groups import SESSION_MS, Harness, stored
 
 DAY_MS = 24 * 60 * 60_000
 Outcome = Callable[[], list[ErrorCode | None]]

@@ -10,7 +10,7 @@ from broker.groups.offsets.offset_manager import FetchedOffset
 from broker.groups.state.offset_store import GroupTopicPartition, OffsetAndMetadata
 from protocol.error_codes import ErrorCode
 from protocol.internal.consumer_offsets import NO_TOPIC_ID, OffsetCommitValue
-from tests.unit.broker.groups.harness import (
+from tests.harness.groups import (
     SESSION_MS,
     Harness,
     committed,

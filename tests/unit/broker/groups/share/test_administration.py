@@ -6,7 +6,7 @@ from broker.coordinator.persister import ShareSummary
 from broker.groups.classic.classic_group import create_classic_group
 from protocol.error_codes import ErrorCode
 from tests.fakes.broker.offsets_partition import topic_image
-from tests.unit.broker.groups.share.harness import BAR, FOO, ShareHarness
+from tests.harness.share_groups import BAR, FOO, ShareHarness
 
 FAILED = ErrorCode.COORDINATOR_NOT_AVAILABLE
 

@@ -6,7 +6,7 @@ from broker.groups.classic.classic_group import create_classic_group
 from broker.groups.share.share_group import ShareGroup
 from protocol.error_codes import ErrorCode
 from tests.fakes.broker.offsets_partition import topic_image
-from tests.unit.broker.groups.share.harness import (
+from tests.harness.share_groups import (
     BAR,
     FOO,
     HEARTBEAT_MS,

@@ -12,7 +12,7 @@ from broker.groups.share.share_group import ShareGroup
 from protocol.errors import DecodeError
 from protocol.internal import share_group_records as r
 from protocol.internal.consumer_offsets import decode_key
-from tests.unit.broker.groups.share.harness import BAR, FOO, comparable
+from tests.harness.share_groups import BAR, FOO, comparable
 
 
 def changed() -> ShareChanges:

@@ -12,7 +12,7 @@ from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, 
 from broker.groups.share.share_group import ShareGroup
 from protocol.error_codes import ErrorCode
 from tests.fakes.broker.offsets_partition import topic_image
-from tests.unit.broker.groups.share.harness import FOO, SESSION_MS, ShareHarness
+from tests.harness.share_groups import FOO, SESSION_MS, ShareHarness
 
 MEMBERS = st.sampled_from(["m1", "m2", "m3"])
 TOPICS = st.sets(st.sampled_from(["foo", "bar"]), min_size=1).map(sorted)

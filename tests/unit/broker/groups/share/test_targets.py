@@ -10,7 +10,7 @@ from broker.groups.share.protocol import ShareProtocol
 from broker.groups.state.group_shard import GroupShard
 from broker.runtime.batches import BATCH_SIZE
 from protocol.error_codes import ErrorCode
-from tests.unit.broker.groups.share.harness import Reply, ShareHarness
+from tests.harness.share_groups import Reply, ShareHarness
 
 
 class HeldOffload:

@@ -6,7 +6,7 @@ from broker.groups.classic.classic_group import create_classic_group
 from broker.groups.classic.classic_group_state import ClassicGroupState
 from broker.groups.state import group_shard as shard_module
 from broker.groups.state.group_shard import TooManyGroupsError
-from tests.unit.broker.groups.harness import Harness
+from tests.harness.groups import Harness
 
 
 def test_new_group_is_empty_and_dated() -> None:

@@ -7,7 +7,7 @@ from broker.transactions.coordinator.transaction_state import TransactionState a
 from broker.transactions.interfaces import PartitionErrors, ProducerIdAndEpoch
 from protocol.error_codes import ErrorCode
 from storage.types.topic_partition import TopicPartition
-from tests.unit.broker.transactions.harness import OFFSETS, A, B, C, Coordinator
+from tests.harness.transactions import OFFSETS, A, B, C, Coordinator
 
 E = ErrorCode
 

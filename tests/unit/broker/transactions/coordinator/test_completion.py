@@ -8,7 +8,7 @@ from broker.coordinator.deferred_records import DEFER_MS
 from broker.transactions.coordinator.completion import RETRY_DELAY_MAX_MS
 from broker.transactions.coordinator.transaction_state import TransactionState as S
 from protocol.error_codes import ErrorCode
-from tests.unit.broker.transactions.harness import A, B, C, Coordinator
+from tests.harness.transactions import A, B, C, Coordinator
 
 E = ErrorCode
 

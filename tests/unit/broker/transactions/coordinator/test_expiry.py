@@ -8,8 +8,8 @@ from broker.transactions.coordinator import expiry
 from broker.transactions.coordinator.transaction_state import TransactionState as S
 from broker.transactions.interfaces import ProducerIdAndEpoch
 from protocol.error_codes import ErrorCode
+from tests.harness.transactions import TIMEOUT_MS, A, B, Coordinator
 from tests.unit.broker.transactions.conftest import MakeCoordinator
-from tests.unit.broker.transactions.harness import TIMEOUT_MS, A, B, Coordinator
 
 E = ErrorCode
 CHECK_MS = 10_000

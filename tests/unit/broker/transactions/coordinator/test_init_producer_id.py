@@ -12,8 +12,8 @@ from broker.transactions.coordinator.transaction_metadata import PRODUCER_EPOCH_
 from broker.transactions.coordinator.transaction_state import TransactionState as S
 from broker.transactions.interfaces import ProducerIdAndEpoch
 from protocol.error_codes import ErrorCode
+from tests.harness.transactions import NO_PRODUCER, TIMEOUT_MS, A, B, Coordinator
 from tests.unit.broker.transactions.conftest import MakeCoordinator
-from tests.unit.broker.transactions.harness import NO_PRODUCER, TIMEOUT_MS, A, B, Coordinator
 
 E = ErrorCode
 

@@ -9,7 +9,7 @@ from broker.controller.store.metadata_store import StoreError
 from broker.runtime.errors import ApiError
 from broker.transactions.coordinator.producer_id_source import ProducerIdSource
 from protocol.error_codes import ErrorCode
-from tests.unit.broker.transactions.harness import FakeProducerIds
+from tests.harness.transactions import FakeProducerIds
 
 
 def source(ids: FakeProducerIds) -> ProducerIdSource:

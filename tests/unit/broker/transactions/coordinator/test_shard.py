@@ -5,7 +5,7 @@ import pytest
 from broker.transactions.coordinator import shard
 from broker.transactions.coordinator.shard import TooManyTransactionalIdsError
 from broker.transactions.coordinator.transaction_metadata import TransactionMetadata
-from tests.unit.broker.transactions.harness import FakeStateLog, new_shard
+from tests.harness.transactions import FakeStateLog, new_shard
 
 
 def metadata(name: str) -> TransactionMetadata:

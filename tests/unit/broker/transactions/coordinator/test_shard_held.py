@@ -8,8 +8,8 @@ from broker.transactions.coordinator.transaction_state import TransactionState a
 from protocol.error_codes import ErrorCode
 from protocol.records.batch import read_header
 from storage.types.topic_partition import TopicPartition
+from tests.harness.transactions import OFFSETS, A, B, Coordinator
 from tests.unit.broker.transactions.conftest import MakeCoordinator
-from tests.unit.broker.transactions.harness import OFFSETS, A, B, Coordinator
 
 E = ErrorCode
 

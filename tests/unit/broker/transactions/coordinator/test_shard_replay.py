@@ -25,7 +25,7 @@ from protocol.records.builder import build_batch
 from protocol.records.control import build_end_transaction_marker
 from storage.types.topic_partition import TopicPartition
 from tests.fakes.clock import ManualClock
-from tests.unit.broker.transactions.harness import A, B, Coordinator, FakeStateLog, new_shard
+from tests.harness.transactions import A, B, Coordinator, FakeStateLog, new_shard
 
 EMPTY = TransactionLogValue(7, 3, 60_000, 0, None, 5, -1)
 ONGOING = EMPTY._replace(state=1, partitions={"t": [0, 1]}, start_timestamp_ms=4)

@@ -13,8 +13,8 @@ from broker.transactions.coordinator.transaction_state import TransactionState a
 from broker.transactions.interfaces import PartitionRegistrar, ProducerIdAndEpoch
 from protocol.error_codes import ErrorCode
 from tests.fakes.broker.offsets_partition import topic_image
+from tests.harness.transactions import A, B, Coordinator
 from tests.unit.broker.transactions.conftest import MakeCoordinator
-from tests.unit.broker.transactions.harness import A, B, Coordinator
 
 E = ErrorCode
 PRODUCER = ProducerIdAndEpoch(1, 0)

@@ -31,7 +31,7 @@ from broker.transactions.interfaces import PartitionErrors, ProducerIdAndEpoch
 from protocol.error_codes import ErrorCode
 from storage.types.topic_partition import TopicPartition
 from tests.effort import examples
-from tests.unit.broker.transactions.harness import OFFSETS, A, B, C, Coordinator, Ended
+from tests.harness.transactions import OFFSETS, A, B, C, Coordinator, Ended
 
 E = ErrorCode
 PARTITIONS = (A, B, C, OFFSETS)

@@ -44,7 +44,7 @@ from tests.fakes.clock import ManualClock
 from tests.fakes.environment import FakeEnvironment
 from tests.fakes.filesystem import KEEP_ALL, Event, FakeFilesystem
 from tests.fakes.timer import ManualTimer
-from tests.unit.broker.transactions.harness import Ended, FakeProducerIds
+from tests.harness.transactions import Ended, FakeProducerIds
 
 E = ErrorCode
 A, B = (TopicPartition("t", index) for index in range(2))

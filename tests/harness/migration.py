@@ -28,8 +28,8 @@ from protocol.messages.consumer_group_heartbeat import (
     ConsumerGroupHeartbeatResponse,
 )
 from tests.fakes.broker.offsets_partition import FakeController, FakeReplicaManager, topic_image
+from tests.harness.groups import BY_NUMBER, Harness
 from tests.harness.subscriptions import encode_subscription
-from tests.unit.broker.groups.harness import BY_NUMBER, Harness
 
 SESSION_MS = 45_000
 PARTITIONS = 4

@@ -24,7 +24,7 @@ from protocol.messages.share_group_heartbeat import (
 )
 from tests.fakes.broker.offsets_partition import FakeController, FakeReplicaManager, topic_image
 from tests.fakes.broker.share_persister import FakeSharePersister
-from tests.unit.broker.groups.harness import BY_NUMBER, Harness
+from tests.harness.groups import BY_NUMBER, Harness
 
 SESSION_MS = 45_000
 HEARTBEAT_MS = 5_000
