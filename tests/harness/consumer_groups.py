@@ -5,12 +5,12 @@ unless a test says otherwise; work for other threads is done at once, or, with `
 `offload.run_all` says so.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, cast
 from uuid import UUID
 
 from broker.controller.configs.group_settings import ConsumerGroupSettings
-from broker.controller.images.cluster_image import ClusterImage, TopicImage
+from broker.controller.images.cluster_image import TopicImage
 from broker.groups.consumer.consumer_group import ConsumerGroup
 from broker.groups.consumer.member import ConsumerGroupMember, MemberState
 from broker.groups.consumer.protocol import ConsumerProtocol
@@ -19,14 +19,14 @@ from broker.groups.modern.assignment import Assignment
 from broker.groups.modern.member import Client
 from broker.groups.state.group_shard import GroupShard
 from broker.runtime.errors import ApiError
-from protocol.error_codes import ErrorCode
 from protocol.messages.consumer_group_heartbeat import (
     ConsumerGroupHeartbeatRequest,
     ConsumerGroupHeartbeatRequestTopicPartitions,
     ConsumerGroupHeartbeatResponse,
 )
-from tests.fakes.broker.offsets_partition import FakeController, FakeReplicaManager, topic_image
-from tests.harness.groups import BY_NUMBER, Harness
+from tests.fakes.broker.offsets_partition import FakeReplicaManager, topic_image
+from tests.harness.coordinator import HeartbeatReply, HeldOffload
+from tests.harness.groups import Harness
 
 SESSION_MS = 45_000
 HEARTBEAT_MS = 5_000
@@ -35,85 +35,16 @@ REBALANCE_MS = 30_000
 FOO, BAR = UUID(int=1), UUID(int=2)
 IDS = {"foo": FOO, "bar": BAR, "foobar": UUID(int=3)}
 
+NAMES = {topic_id: name for name, topic_id in IDS.items()}
+
 Partitions = Mapping[str, Sequence[int]]
 
 
-class HeldOffload:
-    """Work for another thread; held back when `hold` is set."""
+class Reply(HeartbeatReply[ConsumerGroupHeartbeatResponse]):
+    """The response to one heartbeat."""
 
     def __init__(self) -> None:
-        self.hold = False
-        self.waiting: list[Callable[[], None]] = []
-        self.fail_with: BaseException | None = None
-
-    def run(
-        self,
-        work: Callable[[], Any],
-        done: Callable[[Any], None],
-        failed: Callable[[BaseException], None],
-    ) -> None:
-        def task() -> None:
-            if self.fail_with is not None:
-                failed(self.fail_with)
-            else:
-                done(work())
-
-        if self.hold:
-            self.waiting.append(task)
-        else:
-            task()
-
-    def run_all(self) -> None:
-        waiting, self.waiting = self.waiting, []
-        for task in waiting:
-            task()
-
-
-class Reply:
-    """The answer of one heartbeat; None while it waits."""
-
-    def __init__(self) -> None:
-        self.response: ConsumerGroupHeartbeatResponse | None = None
-
-    def __call__(self, response: ConsumerGroupHeartbeatResponse) -> None:
-        assert self.response is None, "answered twice"
-        self.response = response
-
-    @property
-    def is_parked(self) -> bool:
-        return self.response is None
-
-    @property
-    def error(self) -> ErrorCode:
-        assert self.response is not None, "still parked"
-        return BY_NUMBER[self.response.error_code]
-
-    @property
-    def message(self) -> str:
-        assert self.response is not None
-        return self.response.error_message or ""
-
-    @property
-    def epoch(self) -> int:
-        assert self.response is not None, "still parked"
-        assert self.response.error_code == 0, self.error
-        return self.response.member_epoch
-
-    @property
-    def member_id(self) -> str:
-        assert self.response is not None
-        return self.response.member_id or ""
-
-    @property
-    def assignment(self) -> dict[str, list[int]] | None:
-        assert self.response is not None, "still parked"
-        if self.response.assignment is None:
-            return None
-        names = {topic_id: name for name, topic_id in IDS.items()}
-        return {
-            names[topic.topic_id]: topic.partitions
-            for topic in self.response.assignment.topic_partitions
-        }
+        super().__init__(NAMES)
 
 
 class ConsumerHarness(Harness):
@@ -125,13 +56,11 @@ class ConsumerHarness(Harness):
         *topics: TopicImage,
         **settings: object,
     ) -> None:
-        self.controller = FakeController(
-            *(topics or (topic_image("foo", 1, 6), topic_image("bar", 2, 3)))
-        )
+        topics = topics or (topic_image("foo", 1, 6), topic_image("bar", 2, 3))
         self.offload = HeldOffload()
         settings.setdefault("group_consumer_assignment_interval_ms", 0)
         self.group_settings = ConsumerGroupSettings(SESSION_MS, HEARTBEAT_MS)
-        super().__init__(replica_manager, **cast("dict[str, Any]", settings))
+        super().__init__(replica_manager, *topics, **cast("dict[str, Any]", settings))
         self.consumers = self.new_consumers(self.shard)
 
     def new_consumers(self, shard: GroupShard) -> ConsumerProtocol:
@@ -144,19 +73,10 @@ class ConsumerHarness(Harness):
             group_settings=lambda _: self.group_settings,
         )
 
-    @property
-    def image(self) -> ClusterImage:
-        return self.controller.image
-
     def set_topics(self, *topics: TopicImage) -> None:
         """Topics change, and the groups hear of it."""
-        old = self.image
-        self.controller.image = new = self.controller._image_of(topics)
-        changed = {
-            topic.name for i, topic in new.topics_by_id.items() if old.topics_by_id.get(i) != topic
-        } | {topic.name for i, topic in old.topics_by_id.items() if i not in new.topics_by_id}
-        has_new = not new.topics_by_id.keys() <= old.topics_by_id.keys()
-        self.consumers.topics_changed(frozenset(changed), has_new=has_new)
+        change = self.change_topics(*topics)
+        self.consumers.topics_changed(change.changed, has_new=change.has_new)
 
     def restart(self) -> None:
         """Another broker becomes the coordinator."""
@@ -246,7 +166,7 @@ class ConsumerHarness(Harness):
     # -- what is there --
 
     def name(self, topic_id: UUID) -> str:
-        return next(name for name, known in IDS.items() if known == topic_id)
+        return NAMES[topic_id]
 
     def consumer_group(self, group_id: str = "g") -> ConsumerGroup:
         group = self.shard.group(group_id, ConsumerGroup)

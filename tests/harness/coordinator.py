@@ -1,4 +1,14 @@
-"""A coordinator runtime of small shards, on a log in memory.
+"""Coordinators on a log in memory and a clock that stands still; what all their tests share.
+
+    Reply               the response to one request; a second one is an error
+    HeldOffload         work for other threads, done at once or when the test says so
+    ShardHarness        one shard without a loop: clock, timer, log, image of the topics
+      groups              classic groups and offsets
+        consumer_groups, share_groups, migration
+    CoordinatorHarness  a whole coordinator on a loop: elections, crashes, time
+      RuntimeHarness      the runtime alone, with shards that map keys to values
+      share_state         the share coordinator
+    transactions        a whole coordinator on a loop of its own, for state machines
 
 h = RuntimeHarness()              clock, timer, log, controller, runtime
 await h.start()                   elects every partition and waits for the loads
@@ -7,10 +17,12 @@ await h.crash()                   nothing but the log is left
 """
 
 import asyncio
-from collections.abc import Callable, Mapping
-from typing import Any, cast
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Coroutine, Mapping
+from typing import Any, Final, Generic, NamedTuple, Protocol, Self, TypeVar, cast
 from uuid import UUID
 
+from broker.controller.images.cluster_image import ClusterImage, TopicImage
 from broker.coordinator.deferred import Refuse
 from broker.coordinator.deferred_records import DeferredRecords
 from broker.coordinator.election import ElectionState
@@ -18,13 +30,200 @@ from broker.coordinator.runtime import CoordinatorRuntime, CoordinatorTopic, Giv
 from broker.coordinator.shard_log import ApplyAt, ShardLog
 from broker.coordinator.stats import LoadStats
 from broker.coordinator.topics_change import TopicsChange
+from config.broker import BrokerConfig
 from protocol.error_codes import ErrorCode
 from protocol.errors import DecodeError
 from storage.types.topic_partition import TopicPartition
 from tests.fakes.broker.coordinator_log import TIMEOUT_MS, TOPIC, CoordinatorLog
 from tests.fakes.broker.offsets_partition import FakeController, topic_image
 from tests.fakes.environment import FakeEnvironment
-from tests.fakes.timer import ManualTimer
+
+Response = TypeVar("Response")
+
+BY_NUMBER: Final = {code.value: code for code in ErrorCode}
+
+
+class Reply(Generic[Response]):
+    """Takes the response to one request, which may be parked; answered twice is an error."""
+
+    def __init__(self) -> None:
+        self._response: Response | None = None
+
+    def __call__(self, response: Response) -> None:
+        assert self._response is None, "answered twice"
+        self._response = response
+
+    @property
+    def is_parked(self) -> bool:
+        return self._response is None
+
+    @property
+    def response(self) -> Response:
+        assert self._response is not None, "still parked"
+        return self._response
+
+    @property
+    def error(self) -> ErrorCode:
+        code: int = cast("Any", self.response).error_code
+        return BY_NUMBER[code]
+
+
+class HeartbeatResponse(Protocol):
+    """What the heartbeats of consumer groups and share groups are answered with."""
+
+    error_code: int
+    error_message: str | None
+    member_id: str | None
+    member_epoch: int
+    assignment: Any
+
+
+Beat = TypeVar("Beat", bound=HeartbeatResponse)
+
+
+class HeartbeatReply(Reply[Beat]):
+    """Takes the response to a heartbeat; topics are named by `names`."""
+
+    def __init__(self, names: Mapping[UUID, str]) -> None:
+        super().__init__()
+        self._names = names
+
+    @property
+    def message(self) -> str:
+        return self.response.error_message or ""
+
+    @property
+    def epoch(self) -> int:
+        assert self.error is ErrorCode.NONE, self.error
+        return self.response.member_epoch
+
+    @property
+    def member_id(self) -> str:
+        return self.response.member_id or ""
+
+    @property
+    def assignment(self) -> dict[str, list[int]] | None:
+        """Partitions by topic; None where the response has none."""
+        assignment = self.response.assignment
+        if assignment is None:
+            return None
+        return {self._names[t.topic_id]: t.partitions for t in assignment.topic_partitions}
+
+
+class HeldOffload:
+    """Work for another thread (`Offload`), done at once; with `hold`, when the test says so."""
+
+    def __init__(self, *, hold: bool = False) -> None:
+        self.hold = hold
+        self.waiting: list[Callable[[], None]] = []
+        self.fail_with: BaseException | None = None
+
+    def run(
+        self,
+        work: Callable[[], Any],
+        done: Callable[[Any], None],
+        failed: Callable[[BaseException], None],
+    ) -> None:
+        def task() -> None:
+            if self.fail_with is not None:
+                failed(self.fail_with)
+            else:
+                done(work())
+
+        if self.hold:
+            self.waiting.append(task)
+        else:
+            task()
+
+    def run_one(self, *, fail_with: BaseException | None = None) -> None:
+        """Do what has waited longest, or have it fail."""
+        self.fail_with = fail_with
+        self.waiting.pop(0)()
+        self.fail_with = None
+
+    def run_all(self) -> None:
+        """Do what waits; what that brings waits again."""
+        waiting, self.waiting = self.waiting, []
+        for task in waiting:
+            task()
+
+
+def run_without_loop(coroutine: Coroutine[Any, Any, None]) -> None:
+    """Run a coroutine that only ever yields to the loop, without one."""
+    try:
+        while True:
+            coroutine.send(None)
+    except StopIteration:
+        return
+
+
+class TopicsChanged(NamedTuple):
+    """How an image differs from the one before."""
+
+    changed: frozenset[str]
+    deleted: frozenset[UUID]
+    has_new: bool
+
+
+class ShardHarness:
+    """One shard without a loop, on a clock that stands still.
+
+    With `gathering`, what is gathered is written by `end_turn`.
+
+    Attributes:
+        lost: Why the log was given up, each time.
+    """
+
+    def __init__(
+        self, log: CoordinatorLog, settings: BrokerConfig, *topics: TopicImage, gathering: bool
+    ) -> None:
+        self.environment = FakeEnvironment()
+        self.clock = self.environment.clock
+        self.timer = self.environment.timer
+        self.settings = settings
+        self.controller = FakeController(*topics)
+        self.lost: list[ErrorCode | None] = []
+        self.due: list[Callable[[], None]] | None = [] if gathering else None
+        self._written_to = log
+
+    @property
+    def gave_up(self) -> int:
+        """How often a log was given up."""
+        return len(self.lost)
+
+    def new_log(self, topic: str, answer_within_ms: float) -> ShardLog:
+        """The log of a shard of the topic's first partition."""
+        return ShardLog(
+            TopicPartition(topic, 0),
+            appender=self._written_to,
+            environment=self.environment,
+            give_up=self.lost.append,
+            timeout_ms=TIMEOUT_MS,
+            answer_within_ms=answer_within_ms,
+            at_iteration_end=None if self.due is None else self.due.append,
+        )
+
+    def end_turn(self) -> None:
+        """The iteration of the loop ends: what was gathered in it is written."""
+        assert self.due is not None
+        due, self.due[:] = list(self.due), []
+        for callback in due:
+            callback()
+
+    @property
+    def image(self) -> ClusterImage:
+        return self.controller.image
+
+    def change_topics(self, *topics: TopicImage) -> TopicsChanged:
+        """Replace the image; shards do not hear of it by themselves."""
+        old, new = self.image.topics_by_id, self.controller._image_of(topics)
+        self.controller.image = new
+        now = new.topics_by_id
+        changed = {topic.name for i, topic in now.items() if old.get(i) != topic}
+        changed |= {topic.name for i, topic in old.items() if i not in now}
+        return TopicsChanged(
+            frozenset(changed), frozenset(old.keys() - now.keys()), not now.keys() <= old.keys()
+        )
 
 
 class MapShard:
@@ -91,59 +290,40 @@ class MapShard:
         return f"keys={len(self.values)}" if self.values else ""
 
 
-class RuntimeHarness:
-    """See the module.
+class Elected(Protocol):
+    """A coordinator, as far as its partitions come and go."""
 
-    Attributes:
-        built: Every shard that was ever made, oldest first.
-        fail_on: What shards built from now on raise, by the name of the call.
-    """
+    async def start(self) -> None: ...
+    async def stop(self) -> None: ...
+    def on_elected(self, partition_index: int, leader_epoch: int) -> None: ...
 
-    def __init__(self, partitions: int = 1, *, has_topic: bool = True) -> None:
-        self.timer = ManualTimer()
-        self.clock = self.timer.clock
-        self.environment = FakeEnvironment(timer=self.timer)
-        self.log = CoordinatorLog(range(partitions))
-        self.log_held = DeferredRecords(self.timer)
-        topics = [topic_image(TOPIC, 99, partitions)] if has_topic else []
-        self.controller = FakeController(*topics, topic_image("data", 5, 2))
-        self.built: list[MapShard] = []
-        self.fail_on: dict[str, Exception] = {}
-        self.runtime = self._new()
 
-    def _new(self) -> CoordinatorRuntime[MapShard]:
-        return CoordinatorRuntime(
-            CoordinatorTopic(TOPIC, "values", 1, 1_000),
-            self._build,
-            timeout_ms=TIMEOUT_MS,
-            environment=self.environment,
-            replicas=cast("Any", self.log),
-            controller=cast("Any", self.controller),
-            stats=LoadStats(),
-        )
+class CoordinatorHarness(ABC):
+    """A whole coordinator on the test's loop."""
 
-    def _build(
-        self, topic_partition: TopicPartition, leader_epoch: int, give_up: GiveUp
-    ) -> MapShard:
-        log = ShardLog(
-            topic_partition,
-            appender=self.log,
-            environment=self.environment,
-            timeout_ms=TIMEOUT_MS,
-            give_up=give_up,
-            hold=self.log_held.add,
-        )
-        shard = MapShard(topic_partition, leader_epoch, log)
-        shard.fail_on = self.fail_on
-        self.built.append(shard)
-        return shard
+    def __init__(self, log: CoordinatorLog, *topics: TopicImage) -> None:
+        self.environment = FakeEnvironment()
+        self.clock = self.environment.clock
+        self.timer = self.environment.timer
+        self.log = log
+        self.controller = FakeController(*topics)
 
-    async def start(self, *, elect: bool = True) -> "RuntimeHarness":
-        await self.runtime.start()
+    @abstractmethod
+    def new(self) -> None:
+        """Make a coordinator that knows nothing yet."""
+
+    @property
+    @abstractmethod
+    def elected(self) -> Elected:
+        """The coordinator."""
+
+    async def start(self, *, elect: bool = True) -> Self:
+        """Start, and load every partition unless told not to `elect`."""
+        await self.elected.start()
         if elect:
             for index in self.log.batches:
-                self.runtime.on_elected(index, self.log.leader_epoch)
-            await self.settle()
+                self.elected.on_elected(index, self.log.leader_epoch)
+        await self.settle()
         return self
 
     async def settle(self, turns: int = 60) -> None:
@@ -164,14 +344,63 @@ class RuntimeHarness:
         await self.settle()
 
     async def crash(self) -> None:
-        """The process is killed, and a new one starts."""
-        old = self.runtime
+        """The process is killed, and a new one starts: nothing but the log is left."""
+        old = self.elected
         self.log.held.clear()
         self.log.commit_all()
         await old.stop()
         self.controller.listeners.clear()
-        self.runtime = self._new()
+        self.new()
         await self.start()
+
+
+class RuntimeHarness(CoordinatorHarness):
+    """See the module.
+
+    Attributes:
+        built: Every shard that was ever made, oldest first.
+        fail_on: What shards built from now on raise, by the name of the call.
+    """
+
+    def __init__(self, partitions: int = 1, *, has_topic: bool = True) -> None:
+        topics = [topic_image(TOPIC, 99, partitions)] if has_topic else []
+        super().__init__(CoordinatorLog(range(partitions)), *topics, topic_image("data", 5, 2))
+        self.log_held = DeferredRecords(self.timer)
+        self.built: list[MapShard] = []
+        self.fail_on: dict[str, Exception] = {}
+        self.runtime: CoordinatorRuntime[MapShard]
+        self.new()
+
+    def new(self) -> None:
+        self.runtime = CoordinatorRuntime(
+            CoordinatorTopic(TOPIC, "values", 1, 1_000),
+            self._build,
+            timeout_ms=TIMEOUT_MS,
+            environment=self.environment,
+            replicas=cast("Any", self.log),
+            controller=cast("Any", self.controller),
+            stats=LoadStats(),
+        )
+
+    @property
+    def elected(self) -> CoordinatorRuntime[MapShard]:
+        return self.runtime
+
+    def _build(
+        self, topic_partition: TopicPartition, leader_epoch: int, give_up: GiveUp
+    ) -> MapShard:
+        log = ShardLog(
+            topic_partition,
+            appender=self.log,
+            environment=self.environment,
+            timeout_ms=TIMEOUT_MS,
+            give_up=give_up,
+            hold=self.log_held.add,
+        )
+        shard = MapShard(topic_partition, leader_epoch, log)
+        shard.fail_on = self.fail_on
+        self.built.append(shard)
+        return shard
 
     def shard(self, index: int = 0) -> MapShard:
         """The shard that serves a partition."""

@@ -3,9 +3,9 @@
 from collections.abc import Callable, Mapping
 from typing import Any, cast
 
+from broker.controller.images.cluster_image import TopicImage
 from broker.coordinator.latest_records import LatestRecords
 from broker.coordinator.loader import ShardLoader
-from broker.coordinator.shard_log import ShardLog
 from broker.coordinator.slices import Slices
 from broker.groups.classic.classic_group import ClassicGroup
 from broker.groups.classic.classic_group_state import ClassicGroupState
@@ -18,14 +18,12 @@ from broker.groups.replay import OFFSET_KEYS_BELOW, fill_shard
 from broker.groups.state.group_shard import GroupShard
 from broker.groups.state.offset_store import OffsetAndMetadata
 from broker.groups.state.stats import GroupStats
-from broker.replicas.replica_manager import INTERNAL_APPEND_TIMEOUT_MS
 from config.broker import BrokerConfig
 from protocol.error_codes import ErrorCode
 from protocol.internal.consumer_offsets import NO_TOPIC_ID
 from protocol.messages.join_group import (
     JoinGroupRequest,
     JoinGroupRequestProtocol,
-    JoinGroupResponse,
 )
 from protocol.messages.leave_group import MemberIdentity, MemberResponse
 from protocol.messages.offset_commit import (
@@ -36,17 +34,12 @@ from protocol.messages.offset_commit import (
 from protocol.messages.sync_group import (
     SyncGroupRequest,
     SyncGroupRequestAssignment,
-    SyncGroupResponse,
 )
 from storage.environment.clock import Clock
 from storage.types.topic_partition import TopicPartition
 from tests.fakes.broker.coordinator_log import CoordinatorLog
 from tests.fakes.broker.offsets_partition import OFFSETS_TOPIC, FakeReplicaManager
-from tests.fakes.clock import ManualClock
-from tests.fakes.environment import FakeEnvironment
-from tests.fakes.timer import ManualTimer
-
-BY_NUMBER = {code.value: code for code in ErrorCode}
+from tests.harness.coordinator import BY_NUMBER, Reply, ShardHarness, run_without_loop
 
 PROTOCOLS = (("range", b"r"), ("roundrobin", b"rr"))
 SESSION_MS = 10_000
@@ -54,24 +47,8 @@ REBALANCE_MS = 60_000
 INITIAL_DELAY_MS = 3_000
 
 
-class Parked:
-    """A request that may be answered later; answered twice is an error."""
-
-    def __init__(self) -> None:
-        self.response: Any = None
-
-    def __call__(self, response: JoinGroupResponse | SyncGroupResponse) -> None:
-        assert self.response is None
-        self.response = response
-
-    @property
-    def is_parked(self) -> bool:
-        return self.response is None
-
-    @property
-    def error(self) -> ErrorCode:
-        assert self.response is not None, "still parked"
-        return BY_NUMBER[self.response.error_code]
+class Parked(Reply[Any]):
+    """A request of the classic protocol that may be answered later."""
 
 
 def subscription(*topics: str) -> bytes:
@@ -85,8 +62,8 @@ def subscription(*topics: str) -> bytes:
     )
 
 
-class Harness:
-    """A shard with its protocol and offsets, on a clock that stands still.
+class Harness(ShardHarness):
+    """A shard with its protocol of classic groups and its offsets.
 
     With `gathering` commits wait for `end_turn`.
     """
@@ -94,34 +71,17 @@ class Harness:
     def __init__(
         self,
         replica_manager: FakeReplicaManager | None = None,
-        *,
+        *topics: TopicImage,
         gathering: bool = False,
         **settings: object,
     ) -> None:
-        self.lost: list[ErrorCode | None] = []
-        self.due: list[Callable[[], None]] | None = [] if gathering else None
-        self.clock = ManualClock()
-        self.timer = ManualTimer(self.clock)
-        self.environment = FakeEnvironment(timer=self.timer)
         self.log = replica_manager or FakeReplicaManager()
-        self.settings = BrokerConfig(**cast("dict[str, Any]", settings))
+        config = BrokerConfig(**cast("dict[str, Any]", settings))
+        super().__init__(self.log, config, *topics, gathering=gathering)
         self.shard, self.protocol, self.offsets = self.new_shard()
 
-    @property
-    def gave_up(self) -> int:
-        """How often the log of a shard was given up."""
-        return len(self.lost)
-
     def new_shard(self) -> tuple[GroupShard, ClassicProtocol, OffsetManager]:
-        log = ShardLog(
-            TopicPartition(OFFSETS_TOPIC, 0),
-            appender=self.log,
-            environment=self.environment,
-            give_up=self.lost.append,
-            timeout_ms=INTERNAL_APPEND_TIMEOUT_MS,
-            answer_within_ms=self.settings.offsets_commit_timeout_ms,
-            at_iteration_end=None if self.due is None else self.due.append,
-        )
+        log = self.new_log(OFFSETS_TOPIC, self.settings.offsets_commit_timeout_ms)
         shard = GroupShard(log, self.clock, GroupStats())
         protocol = ClassicProtocol(shard, settings=self.settings, environment=self.environment)
         offsets = OffsetManager(
@@ -133,18 +93,11 @@ class Harness:
         """What another broker would make of the log."""
         shard, protocol, _ = self.new_shard()
         log = log or self.log
-        run(read_back(shard, protocol, log, self.clock))
+        run_without_loop(read_back(shard, protocol, log, self.clock))
         return shard
 
     def group(self, group_id: str = "g") -> ClassicGroup:
         return classic(self.shard, group_id)
-
-    def end_turn(self) -> None:
-        """The loop's turn ends: what was gathered in it is written."""
-        assert self.due is not None
-        due, self.due[:] = list(self.due), []
-        for callback in due:
-            callback()
 
     # -- requests --
 
@@ -366,12 +319,3 @@ async def read_back(
     )
     await loader.load(0, log.ends[0])
     await fill_shard(shard, protocol, read, slices)
-
-
-def run(coroutine: Any) -> None:
-    """Run a coroutine that only ever gives up its turn, without a loop."""
-    try:
-        while True:
-            coroutine.send(None)
-    except StopIteration:
-        return

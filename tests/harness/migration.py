@@ -25,10 +25,10 @@ from protocol.internal.consumer_protocol import (
 from protocol.messages.consumer_group_heartbeat import (
     ConsumerGroupHeartbeatRequest,
     ConsumerGroupHeartbeatRequestTopicPartitions,
-    ConsumerGroupHeartbeatResponse,
 )
-from tests.fakes.broker.offsets_partition import FakeController, FakeReplicaManager, topic_image
-from tests.harness.groups import BY_NUMBER, Harness
+from tests.fakes.broker.offsets_partition import FakeReplicaManager, topic_image
+from tests.harness.coordinator import BY_NUMBER, Reply
+from tests.harness.groups import Harness
 from tests.harness.subscriptions import encode_subscription
 
 SESSION_MS = 45_000
@@ -59,24 +59,8 @@ def partitions_of(assignment: bytes) -> Numbers:
     return decode_assignment(assignment).partitions.get(TOPIC, ())
 
 
-class Answered:
-    """An answer to a heartbeat of the new protocol; answered twice is an error."""
-
-    def __init__(self) -> None:
-        self.response: Any = None
-
-    def __call__(self, response: ConsumerGroupHeartbeatResponse) -> None:
-        assert self.response is None
-        self.response = response
-
-    @property
-    def is_parked(self) -> bool:
-        return self.response is None
-
-    @property
-    def error(self) -> ErrorCode:
-        assert self.response is not None, "still parked"
-        return BY_NUMBER[self.response.error_code]
+class Answered(Reply[Any]):
+    """The response to a heartbeat of the new protocol."""
 
     @property
     def partitions(self) -> Numbers | None:
@@ -97,8 +81,7 @@ class MigrationHarness(Harness):
     consumers: ConsumerProtocol
 
     def __init__(self, **settings: Any) -> None:
-        self.controller = FakeController(topic_image(TOPIC, 1, PARTITIONS))
-        super().__init__(**settings)
+        super().__init__(None, topic_image(TOPIC, 1, PARTITIONS), **settings)
 
     @override
     def new_shard(self) -> tuple[GroupShard, ClassicProtocol, OffsetManager]:

@@ -6,7 +6,7 @@ from uuid import UUID
 
 from broker.controller.configs.group_settings import ShareGroupSettings
 from broker.controller.configs.share_group_config import ShareGroupConfig
-from broker.controller.images.cluster_image import ClusterImage, TopicImage
+from broker.controller.images.cluster_image import TopicImage
 from broker.coordinator.persister import SharePartitionKey
 from broker.groups.modern.member import Client
 from broker.groups.offsets.offset_manager import OffsetManager
@@ -22,52 +22,24 @@ from protocol.messages.share_group_heartbeat import (
     ShareGroupHeartbeatRequest,
     ShareGroupHeartbeatResponse,
 )
-from tests.fakes.broker.offsets_partition import FakeController, FakeReplicaManager, topic_image
+from tests.fakes.broker.offsets_partition import FakeReplicaManager, topic_image
 from tests.fakes.broker.share_persister import FakeSharePersister
-from tests.harness.groups import BY_NUMBER, Harness
+from tests.harness.coordinator import HeartbeatReply
+from tests.harness.groups import Harness
 
 SESSION_MS = 45_000
 HEARTBEAT_MS = 5_000
 
 FOO, BAR = UUID(int=1), UUID(int=2)
 IDS = {"foo": FOO, "bar": BAR}
+NAMES = {topic_id: name for name, topic_id in IDS.items()}
 
 
-class Reply:
-    """The answer of one heartbeat; None while it waits."""
+class Reply(HeartbeatReply[ShareGroupHeartbeatResponse]):
+    """The response to one heartbeat."""
 
     def __init__(self) -> None:
-        self.response: ShareGroupHeartbeatResponse | None = None
-
-    def __call__(self, response: ShareGroupHeartbeatResponse) -> None:
-        assert self.response is None, "answered twice"
-        self.response = response
-
-    @property
-    def is_parked(self) -> bool:
-        return self.response is None
-
-    @property
-    def error(self) -> ErrorCode:
-        assert self.response is not None, "still parked"
-        return BY_NUMBER[self.response.error_code]
-
-    @property
-    def epoch(self) -> int:
-        assert self.error is ErrorCode.NONE
-        assert self.response is not None
-        return self.response.member_epoch
-
-    @property
-    def assignment(self) -> dict[str, list[int]] | None:
-        assert self.response is not None, "still parked"
-        if self.response.assignment is None:
-            return None
-        names = {topic_id: name for name, topic_id in IDS.items()}
-        return {
-            names[topic.topic_id]: topic.partitions
-            for topic in self.response.assignment.topic_partitions
-        }
+        super().__init__(NAMES)
 
 
 class ShareHarness(Harness):
@@ -79,13 +51,11 @@ class ShareHarness(Harness):
         *topics: TopicImage,
         **settings: Any,
     ) -> None:
-        self.controller = FakeController(
-            *(topics or (topic_image("foo", 1, 4), topic_image("bar", 2, 2)))
-        )
+        topics = topics or (topic_image("foo", 1, 4), topic_image("bar", 2, 2))
         self.persister = FakeSharePersister()
         self.altered: list[str] = []
         self.group_settings = ShareGroupSettings(SESSION_MS, HEARTBEAT_MS, ShareGroupConfig(30_000))
-        super().__init__(replica_manager, **settings)
+        super().__init__(replica_manager, *topics, **settings)
         self.shares = self.new_shares(self.shard)
 
     def new_shares(self, shard: GroupShard) -> ShareProtocol:
@@ -99,20 +69,10 @@ class ShareHarness(Harness):
             state_altered=self.altered.append,
         )
 
-    @property
-    def image(self) -> ClusterImage:
-        return self.controller.image
-
     def set_topics(self, *topics: TopicImage) -> None:
         """Topics change, and the groups hear of it."""
-        old = self.image
-        self.controller.image = new = self.controller._image_of(topics)
-        changed = {
-            topic.name for i, topic in new.topics_by_id.items() if old.topics_by_id.get(i) != topic
-        } | {topic.name for i, topic in old.topics_by_id.items() if i not in new.topics_by_id}
-        self.shares.topics_changed(
-            frozenset(changed), old.topics_by_id.keys() - new.topics_by_id.keys()
-        )
+        change = self.change_topics(*topics)
+        self.shares.topics_changed(change.changed, change.deleted)
 
     def restart(self) -> None:
         """Another broker becomes the coordinator; what the old one asked for is forgotten."""
@@ -220,9 +180,8 @@ class ShareHarness(Harness):
         return self.share_group(group_id).members[member_id]
 
     def owned(self, member_id: str) -> dict[str, list[int]]:
-        names = {topic_id: name for name, topic_id in IDS.items()}
         assigned = self.member(member_id).assigned
-        return {names[topic_id]: list(partitions) for topic_id, partitions in assigned.items()}
+        return {NAMES[topic_id]: list(partitions) for topic_id, partitions in assigned.items()}
 
     def initialized(self, group_id: str = "g") -> dict[UUID, set[int]]:
         return {

@@ -21,6 +21,7 @@ from protocol.records.builder import build_batch
 from protocol.records.compression import Codec
 from protocol.records.control import build_end_transaction_marker
 from tests.fakes.broker.offsets_partition import FakeReplicaManager
+from tests.harness import groups as harness
 from tests.harness.groups import (
     Harness,
     classic,
@@ -29,7 +30,6 @@ from tests.harness.groups import (
     stored,
     subscription,
 )
-from tests.unit.broker.groups import harness
 
 
 def offset_record(partition: int, offset: int, group: str = "g") -> tuple[bytes, bytes]:

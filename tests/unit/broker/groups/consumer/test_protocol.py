@@ -41,7 +41,7 @@ def test_first_member_gets_everything(h: ConsumerHarness) -> None:
     reply = h.enter("m1", topics=["foo", "bar"])
     assert (reply.epoch, reply.member_id) == (1, "m1")
     assert reply.assignment == {"foo": ALL, "bar": [0, 1, 2]}
-    assert reply.response is not None
+    assert not reply.is_parked
     assert reply.response.heartbeat_interval_ms == HEARTBEAT_MS
     group = h.consumer_group()
     assert (group.group_epoch, group.assignment_epoch, group.state_name) == (1, 1, "Stable")
@@ -652,6 +652,6 @@ def test_partition_metadata_of_old_brokers_is_deleted(h: ConsumerHarness) -> Non
 def test_ids_are_those_of_the_topics() -> None:
     h = ConsumerHarness()
     reply = h.enter(topics=["foo", "bar"])
-    assert reply.response is not None
+    assert not reply.is_parked
     assert reply.response.assignment is not None
     assert [t.topic_id for t in reply.response.assignment.topic_partitions] == [FOO, BAR]

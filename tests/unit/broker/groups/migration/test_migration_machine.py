@@ -18,7 +18,8 @@ from broker.groups.consumer.consumer_group import ConsumerGroup
 from protocol.error_codes import ErrorCode
 from tests.effort import examples
 from tests.harness.consumer_groups import comparable
-from tests.harness.groups import Parked, read_back, run
+from tests.harness.coordinator import run_without_loop
+from tests.harness.groups import Parked, read_back
 from tests.harness.migration import (
     PARTITIONS,
     Answered,
@@ -236,7 +237,7 @@ class MigrationMachine(RuleBasedStateMachine):
         h.consumers.close()
         self._hear()
         h.shard, h.protocol, h.offsets = h.new_shard()
-        run(read_back(h.shard, h.protocol, h.log, h.clock))
+        run_without_loop(read_back(h.shard, h.protocol, h.log, h.clock))
         for group in h.shard.groups_of(ConsumerGroup):
             h.consumers.start_timers(group)
         for classic in h.shard.groups_of(ClassicGroup):

@@ -200,3 +200,15 @@ def test_who_remembers_state_is_told_that_it_was_altered(shard: ShareHarness) ->
     shard.alter({BAR: {0: 7}})
     shard.delete_state()
     assert shard.altered == ["g"] * 4
+
+
+@pytest.mark.xfail(reason="an alteration that fails forgets that the state was still to be deleted")
+def test_state_that_could_not_be_deleted_is_deleted_after_a_failed_alteration() -> None:
+    shard = ShareHarness()
+    shard.alter({FOO: {0: 0}})
+    shard.persister.fail_with = {0: ErrorCode.COORDINATOR_NOT_AVAILABLE}
+    assert shard.delete_state() == [ErrorCode.COORDINATOR_NOT_AVAILABLE]
+    shard.alter({FOO: {0: 0}})
+    shard.persister.fail_with = {}
+    assert shard.delete_state() == [ErrorCode.NONE]
+    assert not shard.states()

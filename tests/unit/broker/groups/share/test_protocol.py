@@ -26,7 +26,7 @@ def shard() -> ShareHarness:
 def test_the_first_member_gets_everything_with_its_second_heartbeat(shard: ShareHarness) -> None:
     first = shard.enter()
     assert (first.epoch, first.assignment) == (1, {})
-    assert first.response is not None
+    assert not first.is_parked
     assert first.response.heartbeat_interval_ms == HEARTBEAT_MS
     assert shard.states() == {(FOO, p): -1 for p in range(4)}
     second = shard.beat("m1", 1)
@@ -286,7 +286,7 @@ def test_settings_of_the_group_hold_with_the_next_heartbeat(shard: ShareHarness)
         session_timeout_ms=50_000, heartbeat_interval_ms=7_000
     )
     answer = shard.follow()
-    assert answer.response is not None
+    assert not answer.is_parked
     assert answer.response.heartbeat_interval_ms == 7_000
     shard.timer.advance(SESSION_MS + 10)
     assert not shard.share_group().is_empty

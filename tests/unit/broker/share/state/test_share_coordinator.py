@@ -1,8 +1,8 @@
 """The share coordinator: states over a log, over restarts, and who is told no."""
 
 import asyncio
-from collections.abc import AsyncIterator, Callable
-from typing import Any, cast
+from collections.abc import AsyncIterator
+from typing import Any
 from uuid import UUID
 
 import pytest
@@ -10,117 +10,18 @@ import pytest
 from broker.controller.images.topic_names import SHARE_GROUP_STATE
 from broker.coordinator import deferred
 from broker.coordinator.persister import (
-    SharePartitionKey,
     SharePersister,
     ShareState,
     ShareSummary,
 )
 from broker.coordinator.runtime import UNCOMMITTED_DELAY_MS
-from broker.share.state.share_coordinator import ShareCoordinator
-from config.broker import BrokerConfig
 from protocol.error_codes import ErrorCode as E
 from protocol.internal.share_state import StateBatch
 from protocol.records.builder import build_batch
 from storage.types.topic_partition import TopicPartition
 from tests.fakes.broker.coordinator_log import CoordinatorLog
-from tests.fakes.broker.offsets_partition import FakeController, topic_image
-from tests.fakes.environment import FakeEnvironment
-from tests.fakes.timer import ManualTimer
-
-TOPIC_ID = UUID(int=5)
-KEY = SharePartitionKey("group", TOPIC_ID, 0)
-DATA = topic_image("data", 5, 2)
-STATE = topic_image(SHARE_GROUP_STATE, 99, 1)
-
-
-def keys_of(count: int) -> list[SharePartitionKey]:
-    return [SharePartitionKey(f"group {number}", TOPIC_ID, 0) for number in range(count)]
-
-
-class Coordinator:
-    """One coordinator on a log that outlives it."""
-
-    def __init__(self, *topics: Any, **settings: Any) -> None:
-        self.timer = ManualTimer()
-        self.log = CoordinatorLog(topic=SHARE_GROUP_STATE)
-        self.controller = FakeController(*topics)
-        self.settings = BrokerConfig(
-            share_coordinator_state_topic_num_partitions=1,
-            **{
-                "share_coordinator_snapshot_update_records_per_snapshot": 3,
-                **settings,
-            },
-        )
-        self.c: ShareCoordinator
-        self.new()
-
-    def new(self) -> None:
-        self.c = ShareCoordinator(
-            self.settings,
-            FakeEnvironment(timer=self.timer),
-            cast("Any", self.log),
-            cast("Any", self.controller),
-        )
-        self.controller.on_created = lambda: self.c.on_elected(0, 0)
-
-    async def start(self) -> "Coordinator":
-        await self.c.start()
-        if SHARE_GROUP_STATE in self.controller.image.topics:
-            self.c.on_elected(0, 0)
-        await self.settle()
-        return self
-
-    async def restart(self) -> None:
-        """As after kill -9: nothing but the log is left."""
-        self.controller.listeners.clear()
-        self.new()
-        await self.start()
-
-    async def settle(self) -> None:
-        for _ in range(30):
-            await asyncio.sleep(0)
-
-    @staticmethod
-    def told(call: Callable[..., None], *args: Any, **more: Any) -> Any:
-        answers: list[Any] = []
-        call(*args, lambda *answer: answers.append(answer), **more)
-        assert len(answers) <= 1
-        if not answers:
-            return None
-        return answers[0][0] if len(answers[0]) == 1 else answers[0]
-
-    def initialize(self, epoch: int = 0, start: int = 0, key: SharePartitionKey = KEY) -> Any:
-        return self.told(self.c.initialize, key, epoch, start)
-
-    def read(self, leader_epoch: int = 0, key: SharePartitionKey = KEY) -> Any:
-        return self.told(self.c.read, key, leader_epoch)
-
-    def write(
-        self,
-        *batches: StateBatch,
-        start: int = -1,
-        state_epoch: int = 0,
-        leader_epoch: int = 0,
-        key: SharePartitionKey = KEY,
-    ) -> Any:
-        codes: list[E] = []
-        self.c.write(
-            key,
-            state_epoch=state_epoch,
-            leader_epoch=leader_epoch,
-            start_offset=start,
-            delivery_complete_count=7,
-            batches=batches,
-            done=codes.append,
-        )
-        return codes[0] if codes else None
-
-    def summary(self, key: SharePartitionKey = KEY) -> Any:
-        return self.told(self.c.read_summary, key)
-
-    @property
-    def records(self) -> int:
-        return self.log.ends[0]
+from tests.fakes.broker.offsets_partition import topic_image
+from tests.harness.share_state import DATA, KEY, STATE, Coordinator, keys_of
 
 
 @pytest.fixture
@@ -159,17 +60,17 @@ async def test_everything_survives(c: Coordinator, count: int) -> None:
     for offset in range(count):
         c.write(StateBatch(offset, offset, 2, 1), start=offset // 2, state_epoch=2)
     before = c.read()
-    await c.restart()
+    await c.crash()
     assert c.read() == before
     assert c.write(StateBatch(50, 60, 0, 1), state_epoch=2) is E.NONE
-    await c.restart()
+    await c.crash()
     assert c.read()[1].batches[-1] == StateBatch(50, 60, 0, 1)
 
 
 async def test_deleted_ones_stay_so(c: Coordinator) -> None:
     c.initialize()
     c.told(c.c.delete, KEY)
-    await c.restart()
+    await c.crash()
     assert c.read() == (E.INVALID_REQUEST, None)
 
 
@@ -179,7 +80,7 @@ async def test_leader_epochs_fence(c: Coordinator) -> None:
     assert c.read(3) == (E.FENCED_LEADER_EPOCH, None)
     assert c.write(leader_epoch=3) is E.FENCED_LEADER_EPOCH
     assert c.write(leader_epoch=4) is E.NONE
-    await c.restart()
+    await c.crash()
     assert c.read(3) == (E.FENCED_LEADER_EPOCH, None)
     records = c.records
     assert c.read(4)[0] is E.NONE
@@ -211,7 +112,7 @@ async def test_states_of_a_deleted_topic_go(c: Coordinator) -> None:
     c.initialize(key=KEY._replace(partition=1))
     await c.controller.set_topics(STATE)
     assert c.c.state_count == 0
-    await c.restart()
+    await c.crash()
     assert c.c.state_count == 0
 
 
@@ -321,7 +222,7 @@ async def test_what_no_longer_counts_is_given_up(c: Coordinator) -> None:
     c.timer.advance(300_000)
     await c.settle()
     assert c.log.starts[0] > 2
-    await c.restart()
+    await c.crash()
     assert (c.read(), c.read(key=other)) == before
 
 
@@ -335,7 +236,7 @@ async def test_records_that_make_no_sense_are_passed_over(c: Coordinator) -> Non
         batch = build_batch([(key, value, (), 0)])
         where = TopicPartition(SHARE_GROUP_STATE, 0)
         c.log.append_coordinated(where, batch, lambda code, offset: None)
-    await c.restart()
+    await c.crash()
     assert c.c.state_count == 1
     assert c.read()[0] is E.NONE
 
@@ -449,5 +350,5 @@ async def test_states_of_a_topic_that_is_deleted_while_they_load_go(c: Coordinat
     await c.controller.set_topics(STATE)
     await c.settle()
     assert c.c.state_count == 0
-    await c.restart()
+    await c.crash()
     assert c.c.state_count == 0

@@ -32,7 +32,7 @@ from protocol.messages import (
 from protocol.messages import (
     write_share_group_state as write_messages,
 )
-from tests.unit.broker.share.state.test_share_coordinator import DATA, STATE, TOPIC_ID, Coordinator
+from tests.harness.share_state import DATA, STATE, TOPIC_ID, Coordinator
 from tests.unit.broker.world import World
 
 MODULES = (
