@@ -12,7 +12,7 @@ REQUEST_ELEMENTS_MAX: Final = 25_000
 
 An element may take one byte on the wire and a hundred in memory: without a limit a frame of 100 MB
 could claim 10 GB and block the loop for a minute. At this limit it is about 5 MB, and 20 to 70 ms,
-the loop's time before anybody has looked at what is asked for (`broker.requests.request_limits`
+the loop's time before what is asked for has been checked (`broker.requests.request_limits`
 does).
 """
 

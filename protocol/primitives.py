@@ -16,7 +16,7 @@ All integers are big-endian. Layouts (KIP-482 for the compact ones):
 
 Functions take a position and return the position after what they read. They may be used on bytes
 or on a memoryview of format "B". Besides DecodeError they may raise IndexError and struct.error
-where the bytes end early: whoever offers a decoder to others turns those into DecodeError
+where the bytes end early: a module that offers decoders to others turns those into DecodeError
 (`protocol.messages` and `protocol.headers` do).
 """
 

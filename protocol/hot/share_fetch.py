@@ -48,7 +48,7 @@ _EMPTY: Final = b"\x01"
 
 
 class ShareFetchedPartition(NamedTuple):
-    """What is told of one partition.
+    """The response for one partition.
 
     Attributes:
         partition: Index.

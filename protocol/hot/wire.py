@@ -18,7 +18,7 @@ from protocol.errors import DecodeError
 ELEMENTS_MAX: Final = 25_000
 """Most topics plus partitions in one request.
 
-An element costs a stranger 3 bytes and us 200 bytes and half a microsecond: without this bound a
+An element costs a client 3 bytes and us 200 bytes and half a microsecond: without this bound a
 frame of `socket.request.max.bytes` could take gigabytes and stop the loop for many seconds. The
 largest clusters list fewer in one request.
 """

@@ -32,7 +32,7 @@ tagged fields, close every struct. Big-endian.
        *  client host              string
        *  subscribed topics        array of string
        *  subscribed pattern       string or null
-       4  rebalance timeout        ms; -1: not told
+       4  rebalance timeout        ms; -1: not given
        *  server assignor          string or null
        *  tags                     tag 0: a member that speaks the classic protocol: 1 byte, 1 (-1:
                                    null), 4 session timeout, array of (name, metadata, tags), tags
@@ -55,7 +55,7 @@ tagged fields, close every struct. Big-endian.
 
           regular expression
        *  topics                   array of string
-       8  version                  of the metadata that was looked at
+       8  version                  of the metadata that was matched
        8  timestamp                ms since 1970
        *  tags
 

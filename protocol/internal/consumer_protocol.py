@@ -13,7 +13,7 @@ Big-endian:
     int32   generation                        version 2 upwards
     string  rack, null                        version 3 upwards
 
-A newer version than these has more at its end, which is not looked at.
+A newer version than these has more at its end, which is not read.
 
 Source: Kafka, ConsumerProtocolSubscription.json, ConsumerProtocolAssignment.json,
 ConsumerProtocol.java; KIP-429, KIP-792, KIP-881.

@@ -176,7 +176,7 @@ class ShareGroupMetadataValue(NamedTuple):
 
 
 class ShareGroupCurrentMemberAssignmentValue(NamedTuple):
-    """What a member owns; somebody else may own it, too."""
+    """What a member owns; other members may own it, too."""
 
     member_epoch: int
     previous_member_epoch: int

@@ -22,7 +22,7 @@ Big-endian, the unit of a Produce request, of a `.log` file and of a Fetch respo
       61     .  records                see `protocol.records.record`; one block if compressed
 
 Base offset and leader epoch lie before the CRC's range, so that a leader can set them without
-summing the payload again (KIP-98). Nothing here looks at or copies the records.
+summing the payload again (KIP-98). Nothing here reads or copies the records.
 
 Source: Kafka, DefaultRecordBatch.java; KIP-98, KIP-101, KIP-534.
 """
@@ -173,7 +173,7 @@ def read_header(view: memoryview | bytes | bytearray, position: int = 0) -> Batc
 def checked_header(view: memoryview | bytes | bytearray, position: int = 0) -> BatchHeader:
     """Read the header at `position`; magic is 2 and the whole batch lies within `view`.
 
-    The CRC is not looked at, see `crc_matches`; neither are counts and attributes.
+    The CRC is not checked, see `crc_matches`; neither are counts and attributes.
 
     Raises:
         UnsupportedMagicError: Magic 0, 1 or unknown. Judged before the length: those are shorter.

@@ -23,7 +23,7 @@ RUN_MIN: Final = 8
 """Records of one shape that are worth being taken as a run."""
 
 RUN_MAX: Final = 4096
-"""Records looked at together: what is found out in vain is little, however large the block is."""
+"""Records read together: what is found out in vain is little, however large the block is."""
 
 _STRIDE: Final = 32
 """Records taken singly before a run is looked for again; twice as many each time there is none."""
@@ -107,7 +107,7 @@ def _read_singly(block: bytes, position: int, count: int, found: RecordKeys) -> 
     size = len(block)
     for _ in range(count):
         # Varints of one byte, and of two where usual, are read in place: a call costs more. Those
-        # that are negative, by bit 0, are told apart by `read_varint`'s way only.
+        # that are negative, by bit 0, are distinguished by `read_varint`'s way only.
         byte = block[position]
         if byte > 127:
             second = block[position + 1]
@@ -216,7 +216,7 @@ def _read_run(block: bytes, position: int, left: int, found: RecordKeys) -> tupl
     """
     length, at = read_varint(block, position)
     step = at - position + length
-    # Most that are no run are told by their lengths, and nothing more is done for them.
+    # Most that are no run are recognised by their lengths, and nothing more is done for them.
     if length <= 0 or _alike(block[position : position + RUN_MIN * step : step]) < RUN_MIN:
         return 0, position
     first = RecordKeys([], [], [], [])

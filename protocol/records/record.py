@@ -20,7 +20,7 @@ After the 61-byte header, decompressed, `records count` times; integers are zigz
 In a LogAppendTime batch every record's time is the batch's max timestamp, whatever the deltas say.
 
 A walk decompresses the whole block at once, at most `max_size` bytes, and touches no record twice.
-The CRC is not looked at.
+The CRC is not checked.
 
 Source: Kafka, DefaultRecord.java, DefaultRecordBatch.java; KIP-32, KIP-82, KIP-98.
 """
@@ -233,7 +233,7 @@ def iterate_stamps(batch: memoryview, *, max_size: int) -> Iterator[tuple[int, i
     """Yield (offset, timestamp) of every record: `iterate_records` without the content.
 
     Raises:
-        DecodeError: A length is wrong; what lies within a record is not looked at.
+        DecodeError: A length is wrong; what lies within a record is not read.
     """
     header = checked_header(batch)
     block = records_block(batch, header, max_size=max_size)
