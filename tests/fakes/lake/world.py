@@ -392,7 +392,8 @@ class Driver:
 
     def __init__(self, job: Path, log: Path) -> None:
         self.log = log
-        self._family: set[int] = set()
+        # With the time at which each began: soon another process may have its number.
+        self._family: set[tuple[int, str]] = set()
         with log.open("wb") as said:
             self._process = subprocess.Popen(
                 [sys.executable, "-m", "cli.main", "pipeline", "run", str(job)],
@@ -413,12 +414,12 @@ class Driver:
             with contextlib.suppress(OSError):
                 if b"spawn_main" in Path(f"/proc/{pid}/cmdline").read_bytes():
                     found.append(pid)
-        self._family.update(tree(self.pid)[1:])
+        self._family.update((pid, began(pid)) for pid in tree(self.pid)[1:])
         return found
 
     def left(self) -> list[int]:
         """Processes of its that live though it is dead."""
-        return [pid for pid in self._family if is_alive(pid)]
+        return [pid for pid, at in self._family if at and is_alive(pid) and began(pid) == at]
 
     def kill(self) -> None:
         """With all that it has started: what a machine does that goes down."""
@@ -444,10 +445,20 @@ class Driver:
 
 
 def is_alive(pid: int) -> bool:
+    return _stat(pid)[:1] not in ([], ["Z"])
+
+
+def began(pid: int) -> str:
+    """When a process began, in ticks since the machine did; empty: it has ended."""
+    return "".join(_stat(pid)[19:20])
+
+
+def _stat(pid: int) -> list[str]:
+    """Fields of a process from the third on, its state; none: it has ended."""
     try:
-        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
     except OSError:
-        return False
+        return []
 
 
 def until(what: str, is_so: Callable[[], bool], timeout_s: float = START_S) -> None:
