@@ -201,7 +201,7 @@ async def _rotate(
     from tiered.errors import TieredError
     from tiered.format.key_ring import KeyRing
     from tiered.maintenance.key_rotation import rewrap_page
-    from tiered.object_store.factory import open_store
+    from tiered.open_store import open_store
 
     filesystem, randomness = LocalFilesystem(), SystemRandomness()
     rewrapped = active = plain = 0

@@ -24,7 +24,7 @@ from storage.environment.randomness import Randomness, SystemRandomness
 from storage.errors import DiskError
 from tiered.format.key_ring import MODULUS_BITS_MIN, KeyPair, KeyRing
 from tiered.object_store.base import ObjectStore
-from tiered.object_store.factory import open_store
+from tiered.open_store import open_store
 from tiered.storage_manager.disk_threads import DiskThreads
 from tiered.storage_manager.manifest_cache import ManifestMemory
 from tiered.storage_manager.read import SegmentReader

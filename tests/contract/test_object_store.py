@@ -16,8 +16,8 @@ from tests.fakes.filesystem import FakeFilesystem
 from tests.fakes.s3.moto_server import make_bucket, s3_settings
 from tests.fakes.tiered.memory_object_store import MemoryObjectStore
 from tiered.object_store.base import ObjectStore
-from tiered.object_store.factory import open_store
 from tiered.object_store.filesystem import FilesystemObjectStore
+from tiered.open_store import open_store
 
 
 def memory_store(_: Path) -> ObjectStore:

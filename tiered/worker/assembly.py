@@ -11,7 +11,7 @@ from storage.environment.environment import Environment
 from storage.environment.filesystem import LocalFilesystem
 from storage.environment.randomness import SystemRandomness
 from tiered.format.key_ring import KeyRing
-from tiered.object_store.factory import open_store
+from tiered.open_store import open_store
 from tiered.storage_manager.remote_storage_manager import RemoteStorageManager
 from tiered.worker.loop_timer import LoopTimer
 

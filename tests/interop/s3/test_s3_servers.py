@@ -25,8 +25,8 @@ from tests.unit.tiered.format.key_files import write_pair
 from tiered.errors import CorruptRemoteDataError, ObjectNotFoundError, StoreDeniedError
 from tiered.format.key_ring import KeyRing
 from tiered.object_store.base import ObjectStore
-from tiered.object_store.factory import open_store
 from tiered.object_store.s3.store import S3ObjectStore
+from tiered.open_store import open_store
 from tiered.storage_manager.remote_storage_manager import RemoteStorageManager
 from tiered.tier import SideFile
 

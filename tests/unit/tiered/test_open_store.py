@@ -11,10 +11,10 @@ from storage.environment.filesystem import LocalFilesystem
 from storage.environment.randomness import SeededRandomness
 from tiered.errors import RemoteStorageError
 from tiered.object_store.base import ObjectStore
-from tiered.object_store.factory import open_store
 from tiered.object_store.filesystem import FilesystemObjectStore
 from tiered.object_store.s3.credentials import CredentialsFile, FixedCredentials
 from tiered.object_store.s3.store import S3ObjectStore
+from tiered.open_store import open_store
 
 
 def made(settings: StoreSettings) -> ObjectStore:
