@@ -10,16 +10,11 @@ that does not fit belongs to another history: a node restored from an older stat
 leader, a recreated topic. That is reported; rows of two histories are never mixed.
 """
 
-from collections.abc import Iterable, Mapping
 from typing import Final, NamedTuple
 from uuid import UUID
 
-from pipeline.plan.bucket_log import BucketTopic
 from pipeline.plan.partition_log import PartitionLog
 from pipeline.plan.piece import PartitionName
-
-EARLIEST: Final = -2
-"""In the JSON of Spark's Kafka source: where the log begins."""
 
 _NIL: Final = UUID(int=0)
 
@@ -136,23 +131,3 @@ def absent_ranges(
     missing = [] if log is None else log.missing(start, min(end, handover_offset))
     ranges = [*missing, (max(start, handover_offset), end)]
     return [(first, last) for first, last in ranges if first < last]
-
-
-def handover_offsets(
-    topics: Iterable[BucketTopic], *, read_committed: bool
-) -> Mapping[str, Mapping[str, int]]:
-    """End offsets of every partition in the bucket, in the form of Spark's Kafka source.
-
-    A partition of which nothing was copied begins at its earliest offset (-2).
-    """
-    return {
-        topic.name: {
-            str(number): (
-                EARLIEST
-                if (log := topic.partitions.get(number)) is None
-                else log.end(read_committed=read_committed)
-            )
-            for number in range(topic.partition_count)
-        }
-        for topic in sorted(topics, key=lambda topic: topic.name)
-    }

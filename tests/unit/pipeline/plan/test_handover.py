@@ -6,7 +6,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pipeline.plan.bucket_log import BucketTopic
 from pipeline.plan.handover import (
     BrokerLog,
     EpochEnd,
@@ -14,7 +13,6 @@ from pipeline.plan.handover import (
     absent_ranges,
     epoch_to_ask,
     hand_over,
-    handover_offsets,
 )
 from pipeline.plan.partition_log import PartitionLog
 from tests.unit.pipeline.plan.test_partition_log import NAME, log_of
@@ -120,14 +118,3 @@ def test_every_offset_comes_from_one_side(
         if broker_start <= offset < handover.offset
     ]
     assert sorted([*asked, *of_bucket]) == [*range(broker_start, last)]
-
-
-def test_a_kafka_query_goes_on_where_the_bucket_ends() -> None:
-    """All partitions are named, as Spark's Kafka source demands."""
-    topics = [
-        BucketTopic("orders", UUID(int=1), 3, {0: bucket_log(stable=40), 2: bucket_log(end=60)}),
-        BucketTopic("a", UUID(int=2), 1, {}),
-    ]
-    offsets = handover_offsets(topics, read_committed=True)
-    assert offsets == {"a": {"0": -2}, "orders": {"0": 40, "1": -2, "2": 60}}
-    assert handover_offsets(topics, read_committed=False)["orders"]["0"] == 100
