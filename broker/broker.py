@@ -423,7 +423,7 @@ class Broker:
         )
 
     def _connect_replicas(self, controller: Controller) -> None:
-        """Tell the replica manager, and the controller, what is known of partitions and disks."""
+        """Set the replica manager's and controller's views of partitions and disks."""
         replicas, manager = self.replicas, self.log_manager
         replicas.on_disk_failure = manager.fail_log
         replicas.is_known = lambda topic, index: (

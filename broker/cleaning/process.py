@@ -18,13 +18,13 @@ KILLED_S: Final = 0.5
 
 
 class CleaningProcess(Protocol):
-    """One process. Used by one thread at a time; `say` and `kill` may come from any."""
+    """One process. Used by one thread at a time; `send` and `kill` may come from any."""
 
-    def say(self, message: Mapping[str, Any]) -> None:
+    def send(self, message: Mapping[str, Any]) -> None:
         """Send a message. Raises CleaningFailedError if the process has ended."""
         ...
 
-    def hear(self, timeout_s: float) -> dict[str, Any] | None:
+    def receive(self, timeout_s: float) -> dict[str, Any] | None:
         """The next message; None: there was none in time. Raises CleaningFailedError likewise."""
         ...
 
@@ -65,7 +65,7 @@ class LocalCleaningProcess:
         self._received = bytearray()
         self.pid = self._process.pid
 
-    def say(self, message: Mapping[str, Any]) -> None:
+    def send(self, message: Mapping[str, Any]) -> None:
         """Send a message."""
         try:
             with self._saying:
@@ -73,7 +73,7 @@ class LocalCleaningProcess:
         except OSError as error:
             raise self._ended() from error
 
-    def hear(self, timeout_s: float) -> dict[str, Any] | None:
+    def receive(self, timeout_s: float) -> dict[str, Any] | None:
         """The next message; None: there was none in time."""
         until = time.monotonic() + timeout_s
         while (end := self._received.find(b"\n")) < 0:

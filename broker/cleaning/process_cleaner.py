@@ -142,15 +142,15 @@ class ProcessCleaner(CleansLogs):
         check_done: Callable[[], None],
     ) -> CleanerStats | Exception:
         """The result of the process's run: statistics or an error."""
-        process.say({"do": job_to_json(job), "limits": self._limits._replace(rate=self._share())})
+        process.send({"do": job_to_json(job), "limits": self._limits._replace(rate=self._share())})
         while True:
-            message = process.hear(CHECK_S)
+            message = process.receive(CHECK_S)
             if message is None:
                 check_done()
             elif "put" in message:
                 base_offset, replaced = message["put"]
                 put_in_place(base_offset, replaced)
-                process.say({"go": True})
+                process.send({"go": True})
             elif "done" in message:
                 return CleanerStats(**message["done"])
             else:
@@ -159,10 +159,10 @@ class ProcessCleaner(CleansLogs):
     def _stop_run(self, process: CleaningProcess) -> bool:
         """Whether the process has stopped its run, and removed what it had written."""
         try:
-            process.say({"abort": True})
-            message = process.hear(ABORT_S)
+            process.send({"abort": True})
+            message = process.receive(ABORT_S)
             while message is not None and "put" in message:
-                message = process.hear(ABORT_S)
+                message = process.receive(ABORT_S)
         except CleaningFailedError:
             return False
         return message is not None
@@ -244,7 +244,7 @@ class ProcessCleaner(CleansLogs):
         for process in busy:
             # One that has ended is noticed by its run's thread.
             with contextlib.suppress(CleaningFailedError):
-                process.say({"rate": rate})
+                process.send({"rate": rate})
 
     # -- left-over files -----------------------------------------------------------------------
 

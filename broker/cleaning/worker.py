@@ -56,16 +56,16 @@ class Worker:
         self._filesystem = filesystem
         self._leave = leave
         # The broker's messages, in order; None: it has gone. At most a job and a reply.
-        self._said: queue.SimpleQueue[dict[str, Any] | None] = queue.SimpleQueue()
+        self._messages: queue.SimpleQueue[dict[str, Any] | None] = queue.SimpleQueue()
         self._aborted = threading.Event()
         self._throttle = Throttle(SystemClock(), sleep_ms, breath_ms=0.0)
 
     def run(self) -> None:
         """Work until the broker has gone."""
         threading.Thread(target=self._listen, name="listen", daemon=True).start()
-        while (message := self._said.get()) is not None:
+        while (message := self._messages.get()) is not None:
             if "do" in message:
-                self._say(self._do(message))
+                self._send(self._do(message))
 
     def _listen(self) -> None:
         with contextlib.suppress(OSError), self._broker.makefile("rb") as lines:
@@ -78,12 +78,12 @@ class Worker:
                     self._aborted.set()
                 elif "do" in message:
                     self._aborted.clear()
-                self._said.put(message)
+                self._messages.put(message)
         self._aborted.set()
-        self._said.put(None)
+        self._messages.put(None)
         self._leave()
 
-    def _say(self, message: dict[str, Any]) -> None:
+    def _send(self, message: dict[str, Any]) -> None:
         # The connection may be closed: `_listen` notices.
         with contextlib.suppress(OSError):
             self._broker.sendall(encode(message))
@@ -105,10 +105,10 @@ class Worker:
         return {"done": stats_to_json(stats)}
 
     def _put(self, base_offset: int, replaced: Sequence[int]) -> None:
-        self._say({"put": [base_offset, list(replaced)]})
-        message = self._said.get()
+        self._send({"put": [base_offset, list(replaced)]})
+        message = self._messages.get()
         if message is None:
-            self._said.put(None)
+            self._messages.put(None)
         if message is None or "go" not in message:
             raise CleaningAbortedError("aborted by the broker")
 

@@ -1,7 +1,7 @@
 """Deferred records: written with the next append of their log, or after a bounded delay.
 
-A Complete record tells a reader of the log nothing that it could not do for itself: after the
-Prepare record it writes the markers, finds that they are there, and goes on. So it need not be
+A Complete record has nothing that a reader of the log could not derive: after the Prepare record it
+writes the markers, finds that they are there, and goes on. So it need not be
 written at once. A producer that continues causes the next record within milliseconds, and both are
 one append; for an idle one the record is written after the delay:
 

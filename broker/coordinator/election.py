@@ -2,7 +2,7 @@
 
     INITIAL ──> LOADING ──> ACTIVE ──────> CLOSED     resigned, or elected in a newer epoch
        │           │           │             ^
-       │           │           └─> FAILED ───┤        given up: memory may differ from the log
+       │           │           └─> FAILED ───┤        the log failed: memory may differ from it
        │           └─────────────> FAILED ───┤        the partition cannot be read
        └───────────┴─────────────────────────┘
 
@@ -15,7 +15,7 @@
     CLOSED    over                                          NOT_COORDINATOR
 
 Each election goes one way only. To be elected again, in the same leader epoch (the log directory
-was moved, the shard was given up) or in a newer one, is another election. So a caller that resumes
+was moved, the shard has failed) or in a newer one, is another election. So a caller that resumes
 after a wait compares the object: what was loaded for another election never serves.
 
 Source: Kafka, CoordinatorRuntime.java (CoordinatorState), where a context goes back to LOADING.

@@ -2,7 +2,7 @@
 
     on_elected ──> queue ──> replay ──> on_loaded ──> ACTIVE ──> on_active       (`election`)
                      ^                                   │
-                     └───────── give up ─────────────────┤    the outcome of an append is unknown
+                     └───────── fail ────────────────────┤    the outcome of an append is unknown
                                                          └──> on_resigned: on_unloaded
 
 Partitions are loaded one after the other by one task, in slices; a partition whose high watermark
@@ -52,11 +52,11 @@ UNCOMMITTED_DELAY_MS = 50.0
 
 AnyShard = TypeVar("AnyShard", bound=Shard)
 
-GiveUp = Callable[[ErrorCode | None], None]
+OnFailed = Callable[[ErrorCode | None], None]
 
-Build = Callable[[TopicPartition, int, GiveUp], AnyShard]
-"""Makes an empty shard for a partition and a leader epoch; the callback, called when the shard is
-given up, goes to its log."""
+Build = Callable[[TopicPartition, int, OnFailed], AnyShard]
+"""Makes an empty shard for a partition and a leader epoch; the callback, called when the shard
+fails, goes to its log."""
 
 
 class CoordinatorTopic(NamedTuple):
@@ -123,7 +123,7 @@ class CoordinatorRuntime(Generic[AnyShard]):
         self._elections: dict[int, Election] = {}
         # Shards of the elections that are ACTIVE.
         self._active: dict[int, AnyShard] = {}
-        self._given_up: list[AnyShard] = []
+        self._failed: list[AnyShard] = []
         self._deferred: DeferredCalls[AnyShard] = DeferredCalls(environment.timer, timeout_ms)
         self._queue: deque[Election] = deque()
         self._loading: asyncio.Task[None] | None = None
@@ -146,7 +146,7 @@ class CoordinatorRuntime(Generic[AnyShard]):
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
         self._queue.clear()
-        self._unload_given_up()
+        self._unload_failed()
         for partition_index in {*self._elections, *self._deferred.partitions}:
             self.on_resigned(partition_index)
 
@@ -215,15 +215,15 @@ class CoordinatorRuntime(Generic[AnyShard]):
                 )
         return None
 
-    def _give_up(self, election: Election, code: ErrorCode | None) -> None:
+    def _fail(self, election: Election, code: ErrorCode | None) -> None:
         """Load the partition again, if still here and readable: memory may differ from the log."""
         if ElectionState.FAILED not in TRANSITIONS[election.state]:
             return
         shard = self._end(election, ElectionState.FAILED)
         if shard is not None:
             # The caller is in the middle of a change of the shard.
-            self._given_up.append(shard)
-            self._timer.call_later_ms(0, self._unload_given_up)
+            self._failed.append(shard)
+            self._timer.call_later_ms(0, self._unload_failed)
         index = election.partition_index
         partition = self._replicas.get_partition(self.topic, index)
         if partition is None or partition.log.failure is not None or not self._is_running:
@@ -239,9 +239,9 @@ class CoordinatorRuntime(Generic[AnyShard]):
         self._end(election, ElectionState.CLOSED)
         self._begin(index, election.leader_epoch)
 
-    def _unload_given_up(self) -> None:
-        given_up, self._given_up = self._given_up, []
-        for shard in given_up:
+    def _unload_failed(self) -> None:
+        failed, self._failed = self._failed, []
+        for shard in failed:
             shard.on_unloaded()
 
     # -- loading ---------------------------------------------------------------------------------
@@ -276,7 +276,7 @@ class CoordinatorRuntime(Generic[AnyShard]):
         if log.high_watermark < end_offset:
             self._timer.call_later_ms(UNCOMMITTED_DELAY_MS, partial(self._retry_load, election))
             return None
-        shard = self._build(where, election.leader_epoch, partial(self._give_up, election))
+        shard = self._build(where, election.leader_epoch, partial(self._fail, election))
         loader = ShardLoader(
             self._replicas,
             where,

@@ -17,12 +17,12 @@ How an append ends (`outcome`), and when memory changes (decision 13):
     written     -                                        `apply`: visible already
     committed   `apply`, `done(NONE)`                    `done(NONE)`
     refused     nothing was changed, `done(why)`         nothing was changed, `done(why)`
-    unknown     the shard is given up, `done(why)`       the shard is given up, `done(why)`
+    unknown     the shard fails, `done(why)`             the shard fails, `done(why)`
 
 Records that are written and then refused, since the partition has left, are unknown if memory has
-changed. A log that is given up, or closed by a resignation, refuses all appends: memory may differ
-from the log, and another shard is, or will be, loaded from it. A caller that changed memory before
-the append gives the log up when the append is refused (`give_up`).
+changed. A log that has failed, or was closed by a resignation, refuses all appends: memory may
+differ from the log, and another shard is, or will be, loaded from it. A caller that changed memory
+before the append fails the log when the append is refused (`fail`).
 
 Source of the idea: Kafka, CoordinatorRuntime.java (adaptive `group.coordinator.append.linger.ms`,
 which waits only for events that are queued already).
@@ -83,7 +83,7 @@ class ShardLog:
 
     Attributes:
         topic_partition: Written to.
-        is_closed: Whether the shard is over: given up, or unloaded.
+        is_closed: Whether the shard has failed, or was unloaded.
     """
 
     __slots__ = (
@@ -93,11 +93,11 @@ class ShardLog:
         "_clock",
         "_codec",
         "_gathered",
-        "_give_up",
         "_held",
         "_held_bytes",
         "_hold",
         "_is_due",
+        "_on_failed",
         "_timeout_ms",
         "_timer",
         "is_closed",
@@ -111,7 +111,7 @@ class ShardLog:
         appender: CoordinatorAppender,
         environment: Environment,
         timeout_ms: float,
-        give_up: Callable[[ErrorCode | None], None],
+        on_failed: Callable[[ErrorCode | None], None],
         codec: int = 0,
         answer_within_ms: float | None = None,
         at_iteration_end: AtIterationEnd | None = None,
@@ -124,7 +124,7 @@ class ShardLog:
             appender: Writes batches.
             environment: Clock of the records' timestamps; timer of `answer_within_ms`.
             timeout_ms: After which the outcome of an append is unknown.
-            give_up: Called at most once, after `is_closed` was set, with why.
+            on_failed: Called at most once, after `is_closed` was set, with why.
             codec: Compression of the batches.
             answer_within_ms: After which callers get the code of REQUEST_TIMED_OUT while the append
                 goes on: its outcome is applied all the same. None: they wait for the append.
@@ -137,7 +137,7 @@ class ShardLog:
         self._appender = appender
         self._clock = environment.clock
         self._timeout_ms = timeout_ms
-        self._give_up = give_up
+        self._on_failed = on_failed
         self._codec = codec
         self._timer = environment.timer
         self._answer_within_ms = answer_within_ms
@@ -161,14 +161,14 @@ class ShardLog:
         self._held_bytes = 0
         self.flush()
 
-    def give_up(self, code: ErrorCode | None = None) -> None:
+    def fail(self, code: ErrorCode | None = None) -> None:
         """Close the log, and have the shard loaded again: memory may differ from the log.
 
         `code`: why; None if an append was refused whose change was made in memory before.
         """
         if not self.is_closed:
             self.close()
-            self._give_up(code)
+            self._on_failed(code)
 
     # -- writes ----------------------------------------------------------------------------------
 

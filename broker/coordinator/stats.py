@@ -13,7 +13,7 @@ class LoadStats:
         loading_ms: Time they took, in milliseconds.
         load_failures: Loads that failed, and left their partition without a coordinator.
         skipped_records: Records skipped: damaged, or of a newer release.
-        reloads: Shards given up, and loaded again, because memory may differ from the log.
+        reloads: Shards that failed, and were loaded again: memory may differ from the log.
     """
 
     loaded_partitions: int = 0

@@ -2,7 +2,7 @@
 
 Write ──┬── committed ──> apply, done(NONE)
 ├── refused ────> deferred records are deferred again, or written separately; done(why)
-└── unknown ────> the log is given up, done(why)
+└── unknown ────> the log fails, done(why)
 """
 
 import logging
@@ -160,7 +160,7 @@ class Write:
         if log.is_closed:
             code = ErrorCode.NOT_LEADER_OR_FOLLOWER
         elif code in OUTCOME_UNKNOWN or self.is_applied:
-            log.give_up(code)
+            log.fail(code)
         elif held is not None:
             if code in TOO_LARGE and len(held) + len(self.records) > 1:
                 log.write_separately(held, self.records, self, code)

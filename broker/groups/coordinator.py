@@ -17,7 +17,7 @@ from uuid import UUID
 from broker.controller.images.features import GROUP_VERSION, SHARE_VERSION
 from broker.controller.images.topic_names import CONSUMER_OFFSETS
 from broker.coordinator.outcome import Done
-from broker.coordinator.runtime import CoordinatorRuntime, CoordinatorTopic, GiveUp
+from broker.coordinator.runtime import CoordinatorRuntime, CoordinatorTopic, OnFailed
 from broker.coordinator.shard_log import AtIterationEnd, ShardLog
 from broker.coordinator.unavailable_partitions import UnavailablePartitions
 from broker.coordinator.upkeep import Upkeep
@@ -165,7 +165,7 @@ class GroupCoordinator:
         return partial(self._environment.timer.call_later_ms, linger_ms) if linger_ms else None
 
     def _build_shard(
-        self, topic_partition: TopicPartition, _leader_epoch: int, give_up: GiveUp
+        self, topic_partition: TopicPartition, _leader_epoch: int, on_failed: OnFailed
     ) -> GroupCoordinatorShard:
         settings, environment = self._settings, self._environment
         log = ShardLog(
@@ -173,7 +173,7 @@ class GroupCoordinator:
             appender=self._replica_manager,
             environment=environment,
             timeout_ms=INTERNAL_APPEND_TIMEOUT_MS,
-            give_up=give_up,
+            on_failed=on_failed,
             answer_within_ms=settings.offsets_commit_timeout_ms,
             codec=settings.offsets_topic_compression_codec,
             at_iteration_end=self._gather_until(settings.group_coordinator_append_linger_ms),

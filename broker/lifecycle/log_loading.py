@@ -6,7 +6,7 @@
        ├──a log cannot be opened, and its directory does not fail──> the broker fails
        └──stop──> no further log is opened
 
-Recovering after an unclean stop may take minutes; a log line says every five seconds how far it is.
+Recovering after an unclean stop may take minutes; a log line every five seconds shows the progress.
 """
 
 import logging

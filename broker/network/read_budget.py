@@ -1,6 +1,6 @@
 """The time that one event loop iteration may spend on reading sockets.
 
-The loop calls back for all sockets that are readable before it looks for new ones: with ten
+The loop calls back for all sockets that are readable before it polls for new ones: with ten
 thousand clients that send at once, the next one to send waits for all of them, a second or more.
 So sockets are read for BUDGET_MS; reads of the others are deferred, their sockets not watched, and
 they are read between what the loop finds in its next iterations:
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 LOGGER = logging.getLogger(__name__)
 
 BUDGET_MS: Final = 8.0
-"""How long sockets are read before the loop looks for new ones."""
+"""How long sockets are read before the loop polls for new ones."""
 
 CHECK_MASK: Final = 15
 """The clock is read with every sixteenth socket."""

@@ -328,8 +328,8 @@ class ReplicaManager:
             local_start = log.local_log_start_offset
             if has_remote:
                 assert reader is not None
-                who = TopicIdPartition(partition.topic_id, *partition.topic_partition)
-                found = await reader.find_timestamp(who, log, timestamp_ms, client)
+                key = TopicIdPartition(partition.topic_id, *partition.topic_partition)
+                found = await reader.find_timestamp(key, log, timestamp_ms, client)
                 if timestamp_ms is None:
                     # Of equal times the first record counts, and remote ones come first.
                     if found is None or (local is not None and local.timestamp > found.timestamp):

@@ -255,7 +255,7 @@ class KafkaApis:
             if done.cancelled():
                 if not connection.closed:
                     # Not because the client has left: then nothing else will answer it.
-                    connection.close("request was given up")
+                    connection.close("request was cancelled")
                 return
             try:
                 reply.send(api.codec().encode_response(done.result(), context.api_version))

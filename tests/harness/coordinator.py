@@ -26,7 +26,7 @@ from broker.controller.images.cluster_image import ClusterImage, TopicImage
 from broker.coordinator.deferred import Refuse
 from broker.coordinator.deferred_records import DeferredRecords
 from broker.coordinator.election import ElectionState
-from broker.coordinator.runtime import CoordinatorRuntime, CoordinatorTopic, GiveUp
+from broker.coordinator.runtime import CoordinatorRuntime, CoordinatorTopic, OnFailed
 from broker.coordinator.shard_log import ApplyAt, ShardLog
 from broker.coordinator.stats import LoadStats
 from broker.coordinator.topics_change import TopicsChange
@@ -197,7 +197,7 @@ class ShardHarness:
             TopicPartition(topic, 0),
             appender=self._written_to,
             environment=self.environment,
-            give_up=self.lost.append,
+            on_failed=self.lost.append,
             timeout_ms=TIMEOUT_MS,
             answer_within_ms=answer_within_ms,
             at_iteration_end=None if self.due is None else self.due.append,
@@ -387,14 +387,14 @@ class RuntimeHarness(CoordinatorHarness):
         return self.runtime
 
     def _build(
-        self, topic_partition: TopicPartition, leader_epoch: int, give_up: GiveUp
+        self, topic_partition: TopicPartition, leader_epoch: int, on_failed: OnFailed
     ) -> MapShard:
         log = ShardLog(
             topic_partition,
             appender=self.log,
             environment=self.environment,
             timeout_ms=TIMEOUT_MS,
-            give_up=give_up,
+            on_failed=on_failed,
             hold=self.log_held.add,
         )
         shard = MapShard(topic_partition, leader_epoch, log)

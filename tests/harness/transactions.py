@@ -131,7 +131,7 @@ def new_shard(log: FakeStateLog, stats: TransactionStats | None = None) -> Trans
         appender=log,
         environment=FakeEnvironment(clock=clock),
         timeout_ms=APPEND_TIMEOUT_MS,
-        give_up=lambda code: None,
+        on_failed=lambda code: None,
         hold=lambda log: None,
     )
     return TransactionShard(

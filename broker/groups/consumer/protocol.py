@@ -79,7 +79,7 @@ class ConsumerProtocol:
         sessions: Timers of the members.
         journal: Writes changes of groups.
         hashes: Metadata hashes of groups.
-        migration: Converts groups; None: consumer groups and classic groups are kept apart.
+        migration: Converts groups; None: groups are not converted.
     """
 
     def __init__(

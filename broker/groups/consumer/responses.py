@@ -26,7 +26,7 @@ class Heartbeat(NamedTuple):
 
 
 def assignment_message(assigned: Assignment) -> AssignmentMessage:
-    """What a member owns, as its response says it."""
+    """A member's assignment, as a response has it."""
     return AssignmentMessage(
         topic_partitions=[
             ConsumerGroupHeartbeatResponseTopicPartitions(

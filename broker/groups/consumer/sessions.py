@@ -55,7 +55,7 @@ class MemberSessions:
         self.await_revocation(group, member)
 
     def touch(self, group: ConsumerGroup, member_id: str) -> None:
-        """Begin a member's session anew."""
+        """Restart a member's session."""
         timeout_ms = self._group_settings(group.group_id).session_timeout_ms
         group.timers[member_id].session.set(timeout_ms)
 

@@ -2,7 +2,7 @@
 
 A group is changed when its records are on their way to the log, as the next request has to see
 the change; the request that made it is answered when they are committed. If the log refuses them
-the shard is given up and loaded again: the log is authoritative.
+the shard fails and is loaded again: the log is authoritative.
 
 Source: Kafka, GroupCoordinatorRecordHelpers.java.
 """

@@ -29,9 +29,9 @@ class Journal:
     """The journal of one shard's groups."""
 
     def __init__(self, log: ShardLog) -> None:
-        """`log` is given up when it has refused changes that were made in memory already."""
+        """`log` is failed when it has refused changes that were made in memory already."""
         self._log = log
-        self._give_up = log.give_up
+        self._fail_log = log.fail
         self._gathered: list[_Change] | None = None
 
     def write(self, group: AnyModernGroup, records: Sequence[KeyValue], done: Done) -> None:
@@ -46,14 +46,14 @@ class Journal:
         size = _size_of(records)
         if self._gathered is not None and size <= GATHERED_SIZE_MAX:
             work.unwritten += 1
-            self._gathered.append(_Change(group, records, size, done, self._give_up))
+            self._gathered.append(_Change(group, records, size, done, self._fail_log))
             return
         self._append_gathered()
         batches = list(_batches(records)) if size > BATCH_SIZE_MAX else [records]
         work.unwritten += len(batches)
         for batch in batches[:-1]:
-            self._append([_Change(group, batch, 0, _ignore_outcome, self._give_up)])
-        self._append([_Change(group, batches[-1], 0, done, self._give_up)])
+            self._append([_Change(group, batch, 0, _ignore_outcome, self._fail_log)])
+        self._append([_Change(group, batches[-1], 0, done, self._fail_log)])
 
     def write_whole(self, group: AnyModernGroup, records: Sequence[KeyValue], done: Done) -> bool:
         """Append records as one batch, all or none of which a crash leaves.
@@ -63,7 +63,7 @@ class Journal:
         """
         self._append_gathered()
         group.work.unwritten += 1
-        change = _Change(group, (), 0, done, self._give_up)
+        change = _Change(group, (), 0, done, self._fail_log)
         is_taken = self._log.append_whole(
             records, change.committed, change.written, refused=change.refused
         )
@@ -76,7 +76,7 @@ class Journal:
         self._append_gathered()
         group.work.unwritten += len(batches)
         for batch in batches:
-            change = _Change(group, (), 0, _ignore_outcome, self._give_up)
+            change = _Change(group, (), 0, _ignore_outcome, self._fail_log)
             self._log.append_batch(batch, change.committed, change.written, refused=change.refused)
 
     def prepare(self, records: Sequence[KeyValue]) -> list[bytearray]:
@@ -137,7 +137,7 @@ class Journal:
 class _Change:
     """A write under way, and its callback."""
 
-    __slots__ = ("_done", "_give_up", "_group", "_is_answered", "records", "size")
+    __slots__ = ("_done", "_fail_log", "_group", "_is_answered", "records", "size")
 
     def __init__(
         self,
@@ -145,13 +145,13 @@ class _Change:
         records: Sequence[KeyValue],
         size: int,
         done: Done,
-        give_up: Callable[[], None],
+        fail_log: Callable[[], None],
     ) -> None:
         self.records = records
         self.size = size
         self._group = group
         self._done = done
-        self._give_up = give_up
+        self._fail_log = fail_log
         self._is_answered = False
 
     def committed(self, base_offset: int) -> None:
@@ -159,7 +159,7 @@ class _Change:
 
     def refused(self) -> None:
         self._settled(ErrorCode.NOT_COORDINATOR)
-        self._give_up()
+        self._fail_log()
 
     def written(self, code: ErrorCode) -> None:
         """Call back; a write that timed out is not yet refused.

@@ -3,7 +3,7 @@
 A topic's hash is that of its id, name, number of partitions, and where their replicas are; a
 group's is that of its topics' hashes in the order of their names. The number is kept with the
 group's epoch in the log: when it is another one than that of the topics of today, the group must be
-assigned anew, also after a restart or in another broker. Kafka computes the same number.
+assigned again, also after a restart or in another broker. Kafka computes the same number.
 
     topic     1 zero byte, 16 topic id as two int64, string name, int32 partitions, then of each
               partition: int32 partition, and of each rack in order: int32 length, string

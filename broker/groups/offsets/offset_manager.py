@@ -87,7 +87,7 @@ class OffsetManager:
         environment: Environment,
     ) -> None:
         self._shard = shard
-        self._give_up = shard.log.give_up
+        self._fail_log = shard.log.fail
         self._protocol = protocol
         self._clock = environment.clock
         self._timer = environment.timer
@@ -393,7 +393,7 @@ class OffsetManager:
         if group is not None and not rest:
             records.extend(group.tombstones())
             self._shard.remove_group(group)
-            refused = self._give_up
+            refused = self._fail_log
         if not records:
             done(ErrorCode.NONE)
             return

@@ -29,7 +29,7 @@ from broker.coordinator.persister import (
     StateDone,
     SummaryDone,
 )
-from broker.coordinator.runtime import CoordinatorRuntime, CoordinatorTopic, GiveUp
+from broker.coordinator.runtime import CoordinatorRuntime, CoordinatorTopic, OnFailed
 from broker.coordinator.shard_log import ShardLog
 from broker.coordinator.stats import LoadStats
 from broker.coordinator.unavailable_partitions import UnavailablePartitions
@@ -132,7 +132,7 @@ class ShareCoordinator:
         return sum(len(shard.states) for shard in self._runtime.shards())
 
     def _build_shard(
-        self, topic_partition: TopicPartition, _leader_epoch: int, give_up: GiveUp
+        self, topic_partition: TopicPartition, _leader_epoch: int, on_failed: OnFailed
     ) -> ShareShard:
         settings = self._settings
         log = ShardLog(
@@ -140,7 +140,7 @@ class ShareCoordinator:
             appender=self._replica_manager,
             environment=self._environment,
             timeout_ms=settings.share_coordinator_write_timeout_ms,
-            give_up=give_up,
+            on_failed=on_failed,
         )
         return ShareShard(
             log,

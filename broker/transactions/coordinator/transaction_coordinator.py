@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING
 from broker.controller.images.topic_names import TRANSACTION_STATE
 from broker.coordinator.deferred_records import DeferredRecords
 from broker.coordinator.outcome import Done
-from broker.coordinator.runtime import CoordinatorRuntime, CoordinatorTopic, GiveUp
+from broker.coordinator.runtime import CoordinatorRuntime, CoordinatorTopic, OnFailed
 from broker.coordinator.shard_log import ShardLog
 from broker.coordinator.unavailable_partitions import UnavailablePartitions
 from broker.coordinator.upkeep import Upkeep
@@ -158,14 +158,14 @@ class TransactionCoordinator:
         return self._runtime.unavailable
 
     def _build_shard(
-        self, topic_partition: TopicPartition, leader_epoch: int, give_up: GiveUp
+        self, topic_partition: TopicPartition, leader_epoch: int, on_failed: OnFailed
     ) -> TransactionShard:
         log = ShardLog(
             topic_partition,
             appender=self._replica_manager,
             environment=self._environment,
             timeout_ms=INTERNAL_APPEND_TIMEOUT_MS,
-            give_up=give_up,
+            on_failed=on_failed,
             hold=self._held.add,
         )
         return TransactionShard(

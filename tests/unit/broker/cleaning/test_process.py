@@ -95,5 +95,5 @@ def test_it_ends_when_its_broker_has_gone(process: LocalCleaningProcess) -> None
 
 
 def test_it_says_nothing_unasked(process: LocalCleaningProcess) -> None:
-    assert process.hear(0.01) is None
+    assert process.receive(0.01) is None
     assert not process.is_gone()

@@ -53,14 +53,14 @@ class ThreadProcess:
         self._thread = threading.Thread(target=run, daemon=True)
         self._thread.start()
 
-    def say(self, message: Mapping[str, Any]) -> None:
+    def send(self, message: Mapping[str, Any]) -> None:
         self.said.append(message)
         try:
             self._ours.sendall(encode(message))
         except OSError as error:
             raise CleaningFailedError("gone") from error
 
-    def hear(self, timeout_s: float) -> dict[str, Any] | None:
+    def receive(self, timeout_s: float) -> dict[str, Any] | None:
         try:
             line = self._lines.readline()
         except OSError:

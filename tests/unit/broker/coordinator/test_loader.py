@@ -32,7 +32,7 @@ class Recording(MapShard):
                 appender=log,
                 environment=FakeEnvironment(clock=self.clock),
                 timeout_ms=TIMEOUT_MS,
-                give_up=lambda code: None,
+                on_failed=lambda code: None,
             ),
         )
 

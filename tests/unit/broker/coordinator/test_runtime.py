@@ -266,7 +266,7 @@ async def test_given_up_when_the_partition_has_left(
 ) -> None:
     """With its topic or its disk: nobody is alarmed, a resignation is on its way."""
     batches = h.log.batches.pop(0)
-    h.shard().log.give_up(E.NOT_LEADER_OR_FOLLOWER)
+    h.shard().log.fail(E.NOT_LEADER_OR_FOLLOWER)
     assert h.put("a", b"1") == [E.NOT_COORDINATOR]
     assert not caplog.records
     assert not len(h.runtime.unavailable)
@@ -281,7 +281,7 @@ async def test_given_up_before_it_serves(h: RuntimeHarness) -> None:
     h.runtime.on_resigned(0)
     h.log.add_batch(0, build_batch([(b"a", b"1", (), 0)]))
     h.runtime.on_elected(0, EPOCH)
-    h.log.on_read = lambda _: h.built[1].log.give_up(E.REQUEST_TIMED_OUT)
+    h.log.on_read = lambda _: h.built[1].log.fail(E.REQUEST_TIMED_OUT)
     await h.settle()
     assert len(h.built) == 3
     assert h.shard().values == {b"a": b"1"}
@@ -290,7 +290,7 @@ async def test_given_up_before_it_serves(h: RuntimeHarness) -> None:
 
 async def test_a_stop_unloads_what_was_given_up_a_moment_before(h: RuntimeHarness) -> None:
     shard = h.shard()
-    shard.log.give_up(E.REQUEST_TIMED_OUT)
+    shard.log.fail(E.REQUEST_TIMED_OUT)
     await h.runtime.stop()
     assert shard.calls[-1] == "unloaded"
     h.timer.advance(10)

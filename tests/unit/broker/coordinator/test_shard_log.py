@@ -31,7 +31,7 @@ class Write:
     def __init__(self) -> None:
         self.manager = CoordinatorLog()
         self.timer = ManualTimer()
-        self.given_up: list[ErrorCode | None] = []
+        self.failures: list[ErrorCode | None] = []
         self.holding = 0
         self.log = self.new()
         self.calls: list[Any] = []
@@ -44,7 +44,7 @@ class Write:
             appender=self.manager,
             environment=FakeEnvironment(timer=self.timer),
             timeout_ms=1_234,
-            give_up=self.given_up.append,
+            on_failed=self.failures.append,
             answer_within_ms=answer_within_ms,
             at_iteration_end=at_iteration_end,
             hold=self.hold,
@@ -93,7 +93,7 @@ def test_an_outcome_that_nobody_knows_gives_the_log_up(write: Write, code: Error
     write.append()
     write.manager.fail_held(code)
     assert write.calls == [code_for_clients(code).name, "NOT_COORDINATOR"]
-    assert write.given_up == [code]
+    assert write.failures == [code]
     assert write.log.is_closed
     assert write.manager.timeouts_ms == [1_234, 1_234]
     write.append()
@@ -119,7 +119,7 @@ def test_time_out_is_answered_once(timed: Write) -> None:
     assert timed.calls == ["COORDINATOR_NOT_AVAILABLE"]
     timed.manager.commit_held()
     assert timed.calls == ["COORDINATOR_NOT_AVAILABLE", 0]
-    assert not timed.given_up
+    assert not timed.failures
 
 
 def test_commit_in_time_stops_the_timer(timed: Write) -> None:
@@ -148,7 +148,7 @@ def test_a_refusal_changes_nothing(write: Write) -> None:
         write.manager.fail_with = code
         write.append()
     assert write.calls == ["COORDINATOR_NOT_AVAILABLE", "UNKNOWN_SERVER_ERROR"]
-    assert not write.given_up
+    assert not write.failures
 
 
 def test_refused_is_called_before_the_answer(write: Write) -> None:
@@ -157,13 +157,13 @@ def test_refused_is_called_before_the_answer(write: Write) -> None:
 
     def refused() -> None:
         write.calls.append("refused")
-        write.log.give_up(ErrorCode.NOT_ENOUGH_REPLICAS)
+        write.log.fail(ErrorCode.NOT_ENOUGH_REPLICAS)
 
     write.log.append(RECORDS, write.calls.append, write.calls.append, refused=refused)
     assert write.calls == ["refused", ErrorCode.COORDINATOR_NOT_AVAILABLE]
-    assert write.given_up == [ErrorCode.NOT_ENOUGH_REPLICAS]
-    write.log.give_up(ErrorCode.NOT_ENOUGH_REPLICAS)
-    assert len(write.given_up) == 1
+    assert write.failures == [ErrorCode.NOT_ENOUGH_REPLICAS]
+    write.log.fail(ErrorCode.NOT_ENOUGH_REPLICAS)
+    assert len(write.failures) == 1
 
 
 # -- when memory changes --
@@ -185,7 +185,7 @@ def test_at_append_a_refusal_changes_nothing(write: Write) -> None:
     write.manager.fail_with = ErrorCode.NOT_ENOUGH_REPLICAS
     write.log.append(RECORDS, write.calls.append, write.calls.append, apply_at=ApplyAt.APPEND)
     assert write.calls == [ErrorCode.COORDINATOR_NOT_AVAILABLE]
-    assert not write.given_up
+    assert not write.failures
 
 
 def test_at_append_any_failure_afterwards_gives_the_log_up(write: Write) -> None:
@@ -194,7 +194,7 @@ def test_at_append_any_failure_afterwards_gives_the_log_up(write: Write) -> None
     write.log.append(RECORDS, write.calls.append, write.calls.append, apply_at=ApplyAt.APPEND)
     write.manager.fail_held(ErrorCode.NOT_ENOUGH_REPLICAS)
     assert write.calls == [0, ErrorCode.COORDINATOR_NOT_AVAILABLE]
-    assert write.given_up == [ErrorCode.NOT_ENOUGH_REPLICAS]
+    assert write.failures == [ErrorCode.NOT_ENOUGH_REPLICAS]
 
 
 def test_other_errors_reach_the_client_as_they_are() -> None:
@@ -316,7 +316,7 @@ def test_an_unknown_outcome_is_everybodys(gathering: Gathering) -> None:
     gathering.end_turn()
     gathering.manager.fail_held(ErrorCode.REQUEST_TIMED_OUT)
     assert gathering.calls == [(n, "COORDINATOR_NOT_AVAILABLE") for n in "ab"]
-    assert gathering.given_up == [ErrorCode.REQUEST_TIMED_OUT]
+    assert gathering.failures == [ErrorCode.REQUEST_TIMED_OUT]
 
 
 def test_what_is_gathered_behind_a_full_batch_that_is_lost_is_refused(gathering: Gathering) -> None:
@@ -524,7 +524,7 @@ def test_held_records_that_are_refused_are_held_again_and_not_overtaken(
     gathering.manager.fail_with = None
     gathering.append()
     assert gathering.batches == [["h", "k1", "k2"]]
-    assert not gathering.given_up
+    assert not gathering.failures
 
 
 @pytest.mark.parametrize("apply_at", ApplyAt)
