@@ -96,7 +96,7 @@ class _Filter:
 
 
 def _match(pattern: str, names: list[str]) -> set[str]:
-    """Those that match, in a thread.
+    """The matching names; called in a thread.
 
     Raises:
         InvalidRegexError: See the module.

@@ -1,1 +1,1 @@
-"""What a broker does as a whole: open its node, load logs, elect coordinators, meet failures."""
+"""Life cycle of a broker: node, loading of logs, coordinators, disk failures."""

@@ -132,7 +132,7 @@ class Coordinators:
             coordinator.on_resigned(topic_partition.partition)
 
     def set_unavailable(self, topic_partition: TopicPartition, reason: str) -> None:
-        """What a partition has cannot be coordinated: an alert, and a metric."""
+        """Report a partition whose state cannot be coordinated: an alert, and a metric."""
         coordinator = self._by_topic.get(topic_partition.topic)
         if coordinator is not None:
             coordinator.unavailable.set(topic_partition.partition, reason)

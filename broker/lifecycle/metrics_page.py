@@ -82,7 +82,7 @@ def build_metrics_page(services: "Services", parts: MeasuredParts) -> MetricsPag
 
 
 def _kept(services: "Services", parts: MeasuredParts) -> KeptMetrics:
-    """What a broker keeps in memory, and how much of it."""
+    """Metrics of state that a broker keeps in memory."""
     controller, replicas = services.controller, services.replica_manager
     store, manager = parts.store, services.log_manager
     return KeptMetrics(

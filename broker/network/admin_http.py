@@ -46,7 +46,7 @@ _REASONS: Final = {
 
 @dataclass(frozen=True, slots=True)
 class Page:
-    """What a path answers."""
+    """The response of a path."""
 
     status: int
     body: bytes
@@ -54,7 +54,7 @@ class Page:
 
 
 Query = Mapping[str, str]
-"""What stands behind the `?`; of a name that comes twice the last counts."""
+"""Query parameters; the last one of a repeated name."""
 
 Pages = Mapping[str, Callable[[Query], Awaitable[Page]]]
 

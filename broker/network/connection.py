@@ -52,7 +52,7 @@ PARKED_MAX: Final = 8
 broker, and as answers keep their order, what is behind them would not be answered either."""
 
 KEPT_SHARE: Final = 8
-"""What is kept is at least this part of its frame: else it is copied, and the frame is free."""
+"""Kept records are at least this part of their frame: else they are copied, and it is free."""
 
 CLOCK_CHECK_MASK: Final = 7
 """The clock is read after every eighth request."""
@@ -79,7 +79,7 @@ class Channel(Protocol):
 
 
 class Owner(Protocol):
-    """What a connection needs of its `Processor`.
+    """The interface of a connection's `Processor`.
 
     Attributes:
         bytes_received, bytes_sent: Counted by the connections.
@@ -90,7 +90,7 @@ class Owner(Protocol):
 
     @property
     def resources(self) -> LoopResources:
-        """What all connections of the event loop share."""
+        """Resources that all connections of the event loop share."""
         ...
 
     @property
@@ -365,7 +365,7 @@ class Connection:
         self.parked += PARKED_MAX
 
     def admit_polls(self) -> None:
-        """It is about to be answered, or the connection has gone."""
+        """Resume reading: the poll is about to be answered, or the connection is gone."""
         self.parked -= PARKED_MAX
 
     # -- answering -------------------------------------------------------------------------------
@@ -440,7 +440,7 @@ class Connection:
                 self.resume(PAUSED_BY_BACKLOG)
 
     def resume_backlog(self) -> None:
-        """Go on with what was put back because too much was unanswered, if it still may."""
+        """Resume frames that were put back because of too many unanswered requests."""
         if not self._must_pause():
             self.resume(PAUSED_BY_BACKLOG)
 

@@ -63,7 +63,7 @@ class OpenListener:
             self.processors.append(again)
 
     def all_processors(self) -> Iterator[Processor]:
-        """Those with connections, and those that may get some."""
+        """Processors with connections, and those that may get some."""
         self.retired = [one for one in self.retired if one.connections]
         yield from self.processors
         yield from self.retired

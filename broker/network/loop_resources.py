@@ -46,7 +46,7 @@ class LoopResources:
         iteration_end: IterationEnd,
         receive_buffer_size: int = RECEIVE_BUFFER_SIZE,
     ) -> "LoopResources":
-        """Those of a loop, with a receive buffer and a read budget of its own."""
+        """The resources of a loop, with a receive buffer and a read budget of its own."""
         return cls(
             poller=poller,
             clock=clock,

@@ -1,4 +1,4 @@
-"""What leaves a connection: responses in request order, files among bytes.
+"""Responses of a connection, in request order, with files among bytes.
 
 A response is a list of pieces in wire order. A piece is bytes-like, or a slice of a file (anything
 with `file`, `position` and `length`), which is never read into the process when it is large.
@@ -42,7 +42,7 @@ def bytes_of(pieces: Pieces | None) -> int:
 
 
 class AnsweredConnection(Protocol):
-    """What a request that waits for its answer needs of its `Connection`.
+    """The interface of a waiting request's `Connection`.
 
     Attributes:
         parked: Polls that wait; kept by their purgatory.
@@ -60,7 +60,7 @@ class AnsweredConnection(Protocol):
         ...
 
     def admit_polls(self) -> None:
-        """It is about to be answered, or the connection has gone."""
+        """Resume reading: the poll is about to be answered, or the connection is gone."""
         ...
 
     def answered(self, slot: "ResponseSlot") -> None:

@@ -158,7 +158,7 @@ class DelayedColdFetch(DelayedOperation):
 
     @override
     def on_complete(self, *, expired: bool) -> None:
-        """Go on. Reads under way finish for the client's next request."""
+        """Answer; reads under way finish for the client's next request."""
         self._cancel_timer()
         for read, _ in self._reads.values():
             read.leave()

@@ -125,7 +125,7 @@ class KafkaApis:
         self.unsupported = 0
 
     def advertised(self) -> list[ApiVersion]:
-        """What ApiVersions answers, by key."""
+        """The APIs that ApiVersions lists, by key."""
         return [
             ApiVersion(api_key=int(a.key), min_version=a.advertised_min, max_version=a.max_version)
             for a in self.apis

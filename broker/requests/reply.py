@@ -21,7 +21,7 @@ class Parked:
 
 
 PARKED: Final = Parked()
-"""What a handler returns when it has opened a `Reply` and will answer later."""
+"""Result of a handler that has opened a `Reply` and will answer later."""
 
 Body = bytes | list[Any]
 """A response without its header: bytes, or pieces in wire order of which the first is bytes."""

@@ -76,7 +76,7 @@ class ClassicMember:
         self.sync_reply: SyncReply | None = None
 
     def metadata(self, protocol_name: str | None) -> bytes:
-        """What the member sent for a protocol; empty when it does not know the protocol."""
+        """The member's metadata for a protocol; empty when it does not support the protocol."""
         for name, metadata in self.protocols:
             if name == protocol_name:
                 return metadata

@@ -39,7 +39,7 @@ SETTLING_SHARE = 2
 """The first join phase lasts at least this part of the initial delay."""
 
 EXTENSION_SHARE = 5
-"""It ends when no member has joined for this part of the initial delay."""
+"""The first join phase ends when no member has joined for this part of the initial delay."""
 
 _EMPTY = ClassicGroupState.EMPTY
 _PREPARING = ClassicGroupState.PREPARING_REBALANCE

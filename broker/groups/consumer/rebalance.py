@@ -109,7 +109,7 @@ class ConsumerRebalance:
         return self._regexes.is_due(group)
 
     def topics_created(self) -> None:
-        """There are topics that patterns may stand for."""
+        """Note that there are new topics, which patterns may match."""
         self._regexes.topics_created()
 
     def advance(

@@ -42,7 +42,7 @@ class Program:
     targets: list[tuple[int, ...]] = field(default_factory=list)
     """Where it goes on."""
     assertions: list[Assertion | None] = field(default_factory=list)
-    """What must hold for that."""
+    """The assertion that must hold for that."""
     start: int = MATCHED
 
     @property

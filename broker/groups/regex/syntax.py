@@ -41,7 +41,7 @@ _NOT_NEWLINE = ANY_CHARACTER & ~(1 << ord("\n"))
 
 
 class Assertion(Enum):
-    """What must be true between two characters."""
+    """A condition between two characters."""
 
     BEGIN_TEXT = auto()
     END_TEXT = auto()
@@ -113,7 +113,7 @@ _REPEAT_NESTED = "invalid nested repetition operator"
 
 @dataclass(slots=True)
 class _Group:
-    """What stands between one parenthesis and the place that was read last."""
+    """The part of the pattern from an open parenthesis to the current place."""
 
     flags_before: _Flags
     alternatives: list[Node]

@@ -110,7 +110,7 @@ class TopicRegex:
         return cls(pattern, build(parse(pattern)))
 
     def resolve(self, topics: Iterable[str]) -> frozenset[str]:
-        """Those of `topics` that match, about a million a second times their length.
+        """The matching topics, about a million a second times their length.
 
         Raises:
             InvalidRegexError: The pattern takes too much work.
