@@ -35,7 +35,7 @@ from tiered.segment_metadata import (
     SegmentState,
     TopicIdPartition,
 )
-from tiered.tasks.expirer import STEPS_PER_TURN
+from tiered.tasks.expirer import STEPS_PER_SLICE
 from tiered.tasks.expiry_plan import RetentionLimits, plan_expiry
 
 PARTITION = TopicIdPartition(UUID(int=7), "t", 0)
@@ -80,11 +80,11 @@ def main() -> None:
     done = False
     while not done:
         began = time.perf_counter()
-        done = sums.advance(cache, log, STEPS_PER_TURN)
+        done = sums.advance(cache, log, STEPS_PER_SLICE)
         turns.append((time.perf_counter() - began) * 1000)
 
     def expiry() -> None:
-        assert sums.advance(cache, log, STEPS_PER_TURN)
+        assert sums.advance(cache, log, STEPS_PER_SLICE)
         plan = plan_expiry(
             *(cache.segments(), cache.unfinished(), Lineage(epochs.entries(), log.log_end_offset)),
             *(RetentionLimits(-1, sums.bytes), sums),

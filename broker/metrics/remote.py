@@ -102,7 +102,7 @@ class RemoteMetrics:
             for name, value in (
                 ("events_read", stats.events_read),
                 ("events_refused", stats.events_refused + stats.events_undecodable),
-                ("tell_failures", stats.tell_failures),
+                ("tell_failures", stats.publish_failures),
                 ("gaps", stats.gaps),
                 ("read_failures", stats.read_failures),
                 ("snapshots_written", stats.snapshots_written),

@@ -1,4 +1,4 @@
-"""What `varve tier` asks a broker through its admin port; all answers are JSON.
+"""Admin API of remote storage, for `varve tier`; all answers are JSON.
 
     GET  /tier                        the bucket, switches, caches, garbage and faults, and one row
                                       for each partition led here
@@ -6,10 +6,10 @@
     POST /tier/claim                  take the bucket's claim: no other broker of this cluster lives
     POST /tier/gc[?dry-run=true]      collect garbage now
     POST /tier/rebuild-metadata[?dry-run=true][&below-log-start=true][&accept-loss=true]
-                                      tell the metadata again what the bucket's manifests know
+                                      publish again what the bucket's manifests know
     POST /tier/skip?topic=T&partition=P[&start=OFFSET]
-                                      give up the corrupt local segment that copying stops before,
-                                      if it begins there; without `start` only tell which it is
+                                      skip the corrupt local segment that copying stops before, if
+                                      it begins there; without `start` only return which it is
     POST /tier/verify?topic=T[&partition=P]
                                       read their remote segments again and compare; see whether
                                       all is there that their histories name
@@ -52,7 +52,7 @@ JSON_TYPE = "application/json; charset=utf-8"
 
 
 class RemoteParts(Protocol):
-    """What is asked: `broker.remote.remote_storage.RemoteStorage` has it.
+    """Parts of remote storage: `broker.remote.remote_storage.RemoteStorage` has them.
 
     All but the settings are None until the first topic needs remote storage.
     """
@@ -261,15 +261,17 @@ class TierPages:
         if start is not None and not (start.isascii() and start.isdecimal()):
             return _refusal(400, "start is no offset")
         try:
-            (who,) = self._wanted(query)
+            (id_partition,) = self._wanted(query)
             assert manager is not None
-            skipped = await manager.skip_blocked(who, None if start is None else int(start))
+            skipped = await manager.skip_blocked(
+                id_partition, None if start is None else int(start)
+            )
         except (ValueError, TieredError, StorageError) as error:
             return _refusal(400 if isinstance(error, ValueError) else 409, str(error))
         return _page(
             {
-                "topic": who.topic,
-                "partition": who.partition,
+                "topic": id_partition.topic,
+                "partition": id_partition.partition,
                 "start": skipped.start_offset,
                 "end": skipped.end_offset,
                 "bytes": skipped.size_bytes,
@@ -296,14 +298,14 @@ class TierPages:
             raise ValueError("no such partition with remote storage is led here")
         return led
 
-    def _row(self, who: TopicIdPartition, *, detailed: bool) -> Mapping[str, object]:
+    def _row(self, id_partition: TopicIdPartition, *, detailed: bool) -> Mapping[str, object]:
         metadata = self._remote.metadata
-        ready = metadata is not None and metadata.is_ready(who)
-        log = self._logs.log_of(who.topic, who.partition)
+        ready = metadata is not None and metadata.is_ready(id_partition)
+        log = self._logs.log_of(id_partition.topic, id_partition.partition)
         row: dict[str, object] = {
-            "topic": who.topic,
-            "topicId": format_uuid(who.topic_id),
-            "partition": who.partition,
+            "topic": id_partition.topic,
+            "topicId": format_uuid(id_partition.topic_id),
+            "partition": id_partition.partition,
             "ready": ready,
         }
         if log is not None:
@@ -320,8 +322,8 @@ class TierPages:
             }
         manager = self._remote.manager
         if manager is not None:
-            row["heldBack"] = manager.held_back.get(who)
-            tasks = manager.tasks_of(who)
+            row["heldBack"] = manager.held_back.get(id_partition)
+            tasks = manager.tasks_of(id_partition)
             blocked = None if tasks is None or tasks.led is None else tasks.led.blocked
             row["corruptSegment"] = blocked and {
                 "start": blocked.base_offset,
@@ -329,11 +331,13 @@ class TierPages:
                 "problem": blocked.problem,
             }
             report = manager.scrubber.last
-            row["unknownCopies"] = 0 if report is None else report.unknown_by_partition[who]
+            row["unknownCopies"] = (
+                0 if report is None else report.unknown_by_partition[id_partition]
+            )
         if metadata is not None and ready:
-            segments = metadata.segments(who)
+            segments = metadata.segments(id_partition)
             row |= {
-                "remoteBytes": metadata.size(who),
+                "remoteBytes": metadata.size(id_partition),
                 "remoteSegments": sum(
                     one.state is SegmentState.COPY_SEGMENT_FINISHED for one in segments
                 ),
@@ -344,18 +348,20 @@ class TierPages:
             if detailed:
                 row["remote"] = [_segment(one) for one in segments]
                 if log is not None:
-                    row["gaps"] = [list(gap) for gap in find_gaps(metadata, who, log)]
+                    row["gaps"] = [list(gap) for gap in find_gaps(metadata, id_partition, log)]
         if detailed and log is not None:
             row["local"] = list(_local_segments(log))
             row["leaderEpochs"] = [list(entry) for entry in log.leader_epochs.entries()]
         return row
 
-    def _finished(self, who: TopicIdPartition) -> Sequence[RemoteLogSegmentMetadata]:
+    def _finished(self, id_partition: TopicIdPartition) -> Sequence[RemoteLogSegmentMetadata]:
         metadata = self._remote.metadata
-        if metadata is None or not metadata.is_ready(who):
+        if metadata is None or not metadata.is_ready(id_partition):
             return ()
         return [
-            one for one in metadata.segments(who) if one.state is SegmentState.COPY_SEGMENT_FINISHED
+            one
+            for one in metadata.segments(id_partition)
+            if one.state is SegmentState.COPY_SEGMENT_FINISHED
         ]
 
 

@@ -1,15 +1,15 @@
-"""What is done before DeleteRecords of tiered partitions is answered: what was said must last.
+"""Durability of DeleteRecords on tiered partitions, before it is answered.
 
     the log start is written to this disk ──> and into the partition's history in the bucket
 
 A log start is checkpointed now and then only, and after a crash the log begins where it began
-before. Without a remote part that is Kafka's way. With one, readers of the bucket would have been
-told of the new start, and be told of the old one again. And who reads the bucket alone would go on
-to see records that somebody has removed.
+before. Without a remote part that is Kafka's way. With one, readers of the bucket would have seen
+the new start, and see the old one again. And a reader of the bucket alone would go on to see
+records that were deleted.
 
 Bounded: a bucket that is away does not keep the answer back for longer than `ANSWER_MS`. The log
 start is on the disk then, and the history follows when it can. A disk that hangs (the checkpoint is
-written for all of them) gets as long, and the history is not told what the disk may not know.
+written for all of them) gets as long, and the history does not get what the disk may not have.
 """
 
 import logging
@@ -43,15 +43,17 @@ async def make_log_starts_last(
     """See the module.
 
     Args:
-        partitions: Whose log start was raised, now or before.
-        manager: Knows their histories.
+        partitions: With a log start that was raised, now or before.
+        manager: Of their histories.
         settled: Returns when it is known what remote storage has of one.
-        checkpoint: Writes the log starts to disk; a disk that fails is told elsewhere.
+        checkpoint: Writes the log starts to disk; a disk that fails is reported elsewhere.
         timer: Time.
         limit_ms: No longer than that, or `ANSWER_MS`, for the bucket.
     """
     limit_ms = min(limit_ms, ANSWER_MS)
-    waiting = [who for who, _ in partitions if who not in manager.held_back]
+    waiting = [
+        id_partition for id_partition, _ in partitions if id_partition not in manager.held_back
+    ]
     try:
         async with Deadline(timer, limit_ms, "log starts on disk, and what remote storage has"):
             if any(
@@ -60,10 +62,10 @@ async def make_log_starts_last(
             ):
                 await checkpoint()
             # A start of the broker may have been a moment ago.
-            for who, partition in partitions:
-                if who not in manager.held_back:
+            for id_partition, partition in partitions:
+                if id_partition not in manager.held_back:
                     await settled(partition)
     except StoreTimeoutError as error:
         LOGGER.warning("DeleteRecords answered before the history object was updated: %s", error)
         return
-    await manager.history.tell_log_starts(waiting, limit_ms)
+    await manager.history.publish_log_starts(waiting, limit_ms)

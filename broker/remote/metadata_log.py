@@ -97,7 +97,7 @@ class ReplicaMetadataLog:
 
     @property
     def topic_id(self) -> UUID:
-        """See MetadataLog; another one once the topic was deleted and made anew."""
+        """See MetadataLog; another one once the topic was deleted and created again."""
         topic = self._controller.image.topics.get(REMOTE_LOG_METADATA)
         return self._topic_id if topic is None else topic.topic_id
 
@@ -124,7 +124,7 @@ class ReplicaMetadataLog:
         """A partition of the topic is open here, and led by this broker."""
         found = self._replicas.get_partition(REMOTE_LOG_METADATA, partition)
         if self._listener is None or found is None:
-            # Before `open`, which looks for itself.
+            # Before `open`, which finds them itself.
             return
         watch = self._watches.get(partition)
         if watch is not None:

@@ -1,7 +1,7 @@
 """The topic `__remote_log_metadata` itself: found, or created with the settings it must have.
 
 It is an ordinary topic to clients, as in Kafka (`Topic.java` does not list it): Metadata does not
-mark it internal, and whoever is allowed to may read and write it. Records that are none of ours are
+mark it internal, and an authorized client may read and write it. Records that are none of ours are
 counted and change nothing (`tiered.metadata.partition_reader`).
 
 Source: Kafka, TopicBasedRemoteLogMetadataManager.java (createTopic),
@@ -34,8 +34,8 @@ async def ensure_metadata_topic(
 ) -> "TopicImage":
     """The topic as it is; with `partitions` when it has to be created first.
 
-    The replication factor is lowered to the number of brokers there are. On a topic that somebody
-    else has made (Kafka, say) settings that would lose events are corrected.
+    The replication factor is lowered to the number of brokers there are. On a topic that another
+    program has made (Kafka, say) settings that would lose events are corrected.
 
     Raises:
         RemoteStorageError: The controller cannot do it now.

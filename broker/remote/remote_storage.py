@@ -42,8 +42,8 @@ if TYPE_CHECKING:
 
 LOGGER = logging.getLogger(__name__)
 
-SETTLE_LOOK_MS = 20.0
-"""Between two looks of who waits for metadata; it takes a start of the broker, or a new leader."""
+SETTLE_CHECK_MS = 20.0
+"""Between two checks while a caller waits for metadata, after a start or a new leader."""
 
 SNAPSHOTS_DIRECTORY = "varve-remote-metadata"
 
@@ -78,7 +78,7 @@ class RemoteStorage:
             log_dir: The first one: metadata snapshots lie there.
             node_id: Of this broker.
             checkpoint_log_starts: Writes all log starts to disk; blocks.
-            alerts: Where it is said what is lost.
+            alerts: Where losses are reported.
         """
         self.settings = settings
         self.tier: Tier | None = None
@@ -107,7 +107,7 @@ class RemoteStorage:
 
     @property
     def location(self) -> str:
-        """For people: `s3://bucket/prefix` or `file:///directory`."""
+        """For log lines and the admin API: `s3://bucket/prefix` or `file:///directory`."""
         store = self.settings.store
         if store.backend == "s3":
             return f"s3://{store.bucket}/{store.key_prefix}"
@@ -186,7 +186,7 @@ class RemoteStorage:
         reader.start()
         manager.start()
         self._replicas.remote_reader = reader
-        self._look_for_deleted_topics()
+        self._delete_leftovers()
         LOGGER.info(
             "remote storage open location=%s worker=%s", self.location, settings.tier_worker
         )
@@ -195,32 +195,41 @@ class RemoteStorage:
     def _present(self) -> TierConfig:
         return self.settings
 
-    def _look_for_deleted_topics(self) -> None:
+    def _delete_leftovers(self) -> None:
         """Remove what topics have in remote storage that were deleted just before a crash.
 
-        The controller forgets a topic first, then its deletion is told to the metadata. In between
-        only the controller's note says so; that a topic is unknown here says nothing.
+        The controller forgets a topic first, then its deletion is published. In between only the
+        controller's note says so; that a topic is unknown here says nothing.
         """
         if self._closed or self.metadata is None or self.manager is None:
             return
         self._timer.call_later_ms(
-            float(self.settings.remote_log_manager_task_interval_ms), self._look_for_deleted_topics
+            float(self.settings.remote_log_manager_task_interval_ms), self._delete_leftovers
         )
-        self._take_up_what_is_left()
+        self._lead_leftovers()
         deleted = self._controller.image.deleted_topics
         if not deleted:
             return
-        left = [who for who in self.metadata.known() if who.topic_id in deleted]
-        for who in left:
-            if self.manager.tasks_of(who) is None and who not in self.manager.gone:
-                LOGGER.info("deleting remote segments of a deleted topic partition=%s", who)
-                self.manager.on_stop(who, delete_remote=True)
-        done = self._swept(deleted - {who.topic_id for who in left})
+        left = [
+            id_partition
+            for id_partition in self.metadata.known()
+            if id_partition.topic_id in deleted
+        ]
+        for id_partition in left:
+            if (
+                self.manager.tasks_of(id_partition) is None
+                and id_partition not in self.manager.gone
+            ):
+                LOGGER.info(
+                    "deleting remote segments of a deleted topic partition=%s", id_partition
+                )
+                self.manager.on_stop(id_partition, delete_remote=True)
+        done = self._swept(deleted - {id_partition.topic_id for id_partition in left})
         if done and self.metadata.is_complete and self._forgetting is None:
             self._forgetting = asyncio.ensure_future(self._forget(done))
 
     def _swept(self, done: frozenset[UUID]) -> frozenset[UUID]:
-        """Of topics whose segments are gone, those of which nothing can turn up any more.
+        """Of topics whose segments are gone, those of which no object can appear any more.
 
         What a copy was uploading when it was cancelled may appear after all has been removed. It is
         found by a collection of garbage, once it is old enough, and by the note that the topic was
@@ -236,7 +245,7 @@ class RemoteStorage:
         return frozenset(one for one, gone_ms in self._gone_ms.items() if gone_ms <= latest_ms)
 
     def _may_have(self, topic: "TopicImage") -> bool:
-        """Whether the metadata knows of a segment of a topic, or cannot tell yet."""
+        """Whether the metadata knows of a segment of a topic, or is not loaded yet."""
         if REMOTE_LOG_METADATA not in self._controller.image.topics:
             return False
         metadata = self.metadata
@@ -245,22 +254,22 @@ class RemoteStorage:
             for one in topic.partitions
         )
 
-    def _take_up_what_is_left(self) -> None:
-        """Look after partitions that have remote segments though their settings do not say so."""
+    def _lead_leftovers(self) -> None:
+        """Lead partitions that have remote segments though their settings do not say so."""
         assert self.metadata is not None
         assert self.manager is not None
-        for who in self.metadata.known():
-            if self.manager.tasks_of(who) is not None or who in self.manager.gone:
+        for id_partition in self.metadata.known():
+            if self.manager.tasks_of(id_partition) is not None or id_partition in self.manager.gone:
                 continue
-            partition = self._replicas.get_partition(who.topic, who.partition)
-            if partition is not None and partition.topic_id == who.topic_id:
+            partition = self._replicas.get_partition(id_partition.topic, id_partition.partition)
+            if partition is not None and partition.topic_id == id_partition.topic_id:
                 self._lead(partition)
 
     async def _forget(self, done: frozenset[UUID]) -> None:
         try:
             await self._controller.forget_deleted(done)
         except Exception:
-            # It is tried again with the next look.
+            # It is retried at the next check.
             LOGGER.exception(
                 "topics whose remote segments are deleted could not be removed from the metadata "
                 "store"
@@ -301,9 +310,9 @@ class RemoteStorage:
         """The topic's settings have changed, or the topic itself."""
         if self._closed:
             return
-        who = _who(partition)
-        if self.manager is not None and self.manager.tasks_of(who) is not None:
-            self.manager.on_config_change(who)
+        id_partition = _id_partition(partition)
+        if self.manager is not None and self.manager.tasks_of(id_partition) is not None:
+            self.manager.on_config_change(id_partition)
         elif self._concerns(partition):
             self._lead(partition)
 
@@ -311,20 +320,20 @@ class RemoteStorage:
         """Whether it is known what remote storage has of a partition that is led here."""
         if not self._concerns(partition):
             return True
-        return self.manager is not None and self.manager.has_role(_who(partition))
+        return self.manager is not None and self.manager.has_role(_id_partition(partition))
 
     async def settled(self, partition: "Partition") -> None:
         """Wait for `is_settled`, as long as the partition is served here."""
         while not self.is_settled(partition) and not partition.gone:
             over = asyncio.Event()
-            handle = self._timer.call_later_ms(SETTLE_LOOK_MS, over.set)
+            handle = self._timer.call_later_ms(SETTLE_CHECK_MS, over.set)
             try:
                 await over.wait()
             finally:
                 handle.cancel()
 
     def has_bucket(self, partition: "Partition") -> bool:
-        """Whether who reads the bucket may have to be told of a partition that is led here."""
+        """Whether the bucket may hold a history of a partition that is led here."""
         return self.manager is not None and self._concerns(partition)
 
     async def log_starts_raised(self, partitions: "Sequence[Partition]", limit_ms: float) -> None:
@@ -333,7 +342,7 @@ class RemoteStorage:
         from broker.remote.deleted_records import make_log_starts_last
 
         await make_log_starts_last(
-            [(_who(partition), partition) for partition in partitions],
+            [(_id_partition(partition), partition) for partition in partitions],
             manager=self.manager,
             settled=self.settled,
             checkpoint=lambda: self._environment.run_blocking(self._checkpoint_log_starts),
@@ -344,12 +353,12 @@ class RemoteStorage:
     def on_deleted(self, partitions: Iterable["Partition"]) -> None:
         """Their topic was deleted: what they have in remote storage goes too."""
         for partition in partitions:
-            who = _who(partition)
-            known = self.manager is not None and self.manager.tasks_of(who) is not None
+            id_partition = _id_partition(partition)
+            known = self.manager is not None and self.manager.tasks_of(id_partition) is not None
             if known or self._concerns(partition):
-                self._open().on_stop(who, delete_remote=True)
+                self._open().on_stop(id_partition, delete_remote=True)
             if self.reader is not None:
-                self.reader.forget_topic(who.topic)
+                self.reader.forget_topic(id_partition.topic)
 
     def on_resigned(self, partitions: Iterable["Partition"]) -> None:
         """They are not led here any more, as their log directory has failed."""
@@ -361,7 +370,7 @@ class RemoteStorage:
                 assert self._metadata_log is not None
                 self._metadata_log.on_gone(index)
             else:
-                self.manager.on_stop(_who(partition), delete_remote=False)
+                self.manager.on_stop(_id_partition(partition), delete_remote=False)
 
     def on_settings(self, settings: TierConfig) -> None:
         """Settings were changed at run time."""
@@ -389,7 +398,7 @@ class RemoteStorage:
     def _lead(self, partition: "Partition") -> None:
         self._open().on_leadership(
             TieredPartition(
-                partition=_who(partition),
+                partition=_id_partition(partition),
                 log=partition.log,
                 leader_epoch=partition.leader_epoch,
                 facts=lambda: self._facts(partition.topic_partition.topic),
@@ -409,9 +418,9 @@ class RemoteStorage:
             cluster_id=image.cluster_id,
         )
 
-    def _log_start_of(self, who: TopicIdPartition) -> int | None:
-        partition = self._replicas.get_partition(who.topic, who.partition)
-        if partition is None or partition.topic_id != who.topic_id:
+    def _log_start_of(self, id_partition: TopicIdPartition) -> int | None:
+        partition = self._replicas.get_partition(id_partition.topic, id_partition.partition)
+        if partition is None or partition.topic_id != id_partition.topic_id:
             return None
         return partition.log.log_start_offset
 
@@ -420,11 +429,11 @@ class RemoteStorage:
         if self.manager is None or self.metadata is None:
             return ()
         return [
-            (who.topic, who.partition, self.metadata.size(who))
-            for who in self.manager.led_partitions()
-            if self.metadata.is_ready(who)
+            (id_partition.topic, id_partition.partition, self.metadata.size(id_partition))
+            for id_partition in self.manager.led_partitions()
+            if self.metadata.is_ready(id_partition)
         ]
 
 
-def _who(partition: "Partition") -> TopicIdPartition:
+def _id_partition(partition: "Partition") -> TopicIdPartition:
     return TopicIdPartition(partition.topic_id, *partition.topic_partition)

@@ -1,4 +1,4 @@
-"""Making a node of what a bucket holds: `varve tier restore`, while no broker runs.
+"""Restore of a node from a bucket (`varve tier restore`), while no broker runs.
 
     bucket ──read_bucket──> topics, ranges
       ─> the log directories are claimed for the cluster
@@ -67,7 +67,7 @@ RECORDS_PER_BATCH: Final = 200
 """Of metadata; some 200 bytes each."""
 
 UNKNOWN_PRODUCER_IDS_START: Final = 1_000_000_000
-"""Where producer ids begin at least: above what was given out, as nothing tells what was."""
+"""Where producer ids begin at least: above what was given out, which is unknown."""
 
 _FINDABLE_ANYWHERE: Final = frozenset({"lost+found"})
 
@@ -293,7 +293,7 @@ class Restoring:
             logs[at].update_high_watermark(logs[at].log_end_offset)
 
     def _events(self, segment: RemoteLogSegmentMetadata) -> Sequence[MetadataEvent]:
-        """As the copier tells them: Kafka's reader refuses a segment that was never begun."""
+        """As the copier publishes them: Kafka's reader refuses a segment that was never begun."""
         node_id, now_ms = self._settings.node_id, self._clock.now_ms()
         started = RemoteLogSegmentMetadata(
             segment_id=segment.segment_id,
@@ -319,7 +319,7 @@ class Restoring:
 
 
 def _leader_epoch(restored: RestoredPartition | None) -> int:
-    """Of the leader from now on: above all that the bucket tells of.
+    """Of the leader from now on: above all epochs in the bucket.
 
     The lost broker may have led in later epochs than those of what it copied, and its histories say
     so: a leader of an earlier one would leave them as they are (`tiered.tasks.history_writer`).

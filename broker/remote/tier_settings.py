@@ -24,7 +24,7 @@ def tier_home(settings: BrokerConfig, filesystem: Filesystem) -> str:
     """The log directory below which remote storage keeps what has no place of its own.
 
     The one that has objects already, wherever among `log.dirs` it stands now: another order must
-    not look like an empty object store. On a new node the first.
+    not mean an empty object store. On a new node the first.
     """
     paths = list(map(os.path.abspath, settings.log_dirs))
     having = (path for path in paths if filesystem.exists(os.path.join(path, OBJECTS_DIRECTORY)))

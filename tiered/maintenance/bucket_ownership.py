@@ -1,4 +1,4 @@
-"""Whose a bucket prefix is: a small object says which broker may remove anything there.
+"""Bucket ownership marker: a small object that names the broker that may delete objects there.
 
 Object `varve-cluster.json`:
 
@@ -7,7 +7,7 @@ Object `varve-cluster.json`:
 
 A broker that starts puts an incarnation of its own there, if the one it finds is the last it had
 itself: that one is kept on its disk. So a copy of a disk that is started beside the first shows:
-the first looks again and again, and finds somebody else's incarnation. From then on neither may
+the first checks again and again, and finds another incarnation. From then on neither may
 remove anything, for each of them knows things of which the other does not, until an operator says
 which one goes on (`varve tier claim`).
 
@@ -18,13 +18,13 @@ which one goes on (`varve tier claim`).
                                          └──── take ────> OURS
 
 TAKEN lasts as long as a first broker that still lives would need to notice. A disk that is moved
-to another machine takes what is its own, then; nobody has to be asked.
+to another machine takes what is its own, then, without an operator.
 
 Nothing relies on a conditional request: the claim is written and then read back, and it is read
-again before anything is removed. A claim that cannot be understood is somebody else's.
+again before anything is removed. A claim that cannot be parsed counts as another cluster's.
 
-Looks are one after the other: of two at once each would take the claim, and find the other's
-incarnation where its own should be. Who had to wait for a look takes its answer.
+Checks are one after the other: of two at once each would take the claim, and find the other's
+incarnation where its own should be. A caller that had to wait for a check takes its answer.
 """
 
 import asyncio
@@ -47,13 +47,13 @@ VERSION: Final = 1
 UNREADABLE: Final = "?"
 """The owner named by a claim that is no claim of ours."""
 
-LOOKS_TO_NOTICE: Final = 3
-"""Looks within which a broker that lives notices that another has taken its claim."""
+CHECKS_TO_NOTICE: Final = 3
+"""Checks within which a broker that lives notices that another has taken its claim."""
 
 NOTICE_MS_MIN: Final = 5_000.0
 
 FRESH_MS: Final = 1_000.0
-"""A look is good for so long, when many things are removed one after the other."""
+"""A check is valid for so long, when many objects are removed one after the other."""
 
 
 class ClaimState(Enum):
@@ -98,16 +98,16 @@ class Claim:
 
     Attributes:
         cluster_id: Of this broker's cluster.
-        owner: The cluster that the last look found; None: there was none yet.
+        owner: The cluster that the last check found; None: there was none yet.
         state: See the module; UNKNOWN for ever without a memory: the cluster's id counts alone.
     """
 
     __slots__ = (
         "_alerts",
+        "_check_lock",
+        "_checked_ms",
+        "_checks",
         "_clock",
-        "_looked_ms",
-        "_looking",
-        "_looks",
         "_memory",
         "_mine",
         "_ours_from_ms",
@@ -130,7 +130,7 @@ class Claim:
         memory: IncarnationMemory | None = None,
         alerts: Alerts | None = None,
     ) -> None:
-        """Look at nothing yet."""
+        """Check nothing yet."""
         self._tier = tier
         self._clock = environment.clock
         self._timer = environment.timer
@@ -140,9 +140,9 @@ class Claim:
         self._memory = memory
         self._alerts = Alerts() if alerts is None else alerts
         self._mine = ""
-        self._looked_ms = float("-inf")
-        self._looking = asyncio.Lock()
-        self._looks = 0
+        self._checked_ms = float("-inf")
+        self._check_lock = asyncio.Lock()
+        self._checks = 0
         self._ours_from_ms = float("-inf")
         self.owner: str | None = None
         self.state = ClaimState.UNKNOWN
@@ -154,61 +154,61 @@ class Claim:
 
     @property
     def is_ours(self) -> bool:
-        """The last look found our cluster's claim, and no other broker's."""
+        """The last check found our cluster's claim, and no other broker's."""
         return self.owner == self.cluster_id and self.state is not ClaimState.FOREIGN
 
     @property
     def is_settled(self) -> bool:
-        """Whether something may be removed now, as far as the last look tells."""
+        """Whether something may be removed now, by the last check."""
         return self.is_ours and (self._memory is None or self.state is ClaimState.OURS)
 
     @property
     def is_removing(self) -> bool:
-        """Whether anything may be removed, as far as the last look tells."""
+        """Whether anything may be removed, by the last check."""
         return self.state is not ClaimState.FOREIGN
 
     async def check(self) -> bool:
-        """Look, and claim what nobody has claimed.
+        """Read the claim, and claim a bucket that has none.
 
         Returns:
             Whether the bucket is ours.
 
         Raises:
-            RemoteStorageError: It cannot be told.
+            RemoteStorageError: It cannot be determined.
         """
-        looks = self._looks
-        async with self._looking:
-            if self._looks == looks:
+        checks = self._checks
+        async with self._check_lock:
+            if self._checks == checks:
                 await self._check()
         return self.is_ours
 
     async def _check(self) -> None:
         deadline_ms = call_deadline_ms(self._settings().store.call_timeout_ms, 5)
-        async with Deadline(self._timer, deadline_ms, "look at the bucket's claim"):
+        async with Deadline(self._timer, deadline_ms, "check of the bucket's claim"):
             found = await self._read()
             if found is None:
                 await self._write(ClaimText(self.cluster_id))
-                # Two clusters may have done so at once: whoever is read back has it.
+                # Two clusters may have done so at once: the one that is read back has it.
                 found = await self._read()
             self.owner = UNREADABLE if found is None else found.owner
             if found is not None and self._memory is not None and self.owner == self.cluster_id:
-                await self._look(found, self._memory)
-        self._looked_ms = self._clock.monotonic_ms()
-        self._looks += 1
-        if self.state is ClaimState.TAKEN and self._looked_ms >= self._ours_from_ms:
+                await self._compare(found, self._memory)
+        self._checked_ms = self._clock.monotonic_ms()
+        self._checks += 1
+        if self.state is ClaimState.TAKEN and self._checked_ms >= self._ours_from_ms:
             self.state = ClaimState.OURS
-        self._tell()
+        self._report()
 
     async def require(self) -> None:
         """Called before something is removed that another broker may need.
 
         Raises:
             RemoteStorageNotReadyError: It may not be, or not yet.
-            RemoteStorageError: It cannot be told.
+            RemoteStorageError: It cannot be determined.
         """
         if self._memory is None:
             return
-        if self._clock.monotonic_ms() - self._looked_ms > FRESH_MS:
+        if self._clock.monotonic_ms() - self._checked_ms > FRESH_MS:
             await self.check()
         if not self.is_settled:
             raise RemoteStorageNotReadyError(
@@ -223,13 +223,13 @@ class Claim:
     async def require_ours(self) -> None:
         """Called before something is written that only the bucket's owner knows.
 
-        The last look counts, however old it is: there is one in every task interval.
+        The last check counts, however old it is: there is one in every task interval.
 
         Raises:
-            RemoteStorageNotReadyError: The bucket is somebody else's.
-            RemoteStorageError: It cannot be told.
+            RemoteStorageNotReadyError: The bucket is another cluster's.
+            RemoteStorageError: It cannot be determined.
         """
-        if not self._looks:
+        if not self._checks:
             await self.check()
         if not self.is_ours:
             raise RemoteStorageNotReadyError(
@@ -245,7 +245,7 @@ class Claim:
         """
         if self._memory is None:
             return
-        async with self._looking:
+        async with self._check_lock:
             await self._take(self._memory)
 
     async def _take(self, memory: IncarnationMemory) -> None:
@@ -259,20 +259,20 @@ class Claim:
                     "--take-ownership is for that"
                 )
             self.state = await self._put_mine(found or ClaimText(self.cluster_id), memory)
-        self._looked_ms = self._clock.monotonic_ms()
-        self._looks += 1
-        self._tell()
+        self._checked_ms = self._clock.monotonic_ms()
+        self._checks += 1
+        self._report()
 
     async def release(self) -> None:
         """The broker stops in order: its next start need not wait; raises RemoteStorageError."""
         if self._memory is None or self.state not in (ClaimState.OURS, ClaimState.TAKEN):
             return
-        async with self._looking:
+        async with self._check_lock:
             found = await self._read()
             if found == ClaimText(self.cluster_id, self._mine):
                 await self._write(found._replace(released=True))
 
-    async def _look(self, found: ClaimText, memory: IncarnationMemory) -> None:
+    async def _compare(self, found: ClaimText, memory: IncarnationMemory) -> None:
         if self.state is ClaimState.FOREIGN:
             return
         if self.state is ClaimState.UNKNOWN:
@@ -284,14 +284,16 @@ class Claim:
             if self.state is ClaimState.FOREIGN or not found.incarnation or found.released:
                 return
             self.state = ClaimState.TAKEN
-            looks_ms = LOOKS_TO_NOTICE * float(self._settings().remote_log_manager_task_interval_ms)
-            self._ours_from_ms = self._clock.monotonic_ms() + max(looks_ms, NOTICE_MS_MIN)
+            interval_ms = float(self._settings().remote_log_manager_task_interval_ms)
+            self._ours_from_ms = self._clock.monotonic_ms() + max(
+                CHECKS_TO_NOTICE * interval_ms, NOTICE_MS_MIN
+            )
             return
         if found.incarnation == self._mine and not found.contested:
             return
         self.state = ClaimState.FOREIGN
         if not found.contested:
-            # So that the other one, who may have just begun, stops too.
+            # So that the other broker, which may have just started, stops too.
             await self._write(found._replace(contested=True, released=False))
 
     async def _put_mine(self, found: ClaimText, memory: IncarnationMemory) -> ClaimState:
@@ -306,7 +308,7 @@ class Claim:
         await memory.save([mine])
         return ClaimState.OURS
 
-    def _tell(self) -> None:
+    def _report(self) -> None:
         if self.owner == self.cluster_id and self.state is ClaimState.FOREIGN:
             self._alerts.set(
                 AlertKind.TIER_NOT_OURS,

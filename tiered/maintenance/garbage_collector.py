@@ -1,10 +1,10 @@
-"""Garbage collection: what lies in the bucket and belongs to nobody, and what is missing there.
+"""Garbage collection of the bucket: orphaned objects are deleted, missing ones reported.
 
 The bucket is listed page by page. Names are in the order of topic, partition and offset, so that
 one partition at a time is compared with its metadata:
 
     the metadata owns it, or a copy under way here does    stays
-    its partition's metadata is not visible here            stays: nobody here can tell
+    its partition's metadata is not visible here            stays: its owner is unknown
     all of a copy is there, manifest and all                stays, and is said to be unknown, unless
                                                             its topic was deleted here
     younger than `tier.gc.grace.ms` by the store's own clock     stays, this time
@@ -12,20 +12,20 @@ one partition at a time is compared with its metadata:
     no name of a segment's object                           stays
     else                                                    removed
 
-and segments that are told finished must be there whole. A bucket that another cluster has claimed
+and segments that are COPY_SEGMENT_FINISHED must be whole. A bucket that another cluster has claimed
 is only reported on, and so is any while the metadata is known to have lost something.
 
-A copy is told begun, on disk, before its first byte is uploaded, and what was told removed has no
-manifest any more. So a whole copy that the metadata has never heard of is no garbage: it is the
-history of a log, and the metadata was lost. `varve tier rebuild-metadata` tells of it again.
+The start of a copy is published, on disk, before its first byte is uploaded, and a deleted segment
+has no manifest any more. So a whole copy that is unknown to the metadata is no garbage: it is the
+history of a log, and the metadata was lost. `varve tier rebuild-metadata` publishes it again.
 
 Not visible here are partitions this broker does not host. So an empty broker that is pointed at a
 full bucket removes nothing, and a restore still finds all of it. Partitions whose deletion this
 broker has finished, now or before a restart, count as visible without segments, so that what a
 cancelled copy uploaded late goes too.
 
-The store's clock is asked: a small object is written and its time is read from the listing. Our own
-clock may be wrong by days, and young objects would look old.
+The store's clock counts: a small object is written and its time is read from the listing. Our own
+clock may be wrong by days, and young objects would pass for old ones.
 """
 
 import logging
@@ -73,7 +73,7 @@ REMOVALS_MAX: Final = 300
 
 
 class UnknownCopy(NamedTuple):
-    """A copy that is whole, and of which the metadata has never heard."""
+    """A whole copy that is unknown to the metadata."""
 
     segment_id: RemoteLogSegmentId
     start_offset: int
@@ -83,7 +83,7 @@ class UnknownCopy(NamedTuple):
 
 @dataclass(slots=True)
 class ScrubReport:
-    """What one pass has seen and done.
+    """Report of one pass.
 
     Attributes:
         is_ours: The bucket is this cluster's; False: nothing was removed.
@@ -96,7 +96,7 @@ class ScrubReport:
         removed_objects, removed_bytes: Garbage (with `dry_run`: what would be removed).
         removed_keys: Its names, the first of them.
         aborted_uploads: Unfinished multipart uploads.
-        missing: Segments told finished that are not there whole; the first of them.
+        missing: COPY_SEGMENT_FINISHED segments that are not whole; the first of them.
         missing_segments: How many those are.
         unknown: Whole copies that the metadata has never heard of; the first of them.
         unknown_copies: How many those are.
@@ -168,14 +168,14 @@ class Scrubber:
         """Nothing runs before `run_once`.
 
         Args:
-            metadata: Who owns what.
+            metadata: Of the segments, which own objects.
             tier: The bucket.
-            claim: Whose the bucket is.
+            claim: On the bucket.
             environment: Of the broker.
             settings: The present ones.
             in_flight: Ids of copies under way here.
             is_deleted: Whether this broker has deleted the partition, or its topic was deleted.
-            alerts: Where unknown copies are told.
+            alerts: Where unknown copies are reported.
         """
         self._metadata = metadata
         self._tier = tier
@@ -218,7 +218,7 @@ class Scrubber:
         self.last = report
         self.last_began_ms = began_monotonic_ms
         self.runs += 1
-        self._tell(report)
+        self._report(report)
         if removes:
             self.removed_objects += report.removed_objects
             self.removed_bytes += report.removed_bytes
@@ -233,7 +233,7 @@ class Scrubber:
             )
         return report
 
-    def _tell(self, report: ScrubReport) -> None:
+    def _report(self, report: ScrubReport) -> None:
         if report.unknown_copies:
             first = report.unknown[0]
             self._alerts.set(
@@ -253,13 +253,13 @@ class Scrubber:
         return Deadline(self._timer, call_deadline_ms(timeout_ms, calls), what)
 
     async def _store_now_ms(self) -> int:
-        async with self._deadline(2, "look at the store's clock"):
+        async with self._deadline(2, "read of the store's clock"):
             await self._tier.put_object(CLOCK_KEY, b"{}\n")
             page = await self._tier.list_objects(CLOCK_KEY, None)
         for found in page.objects:
             if found.key == CLOCK_KEY:
                 return found.modified_ms
-        # It is eventually consistent, then: its time is not known, and all objects look young.
+        # It is eventually consistent, then: its time is unknown, and all objects count as young.
         return 0
 
     # -- objects -----------------------------------------------------------------------------
@@ -344,7 +344,7 @@ class Scrubber:
                 await self._remove(report, work)
 
     def _owned(self, partition: TopicIdPartition) -> Container[UUID] | None:
-        """Ids of the segments that the metadata knows; None: that cannot be told here."""
+        """Ids of the segments that the metadata knows; None: unknown here."""
         if self._metadata.is_ready(partition):
             return _Owned(self._metadata.known_of(partition))
         return frozenset() if self._is_deleted(partition) else None
@@ -357,7 +357,7 @@ class Scrubber:
         if not work.has_unknown:
             # It may have been removed since it was listed, and forgotten for that. Once one is
             # proved the others of the partition need no call each.
-            async with self._deadline(1, "look at an unknown manifest"):
+            async with self._deadline(1, "read of an unknown manifest"):
                 try:
                     await self._tier.get_object(self._keys.keys_of(*group.key[:2]).manifest)
                 except ObjectNotFoundError:
@@ -370,7 +370,7 @@ class Scrubber:
             report.unknown.append(UnknownCopy(group.key.segment_id, group.key.start_offset, size))
 
     def _is_history(self, group: ObjectGroup) -> bool:
-        """All of a copy, which nobody has given up."""
+        """Whether all objects of a copy are there, and its log start is not above it."""
         return group.is_whole and not self._is_deleted(group.partition)
 
     async def _remove(self, report: ScrubReport, work: "_Pass") -> None:
@@ -384,12 +384,12 @@ class Scrubber:
             if group.partition not in owned:
                 owned[group.partition] = self._owned(group.partition)
             present = owned[group.partition]
-            # Awaits lie between the first look and this one: the partition may have gone.
+            # Awaits lie between the first check and this one: the partition may have gone.
             if present is None or self._is_owned(group, present):
                 continue
             keys += group.keys
             size += sum(found.size for found in group.objects)
-        # After what it tells of.
+        # After the segments that it lists.
         for found in histories:
             if self._is_stray(found):
                 keys.append(found.key)
@@ -420,11 +420,11 @@ class Scrubber:
         if not self._metadata.is_ready(partition):
             return
         for segment in self._metadata.segments(partition):
-            # What was told after the listing began may have been written after its page.
-            is_told = segment.state is SegmentState.COPY_SEGMENT_FINISHED
-            if not is_told or segment.id in whole or segment.event_timestamp_ms >= began_ms:
+            # What was published after the listing began may have been written after its page.
+            is_finished = segment.state is SegmentState.COPY_SEGMENT_FINISHED
+            if not is_finished or segment.id in whole or segment.event_timestamp_ms >= began_ms:
                 continue
-            async with self._deadline(2, f"look at {segment.id}"):
+            async with self._deadline(2, f"check of {segment.id}"):
                 if await self._tier.is_complete(segment):
                     continue
             if not self._metadata.is_ready(partition):
@@ -449,13 +449,13 @@ class Scrubber:
             report.aborted_uploads += 1
 
     def _is_abandoned(self, upload: PendingUpload) -> bool:
-        """Nobody goes on with an upload that began long ago."""
+        """Whether an upload began so long ago that no writer goes on with it."""
         if upload.key in (CLOCK_KEY, CLAIM_KEY):
-            # Of the few objects that are the bucket's own: written within seconds, or anew.
+            # Of the few objects that are the bucket's own: written within seconds, or again.
             return True
         history = self._keys.parse_history(upload.key)
         if history is not None:
-            # It is written within seconds, or anew.
+            # It is written within seconds, or again.
             return self._owned(history) is not None
         key = self._keys.parse(upload.key)
         if key is None:
@@ -490,7 +490,7 @@ class _Pass:
         present: The partition it is in.
         owned: What the metadata knows of it; None: not looked up, or not known here.
         whole: Its copies of which all objects were seen.
-        has_unknown: A copy of it that the metadata has never heard of was found.
+        has_unknown: A copy of it that is unknown to the metadata was found.
         partitions: All that were seen.
         garbage: To be removed.
         histories: Of deleted partitions, to be removed after it.

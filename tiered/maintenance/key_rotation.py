@@ -1,17 +1,17 @@
-"""Rotation of key pairs: every data key in the bucket is wrapped anew, then the old pair can go.
+"""Rotation of key pairs: every data key in the bucket is rewrapped, then the old pair can go.
 
     add the new pair, make it active          new segments use it from here on
     rewrap, page after page, to the end       manifests are written again, chunks stay as they are
     take the old pair away                    every segment still decrypts
 
 What is wrapped by the active pair already is left alone, so stopping anywhere and beginning again
-is always right; the continuation of a page only saves reading manifests once more. A manifest that
-cannot be done is told of and passed over, and until there is none the old pair is still needed.
+is always right; the continuation of a page only saves reading manifests again. A manifest that
+fails is reported and skipped, and until there is none the old pair is still needed.
 
 A segment may be deleted while its manifest is written again, and then a manifest would be there
-without its log. So the log is looked for after the writing, and the manifest removed if there is
-none; what slips through between two deletions of one segment is an object that nobody owns, and
-the collection of those removes it. Brokers keep data keys, not wrapped ones, in memory, and ask the
+without its log. So the log is checked after the write, and the manifest removed if there is none;
+what slips through between two deletions of one segment is an orphaned object, and garbage
+collection removes it. Brokers keep data keys, not wrapped ones, in memory, and ask the
 bucket when the manifest on their disk is wrapped by a pair they do not have.
 """
 
@@ -87,7 +87,7 @@ async def rewrap_page(
 
 
 class _UnwrapError(Exception):
-    """The key ring cannot unwrap it: this manifest's trouble, not the store's."""
+    """The key ring cannot unwrap it: an error of this manifest, not of the store."""
 
 
 async def _rewrap(

@@ -1,4 +1,4 @@
-"""Telling a log whose remote part is gone from one of which only the metadata is lost.
+"""Detection of lost remote metadata, as opposed to a remote log that is really empty.
 
 A log that begins before its first local segment had its head copied: local retention takes nothing
 else. So somewhere there was a record of it, and what the metadata says now is compared with that:
@@ -9,7 +9,7 @@ else. So somewhere there was a record of it, and what the metadata says now is c
 
     segments, or a highest offset    the metadata remembers; what it says counts. Of a head whose
                                      segments have all expired it keeps the highest offset for good.
-    neither                          the metadata is lost: the head is neither given up nor expired
+    neither                          the metadata is lost: the head is neither dropped nor expired
     some of the metadata is lost,    the same: what the metadata begins with may only be what is
     and it begins later than the log left of it
 
@@ -94,7 +94,7 @@ def learn_epochs(metadata: RemoteLogMetadataManager, partition: TopicIdPartition
 def epochs_before(
     segments: Iterable[RemoteLogSegmentMetadata], epoch: int | None, end: int
 ) -> list[tuple[int, int]]:
-    """(epoch, start offset), ascending, of what lies below `end`, as finished segments tell it.
+    """(epoch, start offset), ascending, of what lies below `end`, from finished segments.
 
     Of histories that contradict each other the one of the latest epoch counts.
 

@@ -1,4 +1,4 @@
-"""The objects of one copy lie side by side in a listing: put them together again."""
+"""Object groups: the objects of one copy, which lie side by side in a listing."""
 
 from dataclasses import dataclass
 
@@ -23,7 +23,7 @@ class ObjectGroup:
 
     @property
     def partition(self) -> TopicIdPartition:
-        """Whose copy it is."""
+        """Of the copied segment."""
         return self.key.segment_id.partition
 
     @property

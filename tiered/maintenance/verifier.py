@@ -1,4 +1,4 @@
-"""Reading what is in the bucket again, slowly and for ever: does it still say what was written?
+"""Verifier: continuously reads remote segments again, at a low rate, and checks their sums.
 
 All finished segments of the partitions led here, one after the other, round and round; so slowly
 that on average `verify_bytes_per_second` are read. A fault is kept with segment and position until
@@ -35,7 +35,7 @@ FAULTS_MAX: Final = 1_000
 """Segments whose faults are kept; of more, the oldest go."""
 
 IDLE_MS: Final = 60_000.0
-"""Until the next look when there is nothing to verify, or it is switched off."""
+"""Until the next check when there is nothing to verify, or it is switched off."""
 
 
 class SegmentFaults(NamedTuple):

@@ -1,4 +1,4 @@
-"""How far a remote segment holds this log's records: where the lineage leaves the segment's.
+"""Valid end of a remote segment: the offset where this log's lineage leaves the segment's.
 
 After an unclean election a past leader may have copied offsets that its successor wrote again:
 
@@ -6,8 +6,8 @@ After an unclean election a past leader may have copied offsets that its success
     segment     epoch 0 @ 151 ────────────────────── last 220
                                            ^ valid end: 180
 
-Two logs that have the same epoch at an offset are the same up to there (KIP-101), so one look at
-the segment's last offset is enough in the usual case.
+Two logs that have the same epoch at an offset are the same up to there (KIP-101), so checking the
+segment's last offset is enough in the usual case.
 """
 
 from storage.checkpoints.leader_epochs import LeaderEpochCache

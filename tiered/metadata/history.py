@@ -33,12 +33,12 @@ The content:
        4    length
        *    RemoteLogSegmentMetadataSnapshotRecord, as in `protocol.internal.remote_log_metadata`
 
-Segments are those that were copied whole, are being removed by nobody, and belong to the log by its
+Segments are those that were copied whole, are not being deleted, and belong to the log by its
 leader epochs (`tiered.metadata.lineage`). Two may overlap.
 
-It is a hint for readers, who add what a listing finds behind its last segment, and list all when
+It is a hint for readers, which add what a listing finds behind its last segment, and list all when
 its segments leave a gap to what they find: a copy may begin before the last one's start. One that
-is missing says nothing, and one without segments tells of none or of more than fit: all is listed.
+is missing says nothing, and one without segments means none or more than fit: all is listed.
 What counts whatever a listing shows are the log start and the state. A segment's objects go only
 after a history without it was written, so a history names what is there, or a leader that was
 replaced and does not know has written it: then readers meet what is missing, and list.
@@ -226,7 +226,7 @@ def decode_history(data: bytes, key: str) -> PartitionHistory:
 
 
 def decode_summary(data: bytes, key: str) -> HistorySummary:
-    """As `decode_history` without the segments, which are not looked at: 10 ms for 100,000."""
+    """As `decode_history` without the segments, which are not decoded: 10 ms for 100,000."""
     content = content_of(data, key)
     try:
         return _summary(content)[0]

@@ -1,7 +1,7 @@
-"""Reading the histories that a listing of the bucket has shown: for a restore, and to verify them.
+"""Reader of the histories in a listing of the bucket, for a restore and for verification.
 
-A history that cannot be read is a problem that is told, and nothing else changes: what it would
-have said is not known then, namely where DeleteRecords has moved the log start.
+A history that cannot be read is reported as a problem, and nothing else changes: what it would
+have said is unknown then, namely where DeleteRecords has moved the log start.
 """
 
 import asyncio
@@ -23,12 +23,12 @@ _KEYS: Final = ObjectKeys()
 async def read_histories(
     tier: Tier, names: Sequence[str], problems: list[str]
 ) -> dict[TopicIdPartition, HistorySummary]:
-    """What histories say, but their segments.
+    """Summaries of histories: all but their segments.
 
     Args:
         tier: Reads the bucket.
         names: Of the objects.
-        problems: Is told of those that are damaged, or of a newer version.
+        problems: Gets those that are damaged, or of a newer version.
 
     Raises:
         RemoteStorageError: The bucket cannot be read now.
@@ -70,7 +70,7 @@ async def verify_history(tier: Tier, name: str) -> list[str]:
         RemoteStorageError: The bucket cannot be read now.
     """
     faults = await _faults(tier, name)
-    # A leader may have written it anew, and removed what it named, between reading and listing.
+    # A leader may have rewritten it, and removed what it named, between reading and listing.
     return await _faults(tier, name) if faults else []
 
 

@@ -1,4 +1,4 @@
-"""Which remote segments belong to the log as this replica knows it.
+"""Lineage of a log: its leader epochs, by which remote segments belong to it or do not.
 
 A replica's leader epochs are its lineage. A remote segment belongs to it when its own epochs are a
 part of them:
@@ -68,7 +68,7 @@ class Lineage:
         return self._entries[-1][0] if self._entries else None
 
     def contains(self, segment: RemoteLogSegmentMetadata) -> bool:
-        """Whether a segment belongs to it. Its part below the first known epoch is not looked at.
+        """Whether a segment belongs to it. Its part below the first known epoch does not count.
 
         That part lies before the log start: the epochs there were forgotten with it.
         """
@@ -106,7 +106,7 @@ def find_highest_remote_offset(
     a past leader copied beyond the end that the epoch has here does not count.
 
     The metadata remembers for good how far an epoch was copied, also when the segment was removed
-    again because nobody knew that its copy had been told finished. Kafka would take it for copied
+    again because its published end was not known. Kafka would take it for copied
     then, and local retention would remove the only copy. So above the log start it only counts if
     there is a segment that holds it.
 
@@ -147,15 +147,14 @@ def _last_finished_offset(
 def find_log_start_offset(
     metadata: RemoteLogMetadataManager, partition: TopicIdPartition, log: Log
 ) -> int:
-    """Where the log starts, as remote storage tells it; a crash may have lost the log's own word.
+    """Log start offset by remote storage; a crash may have lost the log's own.
 
     The first finished segment that holds any record of this log, though its end was overwritten by
     a later epoch. Copying is in order, so what lies below it was copied too and has expired since,
     even if the local log still has it. Without such a segment: the local log start.
 
-    A segment whose copy was only begun may turn out to be complete (`tiered.tasks.expirer`), and to
-    be
-    the only one with its offsets: the log start does not go beyond it before that is known.
+    A segment whose copy was only begun may prove complete (`tiered.tasks.expirer`), and be the
+    only one with its offsets: the log start does not go beyond it before that is known.
 
     Raises:
         RemoteStorageNotReadyError: Metadata is still being read.

@@ -1,4 +1,4 @@
-"""The topic `__remote_log_metadata`, as the metadata manager sees it: the interface.
+"""Interface of the topic `__remote_log_metadata` for the metadata manager.
 
 `broker.remote.metadata_log` is it on this broker's own logs; tests have one in memory.
 """
@@ -28,7 +28,7 @@ class LogOffsets(NamedTuple):
 
 
 class MetadataLogListener(Protocol):
-    """Told of changes on the loop's thread; must return at once."""
+    """Listener of changes, called on the loop's thread; must return at once."""
 
     def on_elected(self, partition: int) -> None:
         """This broker leads the metadata partition: it sees deletions of partitions through."""
@@ -60,7 +60,7 @@ class MetadataLog(Protocol):
         ...
 
     async def open(self, listener: MetadataLogListener) -> None:
-        """Find the topic, or create it; then tell the listener what this broker leads.
+        """Find the topic, or create it; then notify the listener of what this broker leads.
 
         Raises:
             RemoteStorageError: Neither can be done now; worth another try.
@@ -71,7 +71,7 @@ class MetadataLog(Protocol):
         """Write records without keys, all or none; the first one's offset, once they are on disk.
 
         Raises:
-            RemoteStorageError: It was refused, or nobody knows: it may still appear.
+            RemoteStorageError: It was refused, or the outcome is unknown: it may still appear.
         """
         ...
 
@@ -89,5 +89,5 @@ class MetadataLog(Protocol):
         ...
 
     def close(self) -> None:
-        """Tell the listener nothing more."""
+        """Stop notifying the listener."""
         ...

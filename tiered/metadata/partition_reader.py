@@ -1,4 +1,4 @@
-"""Reads one partition of `__remote_log_metadata`, keeps its state, and answers who waits for it.
+"""Reader of one partition of `__remote_log_metadata`: keeps its state, completes waiting writers.
 
     opening ──snapshot──> replaying ──end of the topic as it was──> following
        ^                      │                                        │
@@ -8,10 +8,10 @@ A user partition that is wanted becomes visible once the reader follows, has rea
 topic had after the wish, and has its block decoded. One that is wanted late needs nothing else: the
 state has all user partitions of the metadata partition, wanted or not.
 
-Only what is read here changes the state, in the order of the topic: whoever tells something waits
-until it has been read back (`tell`), and learns then whether the state machine took it. With
-several writers, the order in the topic is the one all brokers see, so the one who comes second with
-a contradicting step is refused everywhere, whatever it believed when it wrote.
+Only what is read here changes the state, in the order of the topic: a writer waits until its event
+has been read back (`publish`), and learns then whether the state machine took it. With several
+writers, the order in the topic is the one all brokers see, so the second of two contradicting
+events is refused everywhere, whatever its writer knew when it wrote.
 
 Everything runs on the loop in slices: there is no lock that could be waited for.
 """
@@ -52,9 +52,9 @@ if TYPE_CHECKING:
 LOGGER = logging.getLogger(__name__)
 
 READ_BYTES = 32 * 1024
-"""Bytes of the topic that are taken apart at a time: about a millisecond."""
+"""Bytes of the topic that are decoded at a time: about a millisecond."""
 
-TELLING_MAX = 10_000
+PENDING_MAX = 10_000
 """Events of this broker that may be on their way into a metadata partition."""
 
 COMPLAINTS_MAX = 10
@@ -99,7 +99,7 @@ class MetadataReader:
         # Noticed, and not yet remembered.
         self._loss = ""
 
-    # -- who wants what --------------------------------------------------------------------------
+    # -- wanted partitions -----------------------------------------------------------------------
 
     def want(self, partition: TopicIdPartition) -> None:
         """Make it visible as soon as possible."""
@@ -107,7 +107,7 @@ class MetadataReader:
             self._wake.set()
 
     def release(self, partition: TopicIdPartition) -> None:
-        """It is not asked for any more; its state stays, as that of all others here."""
+        """It is not wanted any more; its state stays, as that of all others here."""
         self.wanted.forget(key_of(partition))
 
     def deletions(self) -> "Iterator[RemotePartitionDelete]":
@@ -137,7 +137,7 @@ class MetadataReader:
         return "" if self._state is None else self._state.lost
 
     def note_loss(self, text: str) -> None:
-        """Somebody has noticed that events are lost; it is remembered as soon as possible."""
+        """Note that events are lost; it is remembered as soon as possible."""
         if not self.lost:
             self._loss = text
             self._wake.set()
@@ -150,7 +150,7 @@ class MetadataReader:
             )
 
     async def found(self) -> None:
-        """What was lost has been told again, or is given up; raises RemoteStorageError."""
+        """What was lost is published again, or accepted as lost; raises RemoteStorageError."""
         self._loss = ""
         if self._state is not None:
             await self._snapshotter.found(self._state)
@@ -160,18 +160,18 @@ class MetadataReader:
         """Segments that are decoded here, of all user partitions."""
         return 0 if self._state is None else self._state.segments
 
-    # -- telling ---------------------------------------------------------------------------------
+    # -- publication -----------------------------------------------------------------------------
 
-    async def tell(self, *values: bytes) -> None:
+    async def publish(self, *values: bytes) -> None:
         """Write events, all or none, and wait until they have been read back.
 
         Raises:
-            InvalidTransitionError: Somebody else's event came first, and contradicts it.
+            InvalidTransitionError: Another broker's event came first, and contradicts it.
             RemoteStorageError: It could not be written, or was not read back in time.
             RemoteStorageNotReadyError: The metadata partition is not served here (any more).
         """
-        if self._read_back.telling >= TELLING_MAX:
-            raise RemoteStorageError(f"{TELLING_MAX} events are being published already")
+        if self._read_back.pending >= PENDING_MAX:
+            raise RemoteStorageError(f"{PENDING_MAX} events are being published already")
         self._read_back.begin()
         try:
             first = await self._log.append(self.partition, *values)
@@ -180,11 +180,11 @@ class MetadataReader:
             if state is None or state.next_offset <= last:
                 self._wake.set()
                 await self._read_back.expect(last)
-            self._stats.events_told += len(values)
+            self._stats.events_published += len(values)
             for offset in range(first, last + 1):
                 self._read_back.check(offset)
         except (RemoteStorageError, RemoteStorageNotReadyError):
-            self._stats.tell_failures += 1
+            self._stats.publish_failures += 1
             raise
         finally:
             self._read_back.end()
@@ -196,7 +196,7 @@ class MetadataReader:
         self._wake.set()
 
     async def run(self) -> None:
-        """Read until cancelled; trouble is waited out."""
+        """Read until cancelled; errors are retried."""
         delay_ms = self._settings.retry_ms
         while True:
             try:
@@ -207,7 +207,7 @@ class MetadataReader:
                 delay_ms = self._settings.retry_ms
                 continue
             except RemoteStorageNotReadyError:
-                # Its log is not open yet, or was deleted; `wake` says when to look again.
+                # Its log is not open yet, or was deleted; `wake` says when to try again.
                 pass
             except RemoteOffsetNotFoundError as error:
                 if await self._mend(error):
@@ -321,13 +321,13 @@ class MetadataReader:
             if offset < state.next_offset:
                 continue
             await self._apply(state, offset, value)
-            # Now, not at the page's end: whoever gets a turn in between sees what is true.
+            # Now, not at the page's end: a task that runs in between sees what is true.
             state.next_offset = offset + 1
             applied(offset)
             await self._turns.worked(1)
         state.next_offset = page.next_offset
         self._stats.events_read += len(page.records)
-        # Taking a page apart has cost about as much as applying it.
+        # Decoding a page has cost about as much as applying it.
         await self._turns.worked(1 + len(page.records))
 
     async def _apply(self, state: MetadataPartitionState, offset: int, value: bytes) -> None:
@@ -394,7 +394,7 @@ class MetadataReader:
         return True
 
     def _reset(self) -> None:
-        """Begin anew; nothing is visible until that is done."""
+        """Start over; nothing is visible until that is done."""
         self._state = None
         self.is_loaded = False
         self.wanted.hide_all()
@@ -436,6 +436,6 @@ class MetadataReader:
             self._snapshot_task = None
 
     def close(self) -> None:
-        """Let nobody wait any longer; `run` has been cancelled."""
+        """Fail all waiters; `run` has been cancelled."""
         self.wanted.forget_all()
         self._read_back.close()

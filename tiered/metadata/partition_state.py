@@ -1,6 +1,6 @@
-"""All that one partition of `__remote_log_metadata` says, of every user partition in it.
+"""State of one partition of `__remote_log_metadata`: all user partitions in it.
 
-Also of those nobody here has asked for: when one is assigned later, the topic has been read and is
+Also of those that are not assigned here: when one is assigned later, the topic has been read and is
 not read again. What came with a snapshot stays a block of bytes until it is wanted or changed:
 
     (nothing) ──event──> cache          block ──wanted, or an event──> cache
@@ -52,7 +52,7 @@ class UserPartition:
     Attributes:
         partition: Which.
         cache: Its segments; empty while there is a block.
-        block: What a snapshot had of it and nobody has read yet; None: it is in the cache.
+        block: What a snapshot had of it, not decoded yet; None: it is in the cache.
         deletion: How far its deletion is; None: it is not being deleted.
     """
 
@@ -121,7 +121,7 @@ class MetadataPartitionState:
         return sum(len(user.cache) for user in self._users.values())
 
     def apply(self, record: EventRecord) -> None:
-        """Let an event happen; a block of its user partition has been read before.
+        """Apply an event; a block of its user partition has been read before.
 
         Raises:
             DecodeError: The record makes no sense.

@@ -1,4 +1,4 @@
-"""Which partition of `__remote_log_metadata` knows a partition's segments.
+"""Partitioner of `__remote_log_metadata`: the metadata partition of a user partition.
 
     murmur2(big-endian int32 of Objects.hash(id's low half, id's high half, partition))
         without its sign bit, modulo the number of metadata partitions

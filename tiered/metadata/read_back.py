@@ -1,11 +1,11 @@
-"""Those who have told something and wait until it has been read back.
+"""Pending metadata events: published, and not read back yet (read your writes).
 
     append ──offset──> expect ──> waits ──applied──> fine
                                     │       └─────── refused: its error is raised
                                     └──time is up──> RemoteStorageError
 
 An event may have been read back before its writer learns the offset: so refusals are remembered
-while anybody is telling something.
+while any event is pending.
 """
 
 import asyncio
@@ -14,20 +14,20 @@ from storage.environment.timer import Timer
 from tiered.errors import RemoteStorageError, TieredError
 
 REFUSALS_MAX = 10_000
-"""Refused events that are remembered until those who may have told them have looked."""
+"""Refused events that are remembered until no event is pending."""
 
 
 class ReadBack:
     """See the module; of one metadata partition.
 
     Attributes:
-        telling: Events that are on their way.
+        pending: Events that are on their way.
     """
 
-    __slots__ = ("_max_ms", "_refusals", "_timer", "_waiting", "telling")
+    __slots__ = ("_max_ms", "_refusals", "_timer", "_waiting", "pending")
 
     def __init__(self, timer: Timer, max_ms: int) -> None:
-        self.telling = 0
+        self.pending = 0
         self._timer = timer
         self._max_ms = max_ms
         self._waiting: dict[int, asyncio.Future[bool]] = {}
@@ -35,12 +35,12 @@ class ReadBack:
 
     def begin(self) -> None:
         """An event is going to be written."""
-        self.telling += 1
+        self.pending += 1
 
     def end(self) -> None:
-        """Its writer has learned what became of it, or has given up."""
-        self.telling -= 1
-        if not self.telling:
+        """Its writer has learned the outcome, or was cancelled."""
+        self.pending -= 1
+        if not self.pending:
             self._refusals.clear()
 
     async def expect(self, offset: int) -> None:
@@ -70,7 +70,7 @@ class ReadBack:
 
     def refused(self, offset: int, error: TieredError) -> None:
         """An event changes nothing, and that is why; `applied` follows."""
-        if self.telling and len(self._refusals) < REFUSALS_MAX:
+        if self.pending and len(self._refusals) < REFUSALS_MAX:
             self._refusals[offset] = error
 
     def applied(self, offset: int) -> None:

@@ -1,8 +1,8 @@
-"""How many bytes of remote segments a log can read: a sum that is kept, not made for each look.
+"""Readable remote bytes of a log: a sum that is kept, not computed for each check.
 
-Retention by size asks for it at every look at a partition, and a partition may have 50,000
+Retention by size needs it at every check of a partition, and a partition may have 50,000
 segments. So they are gone through once, in slices, when a leadership begins; afterwards only what
-has changed in the metadata is added or taken away. Should the log's epochs change other than by
+has changed in the metadata is added or subtracted. Should the log's epochs change other than by
 forgetting the oldest, all is gone through again.
 
 Segments outside the lineage are expected to be few, and are remembered.
@@ -22,7 +22,7 @@ class ReadableBytes:
     Attributes:
         bytes: Of the finished segments in the lineage, those below the log start included.
         outside: The finished segments that are not in it, by id.
-        looked_at: Segments looked at, in all.
+        examined: Segments examined, in all.
     """
 
     __slots__ = (
@@ -33,7 +33,7 @@ class ReadableBytes:
         "_segments",
         "_version",
         "bytes",
-        "looked_at",
+        "examined",
         "outside",
     )
 
@@ -46,7 +46,7 @@ class ReadableBytes:
         self._at = 0
         self.bytes = 0
         self.outside: dict[UUID, RemoteLogSegmentMetadata] = {}
-        self.looked_at = 0
+        self.examined = 0
 
     def counts(self, segment: RemoteLogSegmentMetadata) -> bool:
         """Whether a finished segment is part of `bytes`."""
@@ -58,7 +58,7 @@ class ReadableBytes:
         Args:
             known: The partition's, as it is now.
             log: The leader's.
-            steps: Segments to look at, at most, while all are gone through.
+            steps: Segments to examine, at most, while all are gone through.
 
         Returns:
             Whether it is up to date; else there is more to go through.
@@ -83,7 +83,7 @@ class ReadableBytes:
         self._version = known.version
         for before, after in changes:
             if before is not None:
-                self._take_away(before)
+                self._subtract(before)
             if after is not None:
                 self._add(after)
         return True
@@ -109,15 +109,15 @@ class ReadableBytes:
         return same_rest and oldest[0] == entries[0][0] and oldest[1] <= entries[0][1]
 
     def _add(self, segment: RemoteLogSegmentMetadata) -> None:
-        self.looked_at += 1
+        self.examined += 1
         if segment.state is SegmentState.COPY_SEGMENT_FINISHED:
             if self._lineage.contains(segment):
                 self.bytes += segment.segment_size_bytes
             else:
                 self.outside[segment.id] = segment
 
-    def _take_away(self, segment: RemoteLogSegmentMetadata) -> None:
-        self.looked_at += 1
+    def _subtract(self, segment: RemoteLogSegmentMetadata) -> None:
+        self.examined += 1
         if segment.state is SegmentState.COPY_SEGMENT_FINISHED and (
             self.outside.pop(segment.id, None) is None
         ):

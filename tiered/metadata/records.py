@@ -1,4 +1,4 @@
-"""Between what is known of remote segments and the records of `__remote_log_metadata`.
+"""Codec between remote segment metadata and the records of `__remote_log_metadata`.
 
 `protocol.internal.remote_log_metadata` knows the bytes; here is what makes them mean something:
 states are in range, a segment has leader epochs and does not end before it begins.
@@ -31,7 +31,7 @@ from tiered.segment_metadata import (
 MetadataEvent: TypeAlias = (
     RemoteLogSegmentMetadata | RemoteLogSegmentMetadataUpdate | RemotePartitionDelete
 )
-"""What can be told of remote segments."""
+"""Events of remote segments."""
 
 EventRecord: TypeAlias = (
     SegmentMetadataRecord | SegmentMetadataUpdateRecord | PartitionDeleteMetadataRecord
@@ -99,7 +99,7 @@ def encode_event(event: MetadataEvent) -> bytes:
 
 
 def decode_event(data: bytes) -> EventRecord:
-    """What was told; ids are still bytes, states still numbers.
+    """The event of a record; ids are still bytes, states still numbers.
 
     Raises:
         DecodeError: The bytes are no record, or one that does not name its partition.

@@ -1,7 +1,7 @@
-"""Which segment in remote storage holds what: the interface (Kafka: RemoteLogMetadataManager).
+"""Interface of remote log metadata (Kafka: RemoteLogMetadataManager).
 
-Two kinds of calls. Looking something up is synchronous, from memory, because the answer to a
-Fetch waits for it; telling something new is awaited, because it must be on disk first.
+Two kinds of calls. A look-up is synchronous, from memory, because the answer to a Fetch waits for
+it; the publication of an event is awaited, because it must be on disk first.
 
 A partition's metadata is in one of three conditions:
 
@@ -26,7 +26,7 @@ from tiered.segment_metadata import (
 
 
 class PartitionSegments(Protocol):
-    """What is known of one partition, for those who look often: nothing here walks over all of it.
+    """Segments of one partition, for frequent callers: nothing here walks over all of them.
 
     Attributes:
         version: How many changes there have been.
@@ -49,7 +49,7 @@ class PartitionSegments(Protocol):
     def changes(
         self, since: int
     ) -> Sequence[tuple[RemoteLogSegmentMetadata | None, RemoteLogSegmentMetadata | None]] | None:
-        """(before, after) of what has changed since a version; None: nobody knows any more."""
+        """(before, after) of what has changed since a version; None: no longer known."""
         ...
 
 
@@ -77,7 +77,7 @@ class RemoteLogMetadataManager(Protocol):
         ...
 
     async def add(self, metadata: RemoteLogSegmentMetadata) -> None:
-        """Tell of a copy that begins: the state must be COPY_SEGMENT_STARTED, the id new.
+        """Publish a copy that begins: the state must be COPY_SEGMENT_STARTED, the id new.
 
         Raises:
             InvalidTransitionError: It is not.
@@ -87,9 +87,9 @@ class RemoteLogMetadataManager(Protocol):
         ...
 
     async def restore(self, segments: Sequence[RemoteLogSegmentMetadata]) -> None:
-        """Tell of copies of one partition that were found whole, all of them or none.
+        """Publish copies of one partition that were found whole, all of them or none.
 
-        Those that are known are passed over. Raises as `add`.
+        Those that are known are skipped. Raises as `add`.
         """
         ...
 
@@ -101,18 +101,18 @@ class RemoteLogMetadataManager(Protocol):
         ...
 
     async def update(self, update: RemoteLogSegmentMetadataUpdate) -> None:
-        """Tell of a segment's next state; raises as `add`."""
+        """Publish a segment's next state; raises as `add`."""
         ...
 
     async def delete_partition(self, deletion: RemotePartitionDelete) -> None:
-        """Tell how far the deletion of a partition is; raises as `add`.
+        """Publish the state of a partition's deletion; raises as `add`.
 
         After DELETE_PARTITION_FINISHED everything about the partition is forgotten.
         """
         ...
 
     def known_of(self, partition: TopicIdPartition) -> PartitionSegments:
-        """All that is known of a partition; to be asked for anew in each turn."""
+        """All that is known of a partition; valid for the current loop iteration."""
         ...
 
     def find(
@@ -157,19 +157,19 @@ class RemoteLogMetadataManager(Protocol):
         ...
 
     def deletions(self) -> Sequence[RemotePartitionDelete]:
-        """Partitions whose deletion has begun and has not been told finished."""
+        """Partitions whose deletion has begun and is not published as finished."""
         ...
 
     def doubt(self, partition: TopicIdPartition) -> str:
         """Why what is not known of a partition may be lost rather than not there.
 
-        A sentence; empty: nothing speaks for it. While there is one, nobody is told that an offset
-        is not there, and nothing is removed or given up because it is unknown.
+        A sentence; empty: nothing speaks for it. While there is one, no client gets an answer that
+        an offset is not there, and nothing is removed or skipped because it is unknown.
         """
         ...
 
     def withhold(self, partition: TopicIdPartition, reason: str) -> None:
-        """Somebody has noticed that a partition's metadata is lost; empty: it is not, any more.
+        """Record that a partition's metadata is lost; empty: it is not, any more.
 
         That something is lost is remembered, also over a restart, until `found`.
         """
@@ -184,7 +184,7 @@ class RemoteLogMetadataManager(Protocol):
         ...
 
     async def found(self) -> None:
-        """What was lost has been told again, or is given up: `losses` is empty from now on.
+        """Record that what was lost is published again, or accepted as lost: clears `losses`.
 
         Raises:
             RemoteStorageError: That could not be remembered.

@@ -1,4 +1,4 @@
-"""The remote segments of one partition, by leader epoch and offset.
+"""Remote log metadata cache: the remote segments of one partition, by leader epoch and offset.
 
 A segment is listed from COPY_SEGMENT_STARTED until DELETE_SEGMENT_FINISHED, but found for reading
 only while it is COPY_SEGMENT_FINISHED and nothing has taken its place:
@@ -69,7 +69,7 @@ class CacheCapture(NamedTuple):
 
 
 CHANGES_MAX = 4096
-"""Changes that are remembered for those who keep sums."""
+"""Changes that are remembered for kept sums."""
 
 Change = tuple[RemoteLogSegmentMetadata | None, RemoteLogSegmentMetadata | None]
 """A segment before and after; None: it was, or is, not listed."""
@@ -156,7 +156,7 @@ class RemoteLogMetadataCache:
         # By the 16 bytes of their ids: hashing a UUID is Python code, and events have bytes anyway.
         self._segments: dict[bytes, RemoteLogSegmentMetadata] = {}
         self._epochs: dict[int, _EpochState] = {}
-        # All of them, ascending by start offset; copied before a change once somebody has it.
+        # All of them, ascending by start offset; copied before a change once it was handed out.
         self._ordered: list[RemoteLogSegmentMetadata] = []
         self._is_shared = False
         self._unfinished: dict[bytes, RemoteLogSegmentMetadata] = {}
@@ -172,7 +172,7 @@ class RemoteLogMetadataCache:
     # -- changing --------------------------------------------------------------------------------
 
     def check_add(self, metadata: RemoteLogSegmentMetadata) -> None:
-        """What `add` would say.
+        """Raise what `add` would.
 
         Raises:
             InvalidTransitionError: The state is not COPY_SEGMENT_STARTED, or it is past that.
@@ -183,7 +183,7 @@ class RemoteLogMetadataCache:
         check_segment_step(None if before is None else before.state, metadata.state)
 
     def add(self, metadata: RemoteLogSegmentMetadata) -> None:
-        """A copy has begun; the same may be told again. Raises as `check_add`."""
+        """A copy has begun; the event may be repeated. Raises as `check_add`."""
         self.check_add(metadata)
         segment_id = metadata.id.bytes
         before = self._segments.get(segment_id)
@@ -228,7 +228,7 @@ class RemoteLogMetadataCache:
         self.version += 1
 
     def check_update(self, update: RemoteLogSegmentMetadataUpdate) -> None:
-        """What `update` would say.
+        """Raise what `update` would.
 
         Raises:
             InvalidTransitionError: The segment is not known (never begun, or deleted), it may not
@@ -255,7 +255,7 @@ class RemoteLogMetadataCache:
         event_timestamp_ms: int,
         custom_metadata: bytes | None,
     ) -> None:
-        """A segment is in another state; the same may be told again. Raises as `check_update`."""
+        """A segment is in another state; the event may be repeated. Raises as `check_update`."""
         before = self._check_step(segment_id, state)
         after = before.in_state(state, broker_id, event_timestamp_ms, custom_metadata)
         if state is before.state:
@@ -354,7 +354,7 @@ class RemoteLogMetadataCache:
         return sorted(self._unfinished.values(), key=_start_offset)
 
     def changes(self, since: int) -> list[Change] | None:
-        """What has changed since `version` was `since`, in order; None: nobody knows any more."""
+        """What has changed since `version` was `since`, in order; None: no longer known."""
         count = self.version - since
         if not 0 <= count <= len(self._changes):
             return None

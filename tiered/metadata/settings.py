@@ -1,4 +1,4 @@
-"""How the metadata manager goes about it; a broker takes the defaults."""
+"""Settings of the metadata manager; a broker takes the defaults."""
 
 from dataclasses import dataclass
 

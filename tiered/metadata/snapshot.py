@@ -1,4 +1,4 @@
-"""A snapshot of one metadata partition: what is alive, so that a start need not read all history.
+"""Snapshot of one metadata partition: what is alive, so that a start need not read all history.
 
 Big-endian; `next offset` is the first one of `__remote_log_metadata` that is not in it.
 
@@ -21,7 +21,7 @@ Big-endian; `next offset` is the first one of `__remote_log_metadata` that is no
        4    length of the block
        *    block
 
-A block is read when somebody wants its partition; until then, and into the next snapshot, it goes
+A block is decoded when its partition is wanted; until then, and into the next snapshot, it goes
 as it is:
 
        4  number of segments, then of each:
@@ -94,7 +94,7 @@ class MetadataSnapshot(NamedTuple):
 
 
 class CapturedPartition(NamedTuple):
-    """What of a user partition goes into a snapshot: a block as it was read, or a cache's all."""
+    """A user partition to be written into a snapshot: a block as it was read, or a cache's all."""
 
     partition: TopicIdPartition
     deletion: RemotePartitionDelete | None
@@ -228,7 +228,7 @@ def _read_partition(data: bytes, position: int) -> tuple[PartitionSnapshot, int]
 def reading_block(
     partition: TopicIdPartition, block: bytes, into: RemoteLogMetadataCache
 ) -> Iterator[None]:
-    """Fill an empty cache from a block; yields after every segment, so that others get a turn.
+    """Fill an empty cache from a block; yields after every segment, so that other tasks run.
 
     Raises:
         SnapshotError: The block is malformed, although its snapshot's checksum was right.

@@ -1,4 +1,4 @@
-"""Where snapshots of `__remote_log_metadata` are kept: a local directory, or the bucket.
+"""Stores of snapshots of `__remote_log_metadata`: a local directory, or the bucket.
 
     <directory>/<metadata partition>/<topic id>-<next offset, 20 digits>.snapshot
     __remote_log_metadata/<cluster id>/<metadata partition>/<topic id>-<next offset>.snapshot

@@ -1,4 +1,4 @@
-"""Makes the state of a metadata partition from its newest usable snapshot, and writes new ones.
+"""Snapshotter: loads a metadata partition's state from its newest snapshot, and writes new ones.
 
 A snapshot is passed over, with a warning, when it is damaged or of another incarnation of the
 topic; then comes the one before it, then the topic from its start. What the topic has lost in the
@@ -108,7 +108,7 @@ class Snapshotter:
         state.lost = text
 
     async def found(self, state: MetadataPartitionState) -> None:
-        """What was lost has been told again, or is given up.
+        """Record that what was lost is published again, or accepted as lost.
 
         Raises:
             RemoteStorageError: The next start would not know.
@@ -161,10 +161,10 @@ class Snapshotter:
     async def _recovered(
         self, state: MetadataPartitionState, topic_id: UUID, offsets: LogOffsets
     ) -> MetadataPartitionState:
-        """A snapshot has events that the topic has lost: what it says was committed, and counts.
+        """Keep a snapshot's events that the topic has lost: they were committed, and count.
 
         Without them whole histories would count as garbage. The topic goes on where it ends now, so
-        the state is written anew under that offset before anything is answered or told.
+        the state is written again under that offset before anything is answered or published.
 
         Raises:
             RemoteStorageError: It cannot be written; to be tried again.
@@ -172,7 +172,7 @@ class Snapshotter:
         await self.lose(
             state,
             f"__remote_log_metadata-{state.metadata_partition} ends at {offsets.end}, a snapshot "
-            f"of it at {state.next_offset}: segments told of after the snapshot are unknown",
+            f"of it at {state.next_offset}: segments published after the snapshot are unknown",
         )
         state.next_offset = offsets.end
         if await self.write(state, topic_id) is None:
@@ -224,7 +224,7 @@ def gap_text(state: MetadataPartitionState, first_kept: int) -> str:
     """That the topic does not have what comes next."""
     return (
         f"__remote_log_metadata-{state.metadata_partition} has lost the events {state.next_offset} "
-        f"to {first_kept - 1}: segments told of in them are unknown"
+        f"to {first_kept - 1}: segments published in them are unknown"
     )
 
 

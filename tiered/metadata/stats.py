@@ -1,4 +1,4 @@
-"""What the remote log's metadata has done since the start; read at scrape time."""
+"""Counters of the remote log metadata since the start; read at scrape time."""
 
 from dataclasses import dataclass
 
@@ -11,8 +11,8 @@ class MetadataStats:
         events_read: Records read from the topic.
         events_refused: Those whose step the state machines do not allow; they change nothing.
         events_undecodable: Those that are no records of ours.
-        events_told: Written by this broker.
-        tell_failures: Not written, or not read back in time.
+        events_published: Written by this broker.
+        publish_failures: Not written, or not read back in time.
         gaps: Times the topic had lost events that were still to be read.
         read_failures: Times reading was interrupted and tried again.
         loaded: Metadata partitions that were read from a snapshot or the start.
@@ -24,8 +24,8 @@ class MetadataStats:
     events_read: int = 0
     events_refused: int = 0
     events_undecodable: int = 0
-    events_told: int = 0
-    tell_failures: int = 0
+    events_published: int = 0
+    publish_failures: int = 0
     gaps: int = 0
     read_failures: int = 0
     loaded: int = 0

@@ -9,13 +9,13 @@ check before writing keeps mistakes out of the topic; the one after reading is t
 because another event may have come in between, from this broker or, in a cluster, from another.
 
 A metadata partition is read when a user partition in it is assigned, or when this broker leads it:
-then `deletions` names the partitions whose deletion was begun, also those that nobody has assigned.
+then `deletions` names the partitions whose deletion was begun, also those that are not assigned.
 To go on with such a deletion, assign the partition, then `update`, and `delete_partition` in the
 end, which releases it.
 
 The number of metadata partitions is the topic's, for ever: with another one, partitions would be
-looked for in the wrong place. So it is kept beside the snapshots, and a topic with another one is
-not opened until somebody has its content rebuilt (`accept_partitions`). (Kafka opens it.)
+read in the wrong place. So it is kept beside the snapshots, and a topic with another one is not
+opened until an operator has its content rebuilt (`accept_partitions`). (Kafka opens it.)
 
 Source: Kafka, TopicBasedRemoteLogMetadataManager.java, ConsumerTask.java; KIP-405.
 """
@@ -146,8 +146,8 @@ class TopicMetadataManager:
         elif first != count:
             self.misfit = (
                 f"__remote_log_metadata has {count} partitions, and had {first} when it was made: "
-                "where it tells of what is not known any more. Nothing of remote storage is "
-                "served, copied or removed; `varve tier rebuild-metadata` writes it anew"
+                "where its records of a partition are is unknown. Nothing of remote storage is "
+                "served, copied or removed; `varve tier rebuild-metadata` writes it again"
             )
             raise RemoteStorageError(self.misfit)
 
@@ -170,7 +170,7 @@ class TopicMetadataManager:
             waiting.set_result(None)
 
     async def close(self) -> None:
-        """Stop reading, write last snapshots (as far as there is time), let nobody wait."""
+        """Stop reading, write last snapshots (as far as there is time), fail all waiters."""
         self._closed = True
         self._log.close()
         if self._snapshot_timer is not None:
@@ -281,7 +281,7 @@ class TopicMetadataManager:
                     self._drop_if_idle(reader.partition)
 
     def _forget(self, partition: TopicIdPartition) -> None:
-        """Its deletion is finished: nobody can want it any more."""
+        """Release a partition whose deletion is finished."""
         self._assigned.pop(partition, None)
         self._withheld.pop(partition, None)
 
@@ -293,7 +293,7 @@ class TopicMetadataManager:
             self._withheld.pop(partition, None)
         elif partition in self._assigned:
             self._withheld[partition] = reason
-            self._reader_of(partition).note_loss(f"what it told of {partition} is lost")
+            self._reader_of(partition).note_loss(f"its records of {partition} are lost")
 
     def doubt(self, partition: TopicIdPartition) -> str:
         """See RemoteLogMetadataManager."""
@@ -355,7 +355,7 @@ class TopicMetadataManager:
     def _cache(self, partition: TopicIdPartition) -> RemoteLogMetadataCache:
         return self._user(partition).cache
 
-    # -- telling ---------------------------------------------------------------------------------
+    # -- publication -----------------------------------------------------------------------------
 
     async def add(self, metadata: RemoteLogSegmentMetadata) -> None:
         """See RemoteLogMetadataManager."""
@@ -365,7 +365,7 @@ class TopicMetadataManager:
         cache.check_add(metadata)
         self._adding.add(metadata.id)
         try:
-            await self._tell(metadata.partition, metadata)
+            await self._publish(metadata.partition, metadata)
         finally:
             self._adding.discard(metadata.id)
 
@@ -404,23 +404,23 @@ class TopicMetadataManager:
         if values:
             reader = self._reader_of(partition)
             # Before anything: should this break off, what is known then is only a part.
-            await reader.lose("it is being told again what is in remote storage")
-            await reader.tell(*values)
+            await reader.lose("the contents of remote storage are being published again")
+            await reader.publish(*values)
 
     async def update(self, update: RemoteLogSegmentMetadataUpdate) -> None:
         """See RemoteLogMetadataManager."""
         partition = update.segment_id.partition
         self._cache(partition).check_update(update)
-        await self._tell(partition, update)
+        await self._publish(partition, update)
 
     async def delete_partition(self, deletion: RemotePartitionDelete) -> None:
         """See RemoteLogMetadataManager; DELETE_PARTITION_FINISHED releases it too."""
         before = self._user(deletion.partition).deletion
         check_partition_step(None if before is None else before.state, deletion.state)
-        await self._tell(deletion.partition, deletion)
+        await self._publish(deletion.partition, deletion)
 
-    async def _tell(self, partition: TopicIdPartition, event: MetadataEvent) -> None:
-        await self._reader_of(partition).tell(self._encoded(partition, event))
+    async def _publish(self, partition: TopicIdPartition, event: MetadataEvent) -> None:
+        await self._reader_of(partition).publish(self._encoded(partition, event))
 
     def _encoded(self, partition: TopicIdPartition, event: MetadataEvent) -> bytes:
         if self._closed:

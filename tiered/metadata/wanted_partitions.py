@@ -1,7 +1,7 @@
-"""User partitions somebody here has asked for, in one metadata partition.
+"""Assigned user partitions of one metadata partition.
 
 want ──> wanted ──show──> visible ──hide_all──> wanted again
-           └───forget──────┴──> (nothing); who waits is let go
+           └───forget──────┴──> (nothing); waiters are released
 """
 
 import asyncio
@@ -16,7 +16,7 @@ class WantedPartition:
     Attributes:
         partition: Which.
         user: What is known of it; None: it is not visible.
-        waiter: Done when it is visible or given up; made when somebody waits.
+        waiter: Done when it is visible or forgotten; made by the first waiter.
     """
 
     __slots__ = ("partition", "user", "waiter")
@@ -27,7 +27,7 @@ class WantedPartition:
         self.waiter: asyncio.Future[None] | None = None
 
     def answer(self) -> None:
-        """Let go who waits."""
+        """Release the waiters."""
         waiter, self.waiter = self.waiter, None
         if waiter is not None and not waiter.done():
             waiter.set_result(None)
@@ -45,7 +45,7 @@ class WantedPartitions:
         return len(self._wanted)
 
     def want(self, partition: TopicIdPartition) -> bool:
-        """Ask for one; False: it was asked for already."""
+        """Want one; False: it was wanted already."""
         key = key_of(partition)
         if key in self._wanted:
             return False
@@ -53,7 +53,7 @@ class WantedPartitions:
         return True
 
     def forget(self, key: PartitionKey) -> TopicIdPartition | None:
-        """It is not asked for any more; None: it never was."""
+        """It is not wanted any more; None: it never was."""
         wanted = self._wanted.pop(key, None)
         if wanted is None:
             return None
@@ -61,7 +61,7 @@ class WantedPartitions:
         return wanted.partition
 
     def forget_all(self) -> None:
-        """None is asked for any more."""
+        """None is wanted any more."""
         for key in list(self._wanted):
             self.forget(key)
 
@@ -70,7 +70,7 @@ class WantedPartitions:
         return [wanted for wanted in self._wanted.values() if wanted.user is None]
 
     def show(self, wanted: WantedPartition, user: UserPartition) -> None:
-        """It is visible, unless it was forgotten meanwhile (and perhaps wanted anew)."""
+        """It is visible, unless it was forgotten meanwhile (and perhaps wanted again)."""
         if self._wanted.get(key_of(wanted.partition)) is wanted:
             wanted.user = user
             wanted.answer()

@@ -1,22 +1,22 @@
-"""Telling `__remote_log_metadata` again what the bucket's manifests know: after it was lost.
+"""Rebuild of `__remote_log_metadata` from the bucket's manifests, after it was lost.
 
     list the bucket ─> whole copies that the metadata does not know, partition by partition
-    ─> read their manifests ─> tell each begun and finished, in one batch of the topic
-    ─> what was lost is found: partitions that waited are looked at again, garbage is collected
+    ─> read their manifests ─> publish each started and finished, in one batch of the topic
+    ─> what was lost is found: partitions that waited are checked again, garbage is collected
 
-A manifest is written last and removed first, so it says that its copy was finished and not given
-up, and has all that the topic's records had, leader epochs included. A partition's history is read
-before its manifests: its log start may have been lost with the rest. Not told are copies
+A manifest is written last and removed first, so it proves that its copy was finished and not
+deleted, and has all that the topic's records had, leader epochs included. A partition's history is
+read before its manifests: its log start may have been lost with the rest. Not published are copies
 
     of partitions this broker has no metadata of    their topic is not here, or is not tiered
     of topics that were deleted here, or whose      their removal goes on
     history says that they are being deleted
-    that are below the log start offset, this       they were given up; told again they would be
-    broker's or the history's                       removed at once, so that is only done when asked
+    that are below the log start offset, this       they have expired; published again they would be
+    broker's or the history's                       removed at once, so only on request
 
-It may be stopped and begun again at any time: what was told is known from then on, and passed over.
-Copies that overlap, or are of another history, are told too: which of them is read follows from
-their leader epochs, as it did before.
+It may be stopped and begun again at any time: what was published is known then, and skipped.
+Copies that overlap, or are of another history, are published too: which of them is read follows
+from their leader epochs, as it did before.
 """
 
 import asyncio
@@ -44,7 +44,7 @@ from tiered.tasks.remote_log_manager import RemoteLogManager
 from tiered.tier import Tier
 
 SEGMENTS_PER_BATCH: Final = 100
-"""Told together: one batch of the topic, one sync."""
+"""Published together: one batch of the topic, one sync."""
 
 READS_AT_A_TIME: Final = 16
 """Manifests that are read together."""
@@ -54,16 +54,16 @@ PROBLEMS_MAX: Final = 1_000
 
 @dataclass(slots=True)
 class RebuildReport:
-    """What was found and told.
+    """Report of one rebuild.
 
     Attributes:
-        told_segments, told_bytes: Told again (with `dry_run`: what would be); bytes of logs.
+        told_segments, told_bytes: Published again (with `dry_run`: would be); bytes of logs.
         partitions: Of how many partitions.
         known_segments: Whole copies that the metadata knew.
         hidden_segments: Of partitions this broker has no metadata of.
         deleted_segments: Of topics that were deleted here, or are being deleted.
         below_log_start: Wholly below their log's start, and left alone.
-        problems: Sentences about copies that could not be told; the first of them.
+        problems: Sentences about copies that could not be published; the first of them.
         problem_count: How many those are.
         held_back: Partitions that wait still, and why.
         found: What was lost counts as found.
@@ -82,7 +82,7 @@ class RebuildReport:
     found: bool = False
 
     def add_problem(self, text: str) -> None:
-        """One more copy that cannot be told."""
+        """One more copy that cannot be published."""
         self.problem_count += 1
         if len(self.problems) < PROBLEMS_MAX:
             self.problems.append(text)
@@ -109,8 +109,8 @@ class MetadataRebuild:
         """Nothing runs before `run`.
 
         Args:
-            metadata: Is told.
-            manager: Whose partitions wait.
+            metadata: To publish to.
+            manager: Of the partitions that wait.
             tier: The bucket.
             publisher: Describes the copies that were found as this broker's.
             deadlines: Of reading the bucket.
@@ -133,14 +133,14 @@ class MetadataRebuild:
         """Do it; see the module.
 
         Args:
-            dry_run: Tell nothing, only say what would be.
+            dry_run: Publish nothing, only report what would be.
             below_log_start: Also copies below the log start offset, which expire then.
-            accept_loss: What cannot be told is given up: partitions that would wait still begin
+            accept_loss: What cannot be published is lost: partitions that would wait still begin
                 where they have records, and what is unknown counts as not there.
 
         Raises:
             RebuildBusyError: One is under way.
-            TieredError: It could not be finished; what was told stays told.
+            TieredError: It could not be finished; what was published stays so.
         """
         if self._is_running:
             raise RebuildBusyError("the metadata is being rebuilt already")
@@ -159,12 +159,12 @@ class MetadataRebuild:
         known: frozenset[UUID] = frozenset()
         async for group in self._whole_copies():
             if group.partition != present:
-                await self._tell_all(report, present, keys, dry_run, below_log_start)
+                await self._publish_all(report, present, keys, dry_run, below_log_start)
                 present, keys = group.partition, []
                 known = self._known(present)
             if self._is_wanted(report, group, known):
                 keys.append(self._keys.keys_of(*group.key[:2]).manifest)
-        await self._tell_all(report, present, keys, dry_run, below_log_start)
+        await self._publish_all(report, present, keys, dry_run, below_log_start)
         for partition in self._metadata.partitions():
             if not self._metadata.is_ready(partition):
                 report.add_problem(f"metadata of {partition} is still being read: run it again")
@@ -173,8 +173,8 @@ class MetadataRebuild:
             report.found = True
             if accept_loss:
                 self._manager.accept_losses()
-            self._manager.look_again()
-        report.held_back = {str(who): why for who, why in self._manager.held_back.items()}
+            self._manager.check_held_back()
+        report.held_back = {str(held): reason for held, reason in self._manager.held_back.items()}
         return report
 
     async def _whole_copies(self) -> AsyncIterator[ObjectGroup]:
@@ -212,7 +212,7 @@ class MetadataRebuild:
             return True
         return False
 
-    async def _tell_all(
+    async def _publish_all(
         self,
         report: RebuildReport,
         partition: TopicIdPartition | None,
@@ -231,8 +231,8 @@ class MetadataRebuild:
             part = keys[start : start + READS_AT_A_TIME]
             read = await asyncio.gather(*(self._read(report, key) for key in part))
             found += [one for one in read if one is not None]
-        told = 0 if history is None else history.log_start_offset
-        log_start = 0 if below_log_start else max(told, self._log_start_of(partition) or 0)
+        recorded = 0 if history is None else history.log_start_offset
+        log_start = 0 if below_log_start else max(recorded, self._log_start_of(partition) or 0)
         wanted = [one for one in found if one.metadata.end_offset >= log_start]
         report.below_log_start += len(found) - len(wanted)
         # The later copy of the same offsets takes the place of the earlier one, as it did then.
@@ -261,7 +261,7 @@ class MetadataRebuild:
         try:
             async with self._deadlines.of(1, f"reading {key}"):
                 manifest = SegmentManifest.from_json(await self._tier.get_object(key), key)
-            async with self._deadlines.of(2, f"look at {key}"):
+            async with self._deadlines.of(2, f"check of {key}"):
                 if await self._tier.is_complete(manifest.metadata):
                     return manifest
             report.add_problem(f"{key}: its objects are not of the sizes it says")

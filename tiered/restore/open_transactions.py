@@ -1,7 +1,7 @@
 """Transactions that were open where the remote part of a restored log ends.
 
-They can never be ended by who began them: what was written afterwards is lost, and so is the memory
-of their coordinator. Until somebody ends them the last stable offset stays, readers of committed
+Their producers can never end them: what was written afterwards is lost, and so is the state of
+their coordinator. Until they are aborted the last stable offset stays, readers of committed
 records wait, and nothing more is copied.
 """
 

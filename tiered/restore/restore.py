@@ -1,4 +1,4 @@
-"""Finding out what a bucket can give back, from its manifests alone.
+"""Contents of a bucket that can be restored, from its manifests alone.
 
     list all objects ─> manifests of the topics wanted ─> read each, compare with what is listed
     ─> their histories (`tiered.metadata.history`): where logs start, which topics were being
@@ -7,8 +7,8 @@
     ─> `tiered.restore.restore_plan` chooses
 
 Nothing is written here, neither in the bucket nor anywhere else. A manifest of which one bit has
-flipped is put right (`tiered.format.manifest_repair`); whoever restores writes it back. What cannot
-be read is a problem that is told, and the rest goes on without it: what is left out stays in the
+flipped is repaired (`tiered.format.manifest_repair`); the restore writes it back. What cannot be
+read is reported as a problem, and the rest goes on without it: what is left out stays in the
 bucket.
 """
 
@@ -69,7 +69,7 @@ class RestoredTopic:
 
 @dataclass(slots=True)
 class BucketContent:
-    """What a bucket can give back.
+    """What can be restored from a bucket.
 
     Attributes:
         topics: By name.
@@ -97,10 +97,10 @@ async def read_manifests(
 
     Args:
         tier: Reads the bucket.
-        problems: Is told of those that are damaged, and of segments that are not whole.
+        problems: Gets those that are damaged, and segments that are not whole.
         topics: Only these; None: all.
-        repaired: Is given those that could be put right, by name; None: they are problems.
-        objects: Is given the size of every object that was listed, by name.
+        repaired: Gets those that could be repaired, by name; None: they are problems.
+        objects: Gets the size of every object that was listed, by name.
 
     Raises:
         RemoteStorageError: The bucket cannot be listed, or an object not be read now.
@@ -189,7 +189,7 @@ async def read_bucket(
     manifests = await read_manifests(tier, content.problems, topics, content.repaired, objects)
     histories = await read_histories(tier, histories_among(objects, topics), content.problems)
     manifests = _without_deleted(manifests, histories.values(), content.notes)
-    # Another program's manifests do not tell whose they are.
+    # Another program's manifests do not name a cluster.
     content.cluster_ids = {one.topic.cluster_id for one in manifests} - {""}
     for topic in _latest_incarnations(manifests, content.problems, content.notes):
         content.topics[topic.name] = topic
@@ -254,7 +254,7 @@ def _latest_incarnations(
 def _without_deleted(
     manifests: list[SegmentManifest], histories: Iterable[HistorySummary], notes: list[str]
 ) -> list[SegmentManifest]:
-    """Leave out topics that were being deleted: somebody has said that they are to go."""
+    """Leave out topics that were being deleted."""
     deleting = {
         one.partition.topic_id: one.partition.topic
         for one in histories

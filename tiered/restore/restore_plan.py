@@ -1,4 +1,4 @@
-"""What a bucket gives back of one partition: which segments, from where to where. Decides only.
+"""Restore plan of one partition: which segments, from where to where. Decides only.
 
 The newest segment decides on the history: the one whose last leader epoch is the highest, and among
 these the one that ends last. With it the leader epochs of the whole log were stored, and a segment
@@ -9,7 +9,7 @@ by side:
     found     [0 ........ 99] [80 ..... 149]    [150 ... 199]              [300 ... 399]
                    [50 ... 120] superseded: the ones around it are enough
               [90 ... 160] epoch 1: another history
-    restored  without gaps: 300 .. 399;  with gaps: 0 .. 399, and nobody can read 200 .. 299
+    restored  without gaps: 300 .. 399;  with gaps: 0 .. 399, and 200 .. 299 are lost
 
 What lies below the log start is not restored, also where a segment reaches below it: records that
 DeleteRecords has removed stay removed. Should it lie above all segments the log is empty, and goes
@@ -29,7 +29,7 @@ FOREIGN: Final = "of another history"
 
 
 class FoundCopy(Protocol):
-    """A segment that was found, by its manifest or where somebody wrote of it."""
+    """A segment that was found, by its manifest or by a reference to it."""
 
     @property
     def metadata(self) -> RemoteLogSegmentMetadata:
@@ -116,7 +116,7 @@ def plan_partition(
         leader_epochs: What was stored with `newest`: of the log up to its end, from the log start
             offset it had then.
         allow_gaps: Keep what lies before a gap.
-        log_start_offset: Where the log starts at least, as somebody has told.
+        log_start_offset: Where the log starts at least, as recorded elsewhere.
     """
     end = newest.metadata.end_offset + 1
     epochs = [(epoch, offset) for epoch, offset in leader_epochs if offset < end]

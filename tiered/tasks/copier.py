@@ -1,4 +1,4 @@
-"""Copying closed segments to remote storage.
+"""Copier: the task that copies closed segments to remote storage.
 
 A segment is a candidate when it is closed, all of it is committed (its end is at most the last
 stable offset) and on disk (at most the recovery point: its indexes too), and some of it lies above
@@ -11,7 +11,7 @@ the highest remote offset. One at a time per partition, oldest first:
 
 A segment that may not be copied holds up those after it. To pass it over would raise the highest
 remote offset across a gap, and local retention would then delete the only good copy of what cannot
-be read; Kafka too copies in order. It is reported once, counted, kept, and looked at again later.
+be read; Kafka too copies in order. It is reported once, counted, kept, and checked again later.
 
 Source: Kafka, RemoteLogManager.java (RLMCopyTask).
 """
@@ -101,7 +101,7 @@ class Copier:
         return Candidate(segment, end)
 
     def is_due(self, led: LedPartition) -> bool:
-        """Whether `run` would do something; the quota is not looked at."""
+        """Whether `run` would do something; the quota is not checked."""
         if not (led.is_active and led.tiered.log.copies_to_remote) or led.stopped_copying:
             return False
         if self._settings().tier_copy_paused or led.tiered.copy_paused():
@@ -126,10 +126,10 @@ class Copier:
         """Copy the next segment, if there is one and it may be copied now.
 
         Returns:
-            When to look again, in ms (0: there is more); None: after the task interval.
+            When to check again, in ms (0: there is more); None: after the task interval.
 
         Raises:
-            TieredError, StorageError: It failed, and was taken back as far as possible.
+            TieredError, StorageError: It failed, and was rolled back as far as possible.
         """
         if not self.is_due(led):
             return None

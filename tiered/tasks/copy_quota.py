@@ -1,10 +1,10 @@
-"""How fast segments are copied, over all partitions (KIP-956).
+"""Copy quota: the rate at which segments are copied, over all partitions (KIP-956).
 
 The whole segment is charged before its copy starts, and a copy starts only while the rate is within
 the quota. So one large segment may run far ahead of the quota, and the next one then waits: over
 the windows (11 of 1 s) the rate is kept, except by segments larger than what the windows allow.
 
-Who must wait gives its place in the pool back and looks again: Kafka's copiers wait under a lock.
+A throttled task gives its place in the pool back and checks again: Kafka's wait under a lock.
 
 Source: Kafka, RLMQuotaManager.java; RemoteLogManager.java (RLMCopyTask); KIP-956.
 """
@@ -15,8 +15,8 @@ from config.tier import UNLIMITED, TierConfig
 from storage.environment.clock import Clock
 from tiered.fetch.fetch_quota import RateQuota
 
-LOOK_AGAIN_MAX_MS: Final = 1_000.0
-"""The windows move on while one waits; Kafka's copiers look every second too."""
+CHECK_AGAIN_MAX_MS: Final = 1_000.0
+"""The windows move on while a task waits; Kafka's copiers check every second too."""
 
 
 class CopyQuota:
@@ -42,7 +42,7 @@ class CopyQuota:
         self._rate.resize(*_limits(settings))
 
     def wait_ms(self) -> float:
-        """0: a copy may start. Else look again after so many milliseconds."""
+        """0: a copy may start. Else check again after so many milliseconds."""
         if self._rate.bytes_per_second >= UNLIMITED:
             return 0.0
         throttle_ms = self._rate.throttle_ms(self._clock.monotonic_ms())
@@ -51,7 +51,7 @@ class CopyQuota:
         self.throttled += 1
         self.throttle_ms_total += throttle_ms
         self.throttle_ms_max = max(self.throttle_ms_max, throttle_ms)
-        return min(throttle_ms, LOOK_AGAIN_MAX_MS)
+        return min(throttle_ms, CHECK_AGAIN_MAX_MS)
 
     def charge(self, size: int) -> None:
         """A copy of so many bytes starts."""

@@ -1,4 +1,4 @@
-"""Which copies move nothing.
+"""Detection of stalled copies.
 
 A copy that has moved no byte for `tier.stalled.copy.ms` is stalled until it moves again or ends;
 its deadline ends it in any case. Field report: a copy that neither returned nor failed, several
@@ -35,7 +35,7 @@ class CopyWatch:
     def __init__(
         self, clock: Clock, timer: Timer, progress: Callable[[UUID], int] | None = None
     ) -> None:
-        """Watch nothing yet; `progress` tells the bytes a copy has moved, None: nobody knows."""
+        """Watch nothing yet; `progress` gives the bytes a copy has moved, None: unknown."""
         self._clock = clock
         self._timer = timer
         self._progress = progress
@@ -51,7 +51,7 @@ class CopyWatch:
     def watching(self, segment_id: UUID, stalled_ms: float) -> Iterator[None]:
         """Watch one copy while the block runs."""
         copy = self._copies[segment_id] = _Watched(self._clock.monotonic_ms())
-        # What moves is looked at from the beginning: when it stops is the moment that counts.
+        # Progress is checked from the beginning: when it stops is the moment that counts.
         self._arm(segment_id, copy, stalled_ms / 4 if self._progress else stalled_ms, stalled_ms)
         try:
             yield
@@ -62,10 +62,10 @@ class CopyWatch:
 
     def _arm(self, segment_id: UUID, copy: _Watched, delay_ms: float, stalled_ms: float) -> None:
         copy.handle = self._timer.call_later_ms(
-            delay_ms, lambda: self._look(segment_id, copy, stalled_ms)
+            delay_ms, lambda: self._check(segment_id, copy, stalled_ms)
         )
 
-    def _look(self, segment_id: UUID, copy: _Watched, stalled_ms: float) -> None:
+    def _check(self, segment_id: UUID, copy: _Watched, stalled_ms: float) -> None:
         now_ms = self._clock.monotonic_ms()
         moved = 0 if self._progress is None else self._progress(segment_id)
         if moved != copy.moved_bytes:

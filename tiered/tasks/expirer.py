@@ -1,6 +1,6 @@
-"""Removing what need not be kept in remote storage; `tiered.tasks.expiry_plan` says what.
+"""Expirer: deletes the remote segments that `tiered.tasks.expiry_plan` chooses.
 
-    1  the log start offset goes up: from now on nobody may read what is removed
+    1  the log start offset goes up: from now on no client may read what is deleted
     2  unfinished copies are resolved (`tiered.tasks.unfinished_copies`)
     3  segments are removed, one after the other, oldest first and without leaving one out
     4  the log's remote offsets are brought in agreement with the metadata again
@@ -37,8 +37,8 @@ from tiered.tasks.unfinished_copies import UnfinishedCopies
 
 _log = logging.getLogger(__name__)
 
-STEPS_PER_TURN: Final = 1000
-"""Segments that are looked at in one turn of the loop: one to two milliseconds."""
+STEPS_PER_SLICE: Final = 1000
+"""Segments that are examined in one loop iteration: one to two milliseconds."""
 
 _UNAVAILABLE = (StoreUnavailableError, TierProcessError, RemoteStorageNotReadyError)
 _UNAVAILABLE_MAX = 3
@@ -76,7 +76,7 @@ class Expirer:
         """What there is to do now; brings the delete-lag gauges up to date.
 
         Returns:
-            None: the sums are not there yet; to be asked again in another turn of the loop.
+            None: the sums are not there yet; to be called again in another loop iteration.
 
         Raises:
             RemoteStorageNotReadyError: Metadata is still being read.
@@ -85,7 +85,7 @@ class Expirer:
         log = tiered.log
         began_ms = self._clock.monotonic_ms()
         known = self._metadata.known_of(tiered.partition)
-        if not led.readable.advance(known, log, STEPS_PER_TURN):
+        if not led.readable.advance(known, log, STEPS_PER_SLICE):
             return None
         in_flight = [known.segment(one) for one in self._in_flight]
         plan = plan_expiry(
@@ -149,8 +149,8 @@ class Expirer:
                     led.delete_lag_segments -= 1
                     led.delete_lag_bytes -= segment.segment_size_bytes
             elif self._unfinished.is_in(led, segment, SegmentState.COPY_SEGMENT_FINISHED):
-                # In order: whoever forgets the log start in a crash finds it again by the first
-                # segment that is left, which must not have a hole behind it.
+                # In order: a log start that is lost in a crash is found again by the first segment
+                # that is left, which must not have a hole behind it.
                 break
         if led.is_active:
             led.settle(self._metadata, self._deletion)
@@ -169,7 +169,7 @@ class Expirer:
         try:
             await work(led, segment)
         except InvalidTransitionError as error:
-            # Somebody was faster: what the metadata says next time is what counts.
+            # Another broker was faster: what the metadata says next time is what counts.
             _log.info("%s: remote segment has changed state: %s", led.tiered.partition, error)
             return False
         except TieredError as error:

@@ -1,4 +1,4 @@
-"""Which remote segments of a partition go, and why. Decides only; `tiered.tasks.expirer` does it.
+"""Expiry plan: which remote segments expire, and why. `tiered.tasks.expirer` carries it out.
 
     leftover        COPY_SEGMENT_STARTED that no copy of this broker owns
     unfinished      DELETE_SEGMENT_STARTED: a removal that did not get through
@@ -6,7 +6,7 @@
     time            its newest record is at least `retention.ms` old
     size            without it the log still has `retention.bytes`, local and remote together
 
-Time and size look at finished segments of the lineage, oldest first, and stop at the first that
+Time and size apply to finished segments of the lineage, oldest first, and stop at the first that
 stays: the log has no holes. What is copied and local counts once.
 
 A segment outside the lineage (the epochs of a past that was truncated, or that this replica never
@@ -40,7 +40,7 @@ class ExpiryReason(Enum):
 
 @dataclass(frozen=True, slots=True)
 class RetentionLimits:
-    """What the topic keeps; None: no limit.
+    """Retention limits of the topic; None: no limit.
 
     Attributes:
         keep_after_ms: Wall clock: segments whose newest record is not younger go.
@@ -85,7 +85,7 @@ def plan_expiry(
     only_local_bytes: int,
     in_flight: Collection[RemoteLogSegmentMetadata],
 ) -> ExpiryPlan:
-    """See the module. Looks at the oldest segments only, up to the first that stays.
+    """See the module. Examines the oldest segments only, up to the first that stays.
 
     Args:
         segments: All of the partition's in any state, ascending by start offset.

@@ -1,11 +1,11 @@
-"""A follower that is told OFFSET_MOVED_TO_TIERED_STORAGE: what it needs comes from remote storage.
+"""Follower state after OFFSET_MOVED_TO_TIERED_STORAGE, built from remote storage.
 
 The leader has the wanted offsets in remote storage only. The follower does not download records: it
 begins where the leader's local log begins, and takes over what the records before would have
 taught it (leader epochs and producers):
 
     Fetch answers 109 ──> ask the leader for its earliest local offset L, of epoch E
-                      ──> ask which epoch wrote L - 1: the end of epoch E - 1 tells
+                      ──> ask for the end of epoch E - 1: which epoch wrote L - 1
                       ──> find the remote segment that holds (epoch, L - 1); it ends at N - 1
                       ──> fetch its leader epochs and its producer snapshot
                       ──> empty the log; it begins at N; put both in place

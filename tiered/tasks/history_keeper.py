@@ -1,15 +1,15 @@
-"""Keeping the history objects of all partitions led here: when each is written, and who waits.
+"""History keeper: schedules the writes of the history objects of all partitions led here.
 
-    keep ──> idle ──a look finds a change──────────────> queued ──a place──> writing ──> idle
-              ^    ──somebody waits (`require`)────────> queued, before others   │
+    keep ──> idle ──a check finds a change─────────────> queued ──a place──> writing ──> idle
+              ^    ──a caller waits (`without`)────────> queued, before others   │
               │                                                                  │
               └───────── backing off <────────────── failed ─────────────────────┘
 
-Looks go round: each partition is looked at three times in an interval (`tier.history.interval.ms`),
-a few at each tick, by a few numbers; nothing else is done for one that has not changed. A partition
-is written at most once in an interval, but for those that somebody waits for: a segment's objects
-are about to go, or DeleteRecords is to be answered. One write serves all who asked for it before it
-began to look, so a retention pass over many segments waits for one.
+Each partition is checked three times in an interval (`tier.history.interval.ms`), a few at each
+tick, by a few numbers; nothing else is done for one that has not changed. A partition is written at
+most once in an interval, unless a caller waits for it: a segment's objects are about to go, or
+DeleteRecords is to be answered. One write serves all callers that waited before it began, so a
+retention pass over many segments waits for one.
 
 At most `TASKS` are written at a time, and `URGENT_TASKS` more of those that are waited for.
 """
@@ -45,21 +45,21 @@ _log = logging.getLogger(__name__)
 TASKS: Final = 4
 URGENT_TASKS: Final = 8
 
-LOOKS_PER_INTERVAL: Final = 3
+CHECKS_PER_INTERVAL: Final = 3
 
 TICK_MS: Final = 1_000.0
 """Between two ticks, at most; with 10,000 partitions and the default interval each has 1,000."""
 
 WORK_PER_TICK_MS: Final = 5.0
-"""No further look after so long; those left over are looked at in the next tick."""
+"""No further check after so long; those left over are checked in the next tick."""
 
 RING_SLACK: Final = 100
-"""Dropped partitions that may wait for their turn to be forgotten."""
+"""Dropped partitions that may still be in the ring."""
 
 BACKOFF_MS: Final = 1_000.0
 """After the first failure; doubled with each up to the interval."""
 
-TELL_AGAIN_MS: Final = 200.0
+PUBLISH_AGAIN_MS: Final = 200.0
 """Before a write is tried again that DeleteRecords waits for."""
 
 _PASSING = (StoreUnavailableError, TierProcessError)
@@ -74,13 +74,13 @@ class KeptPartition:
     Attributes:
         led: The leadership.
         written: What the bucket has, as far as this leadership has written it.
-        seen: What was looked at when that was written.
+        seen: What was current when that was written.
         behind_since_ms: Since when the object is known to lag behind, on the monotonic clock.
         wrote_ms, retry_ms: When the last write worked; when one may be tried again that failed. No
-            look leads to a write before the latter, or within the interval of the former.
+            check leads to a write before the latter, or within the interval of the former.
         failures: Since one worked.
         job: Queued or running.
-        waiters: Who waits for a write that has not begun.
+        waiters: Of a write that has not begun.
         is_dropped: It is not led any more.
     """
 
@@ -159,7 +159,7 @@ class HistoryKeeper:
         return float(self._settings().tier_history_interval_ms)
 
     def start(self) -> None:
-        """Begin to look."""
+        """Start checking."""
         self._is_started = True
         self._arm()
 
@@ -202,7 +202,7 @@ class HistoryKeeper:
         kept = self._kept[partition] = KeptPartition(led)
         self._ring.append(kept)
         if len(self._ring) > 2 * len(self._kept) + RING_SLACK:
-            # Looks are what removes dropped ones, and there may be no looks.
+            # Checks are what removes dropped ones, and there may be no checks.
             self._ring = deque(self._kept.values())
 
     def drop(self, partition: TopicIdPartition) -> None:
@@ -224,7 +224,7 @@ class HistoryKeeper:
         return partition in self._ending
 
     def touch(self, partition: TopicIdPartition) -> None:
-        """What is no part of a look has changed: the number of partitions, say."""
+        """Note a change that no check covers: of the number of partitions, say."""
         kept = self._kept.get(partition)
         if kept is not None:
             kept.seen = None
@@ -239,7 +239,7 @@ class HistoryKeeper:
     async def without(self, segment: RemoteLogSegmentMetadata) -> None:
         """Return when the bucket's history has no such segment: its objects are about to go.
 
-        That they go has been told before, so that no history that begins now has it.
+        Their deletion has been published before, so that no history that begins now has it.
 
         Raises:
             TieredError: That could not be made so; the objects must stay.
@@ -254,13 +254,13 @@ class HistoryKeeper:
         if kept.written is None or kept.written.holds(segment.id):
             await self._request(kept)
 
-    async def tell_log_starts(
+    async def publish_log_starts(
         self, partitions: Iterable[TopicIdPartition], limit_ms: float
     ) -> list[TopicIdPartition]:
-        """Write that records were deleted, before whoever deleted them is told.
+        """Write the new log starts of deleted records, before DeleteRecords is answered.
 
         Args:
-            partitions: Whose log starts were raised.
+            partitions: With raised log starts.
             limit_ms: No longer than that; the objects follow when they can.
 
         Returns:
@@ -269,12 +269,12 @@ class HistoryKeeper:
         left = list(partitions)
         late: list[TopicIdPartition] = []
         try:
-            async with Deadline(self._timer, limit_ms, "telling the bucket of deleted records"):
+            async with Deadline(self._timer, limit_ms, "publishing log starts to the bucket"):
                 while left:
-                    left = await self._try_to_tell(left, late)
+                    left = await self._try_publish(left, late)
                     if left:
                         # A store that stumbled once may be there in a moment.
-                        await sleep_ms(self._timer, TELL_AGAIN_MS)
+                        await sleep_ms(self._timer, PUBLISH_AGAIN_MS)
         except StoreTimeoutError:
             late += [partition for partition in left if partition not in late]
         if late:
@@ -287,7 +287,7 @@ class HistoryKeeper:
             )
         return late
 
-    async def _try_to_tell(
+    async def _try_publish(
         self, partitions: Iterable[TopicIdPartition], late: list[TopicIdPartition]
     ) -> list[TopicIdPartition]:
         """Those that may be tried again at once; adds those that may not to `late`."""
@@ -301,7 +301,7 @@ class HistoryKeeper:
             if waiting:
                 await asyncio.wait(waiting.values())
         finally:
-            # Also when the time is up, or the client has left: nobody else looks at them.
+            # Also when the time is up, or the client has left: nothing else cancels them.
             for partition, future in waiting.items():
                 future.cancel()
                 error = None if future.cancelled() else future.exception()
@@ -315,7 +315,7 @@ class HistoryKeeper:
 
     @property
     def kept(self) -> int:
-        """Partitions whose object is looked after."""
+        """Partitions whose object is kept up to date."""
         return len(self._kept)
 
     @property
@@ -329,7 +329,7 @@ class HistoryKeeper:
         since = [k.behind_since_ms for k in self._kept.values() if k.behind_since_ms is not None]
         return self._clock.monotonic_ms() - min(since) if since else 0.0
 
-    # -- looking ---------------------------------------------------------------------------------
+    # -- checks ----------------------------------------------------------------------------------
 
     def _arm(self) -> None:
         if self._handle is not None:
@@ -340,22 +340,22 @@ class HistoryKeeper:
 
     @property
     def _tick_ms(self) -> float:
-        return min(TICK_MS, max(self._interval_ms / LOOKS_PER_INTERVAL, 1.0))
+        return min(TICK_MS, max(self._interval_ms / CHECKS_PER_INTERVAL, 1.0))
 
     def _tick(self) -> None:
         self._arm()
-        part = self._tick_ms * LOOKS_PER_INTERVAL / self._interval_ms
+        part = self._tick_ms * CHECKS_PER_INTERVAL / self._interval_ms
         until_ms = self._clock.monotonic_ms() + WORK_PER_TICK_MS
         for _ in range(min(math.ceil(len(self._ring) * part), len(self._ring))):
             kept = self._ring.popleft()
             if kept.is_dropped:
                 continue
             self._ring.append(kept)
-            self._look(kept)
+            self._check(kept)
             if self._clock.monotonic_ms() >= until_ms:
                 break
 
-    def _look(self, kept: KeptPartition) -> None:
+    def _check(self, kept: KeptPartition) -> None:
         if kept.job is not None or not self._has_changed(kept):
             return
         if self._clock.monotonic_ms() >= max(kept.wrote_ms + self._interval_ms, kept.retry_ms):
@@ -388,7 +388,7 @@ class HistoryKeeper:
         future: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         kept.waiters.append(future)
         if kept.job is not None and not kept.is_running:
-            # Before those that nobody waits for.
+            # Before those without a waiter.
             job, kept.job = kept.job, None
             job.cancel()
         if kept.job is None:
@@ -448,7 +448,7 @@ class HistoryKeeper:
         now_ms = self._clock.monotonic_ms()
         if kept.behind_since_ms is None:
             kept.behind_since_ms = now_ms
-        # What was put may have got there, though nobody said so.
+        # The object may have been written, though the answer was lost.
         kept.seen = None
         kept.written = None
         delay_ms = min(BACKOFF_MS * 2 ** min(kept.failures, 20), max(self._interval_ms, BACKOFF_MS))

@@ -1,6 +1,6 @@
-"""What a partition's history says now: which segments are live, from where to where.
+"""View of a partition's history: which segments are live, from where to where.
 
-The leader's log and metadata are captured in one turn of the loop; what follows may take its time
+The leader's log and metadata are captured in one loop iteration; what follows may take its time
 over it, as neither changes what was captured:
 
     segments, copied and finished, in the lineage, not below the log start  ─> live
@@ -12,7 +12,7 @@ A transaction may begin in a segment that is copied and be aborted in one that i
 nothing in the bucket says so. So below the stable end a reader without a broker knows of every
 record whether it was committed, and above it does not. What the producer snapshot says was open at
 the end may have ended since: the log's own last stable offset is further on then, and that does not
-help who reads the bucket alone.
+help a reader of the bucket alone.
 """
 
 from collections.abc import Iterator, Sequence
@@ -25,7 +25,7 @@ from tiered.tasks.led_partition import LedPartition
 
 
 class Signature(NamedTuple):
-    """What changes whenever a history may have changed, and is cheap to look at.
+    """What changes whenever a history may have changed, and is cheap to compare.
 
     Attributes:
         version: Of the metadata.
@@ -93,7 +93,7 @@ def capture(led: LedPartition, metadata: RemoteLogMetadataManager) -> CapturedHi
 def collecting_live(
     captured: CapturedHistory, into: list[RemoteLogSegmentMetadata]
 ) -> Iterator[None]:
-    """Append the live segments, ascending by start offset; yields after every one looked at."""
+    """Append the live segments, ascending by start offset; yields after every one."""
     log_start = captured.signature.log_start_offset
     contains = captured.lineage.contains
     for segment in captured.segments:
@@ -123,7 +123,7 @@ def epochs_between(
 
 
 def was_ever_copied(led: LedPartition, metadata: RemoteLogMetadataManager) -> bool:
-    """Whether the metadata has ever heard of a segment of the partition; it remembers for good.
+    """Whether the metadata has ever had a segment of the partition; it remembers for good.
 
     Raises:
         RemoteStorageNotReadyError: Metadata is still being read.

@@ -1,4 +1,4 @@
-"""Writing the history object of one partition, and removing it with its topic.
+"""Writer of a partition's history object, which also removes it with its topic.
 
     the bucket is ours? ─> capture ─> live segments, stable end, content ─> the same as before?
       ─> the first time in a leadership: read what is there ─> put
@@ -7,9 +7,9 @@ A partition of which nothing was ever copied gets none. That the metadata knows 
 say so: it may have forgotten all of them with the leader epochs that DeleteRecords took. Where an
 object is, it is kept.
 
-Who is not the bucket's owner writes nothing (`tiered.maintenance.bucket_ownership`). A leader of an
-older epoch than that of the object leaves it alone, as far as can be told: the object is read
-before the first write of a leadership, not before each. A broker whose epochs have begun anew meets
+A broker that is not the bucket's owner writes nothing (`tiered.maintenance.bucket_ownership`). A
+leader of an older epoch than that of the object leaves it alone, as far as is known: the object is
+read before the first write of a leadership, not before each. A broker whose epochs start over meets
 its own past there; `varve tier restore` goes on above it, and `varve tier claim` says that what is
 there does not count.
 

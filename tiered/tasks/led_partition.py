@@ -1,4 +1,4 @@
-"""What the copier and the expirer know of one partition that is led here."""
+"""State of one led partition, shared by the copier and the expirer."""
 
 from bisect import bisect_right
 from dataclasses import dataclass, field
@@ -18,7 +18,7 @@ class BlockedSegment:
 
     Attributes:
         base_offset, path, problem: Which, and why.
-        retry_at_ms: On the monotonic clock: when it is looked at again.
+        retry_at_ms: On the monotonic clock: when it is checked again.
     """
 
     base_offset: int
@@ -33,14 +33,14 @@ class LedPartition:
 
     Attributes:
         tiered: What the broker gave.
-        is_active: The leadership lasts; False: whoever still works for it must stop.
+        is_active: The leadership lasts; False: tasks that still work for it must stop.
         is_settled: `log.highest_remote_offset` agrees with the metadata; False after a copy whose
             outcome is not known.
         purge_wanted: Remote storage was switched off, and what it has there is to go: that was said
             once, whatever is set since.
         blocked: The segment that copying stops before, None: there is none.
         stopped_copying: Why nothing is copied any more in this leadership; empty: it is.
-        delete_lag_segments, delete_lag_bytes: What retention has given up and is still there.
+        delete_lag_segments, delete_lag_bytes: What retention has expired and is still there.
         unreferenced_segments: Finished segments outside the lineage that are kept, as their offsets
             are not below the log start.
         size_computation_ms: How long it took to add up the partition's size
@@ -66,7 +66,7 @@ class LedPartition:
         """Bring the log's two remote offsets in agreement with the metadata.
 
         The log start goes up to the first offset that can be had, the highest remote offset up to
-        what is copied. Segments whose removal was begun and may be told any moment do not count.
+        what is copied. Segments whose deletion was begun and may be published do not count.
 
         Args:
             metadata: What is copied.
@@ -86,7 +86,7 @@ class LedPartition:
         self.raise_log_start(find_log_start_offset(metadata, partition, log))
 
     def raise_log_start(self, offset: int) -> None:
-        """Move the log start up, and say so to who waits."""
+        """Move the log start up, and notify the waiters."""
         if self.tiered.log.raise_log_start(offset):
             self.tiered.on_log_start_moved()
 

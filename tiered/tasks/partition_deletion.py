@@ -1,19 +1,19 @@
-"""Removing all that remote storage has of a partition.
+"""Deletion of all that remote storage has of a partition.
 
 When the topic was deleted:
 
-    tell MARKED ──> tell STARTED ──> let the history say so ──> remove every segment
-      ──> sweep ──> remove the history ──> tell FINISHED
+    publish MARKED ──> publish STARTED ──> mark the history ──> delete every segment
+      ──> sweep ──> delete the history ──> publish FINISHED
 
 The metadata remembers how far it is, so a restart goes on where it stopped
 (`RemoteLogMetadataManager.deletions`); every step may be done twice. The sweep lists the
 partition's own part of the bucket: what a copy that was under way left there has no record any
-more once the metadata forgets the partition, and nobody would find it again.
+more once the metadata forgets the partition, and would never be found again.
 
 When only remote storage was switched off (`remote.storage.enable=false` with
 `remote.log.delete.on.disable=true`, KIP-950) the topic lives on, and may be switched on again: the
-log start goes up to what is local, the removal of every segment is told begun, then the segments
-go, and the partition's metadata stays. Told first, as that needs no bucket: from then on the
+log start goes up to what is local, DELETE_SEGMENT_STARTED is published of all segments, then they
+go, and the partition's metadata stays. Published first, as that needs no bucket: from then on the
 metadata alone says what is to go, whatever becomes of the topic's settings. All of it is done
 newest first, unlike with those that expire: should remote storage be switched on again before all
 have gone, copying goes on after those that are left, and what is still local between the log start
@@ -65,7 +65,7 @@ class RemoteDeletion:
         claim: Claim,
         history: HistoryWriter,
     ) -> None:
-        """`swept_objects` counts objects that no segment told of."""
+        """`swept_objects` counts objects that no segment had."""
         self._metadata = metadata
         self._publisher = publisher
         self._tier = tier
@@ -87,7 +87,7 @@ class RemoteDeletion:
         if not self._metadata.is_ready(partition):
             if partition in self._metadata.partitions():
                 raise RemoteStorageNotReadyError(f"metadata of {partition} is not there yet")
-            # Its end was told when nobody waited for the answer any more: that has released it.
+            # Its end was published after the caller had gone: that has released it.
             self._deletion.forget(partition)
             return
         state = self._state(partition)
@@ -104,7 +104,7 @@ class RemoteDeletion:
         )
         await self._remove_segments(partition)
         await self._sweep(partition)
-        # Last: until then a reader is told that the topic was deleted.
+        # Last: until then it shows a reader that the topic was deleted.
         await self._history.remove(partition)
         await self._publisher.partition_state(
             partition, PartitionDeleteState.DELETE_PARTITION_FINISHED
@@ -122,7 +122,7 @@ class RemoteDeletion:
         """
         partition = led.tiered.partition
         if led.purge_wanted:
-            await self._give_up(led)
+            await self._start_deletions(led)
         failed: TieredError | None = None
         for segment in reversed(self._metadata.segments(partition)):
             if not led.is_active:
@@ -139,8 +139,8 @@ class RemoteDeletion:
         if failed is not None:
             raise failed
 
-    async def _give_up(self, led: LedPartition) -> None:
-        """Tell of all segments that they go."""
+    async def _start_deletions(self, led: LedPartition) -> None:
+        """Publish DELETE_SEGMENT_STARTED of all segments."""
         partition = led.tiered.partition
         # Before anything goes: local retention must not believe it once it counts again.
         led.tiered.log.highest_remote_offset = -1

@@ -1,4 +1,4 @@
-"""What can be said of one led partition's remote log at this moment: KIP-963's gauges, and ours."""
+"""Gauges of one led partition's remote log: KIP-963's, and ours."""
 
 from typing import NamedTuple
 
@@ -8,7 +8,7 @@ from tiered.tasks.led_partition import LedPartition, copy_lag
 
 
 class PartitionGauges(NamedTuple):
-    """Computed when asked for, so that they equal what is there; Kafka adds them up per topic.
+    """Computed at each call, so that they equal what is there; Kafka adds them up per topic.
 
     Attributes:
         copy_lag_segments, copy_lag_bytes: Closed and not copied (RemoteCopyLagSegments, -Bytes).
@@ -36,7 +36,7 @@ class PartitionGauges(NamedTuple):
 
 
 def gauges_of(led: LedPartition, metadata: RemoteLogMetadataManager) -> PartitionGauges:
-    """The gauges of one partition; without metadata, what it would tell is 0."""
+    """The gauges of one partition; those that need metadata are 0 without it."""
     partition = led.tiered.partition
     ready = metadata.is_ready(partition)
     lag_segments, lag_bytes = copy_lag(led)

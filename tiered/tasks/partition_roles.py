@@ -1,8 +1,8 @@
-"""What is done for a partition in each of its roles: which task runs what, and in which pool.
+"""Roles of a partition: the tasks of each, and the pools they run in.
 
     LEADING     copy task    ──> pool "copier"      ──> Copier
                 expiry task  ──> pool "expiration"  ──> Expirer
-    FOLLOWING   follower task: a look, no pool
+    FOLLOWING   follower task: on the loop, no pool
     PURGING     other        ──> pool "expiration"  ──> RemoteDeletion.purge
     DELETING    other        ──> pool "expiration"  ──> RemoteDeletion.run
 
@@ -103,9 +103,9 @@ class PartitionRoles:
         tasks.copy.start()
 
     def follow(self, tasks: PartitionTasks, led: LedPartition) -> None:
-        """Only learn how far the leader has copied: a look, which never needs a job."""
+        """Only learn how far the leader has copied, which never needs a job."""
 
-        def look() -> bool:
+        def catch_up() -> bool:
             if led.is_active and self._metadata.is_ready(tasks.partition):
                 log = led.tiered.log
                 log.highest_remote_offset = find_highest_remote_offset(
@@ -117,15 +117,15 @@ class PartitionRoles:
             return None
 
         tasks.follower = self._tasks.make(
-            f"following of {tasks.partition}", self.follower_pool, is_due=look, work=nothing
+            f"following of {tasks.partition}", self.follower_pool, is_due=catch_up, work=nothing
         )
         tasks.follower.start()
 
     def purge(self, tasks: PartitionTasks, led: LedPartition) -> None:
-        """Remote storage was switched off: what it has goes, if the topic has said so.
+        """Remote storage was switched off: what it has goes, if the topic's settings say so.
 
-        What was begun is seen through, whatever the topic says now. Else it stays, and is told:
-        the settings may be what was lost.
+        What was begun is completed, whatever they say now. Else it stays, and an alert is set: the
+        settings may be what was lost.
         """
         subject = str(tasks.partition)
 

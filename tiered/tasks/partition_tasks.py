@@ -1,4 +1,4 @@
-"""One partition with remote storage, and what is done for it over and over.
+"""Tasks of one partition with remote storage, and its state.
 
     on_leadership          metadata visible, nothing of the past still running
     on_follower      ┌───────────────────────────────────────────────┐

@@ -1,8 +1,8 @@
-"""Something that is done again and again, in a pool, for one partition.
+"""Periodic task of one partition, run in a pool.
 
-    waiting (a timer) ──due──> queued ──> running ──done──> waiting(interval, or what it asks for)
+    waiting (a timer) ──due──> queued ──> running ──done──> waiting(interval, or what it returns)
         ^                                    └──failed────> waiting(backoff)
-        └──nothing to do: the look costs no task
+        └──nothing to do: the check costs no asyncio task
 
 While there is nothing to do, a partition costs one timer per interval and no asyncio task: a broker
 may lead thousands.
@@ -67,9 +67,9 @@ class PeriodicTask:
             timer: Time.
             pool: Where it runs.
             backoff: After failures; reset by success.
-            interval_ms: From the end of one run to the next look.
+            interval_ms: From the end of one run to the next check.
             is_due: Whether there is anything to do; cheap; on the loop.
-            work: Does it; returns when to look again in ms (0: at once), None: after the interval.
+            work: Does it; returns when to check again in ms (0: at once), None: after the interval.
             on_ended: Called when a run has ended after `stop`.
         """
         self.name = name
@@ -98,17 +98,17 @@ class PeriodicTask:
         return self._backoff.failures
 
     def start(self) -> None:
-        """Look at once, then again and again."""
+        """Check at once, then at each interval."""
         self._stopped = False
         if self._job is None:
-            self._look()
+            self._check()
 
     def kick(self) -> None:
-        """Something has changed: look now, unless it runs already; failures are forgotten."""
+        """Something has changed: check now, unless it runs already; failures are forgotten."""
         if self._stopped or self._job is not None:
             return
         self._backoff.reset()
-        self._look()
+        self._check()
 
     def interrupt(self) -> None:
         """Cancel the present run, if there is one: it is not wanted now. That is no failure."""
@@ -130,13 +130,13 @@ class PeriodicTask:
 
     def _arm(self, delay_ms: float) -> None:
         self._disarm()
-        self._handle = self._timer.call_later_ms(delay_ms, self._look)
+        self._handle = self._timer.call_later_ms(delay_ms, self._check)
 
-    def _look(self) -> None:
+    def _check(self) -> None:
         self._disarm()
         try:
             due = self._is_due()
-        except Exception as error:  # noqa: BLE001 - nobody else would look again
+        except Exception as error:  # noqa: BLE001 - nothing else would check again
             self._failed(error)
             return
         if not due:

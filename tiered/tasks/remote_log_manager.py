@@ -1,4 +1,4 @@
-"""The remote log of all partitions of this broker: who copies, who expires, who only looks on.
+"""RemoteLogManager: the remote log of all partitions of this broker, and their tasks.
 
     broker (elections, topics, settings)
         │ on_leadership, on_follower, on_stop, on_config_change, update
@@ -11,7 +11,7 @@
 An idle partition costs two timers per task interval and no asyncio task: whether there is
 anything to do is looked up on the loop, and only then a job goes to a pool. Partitions that change
 their role are advanced together by one timer, a few at a time, so that thousands of them do not
-hold up the loop. Nothing waits for one partition's metadata: what is not ready is looked at again.
+hold up the loop. Nothing waits for one partition's metadata: what is not ready is checked again.
 
 Source: Kafka, RemoteLogManager.java (onLeadershipChange, stopPartitions).
 """
@@ -61,13 +61,13 @@ _log = logging.getLogger(__name__)
 METADATA_TOPIC: Final = "__remote_log_metadata"
 
 TICK_MS: Final = 100.0
-"""Between two looks at partitions that wait for something: their metadata, the end of a job."""
+"""Between two checks of partitions that wait: for their metadata, or the end of a job."""
 
 ADVANCES_PER_TICK: Final = 200
-"""Partitions that take up a role at a time; each may read an index or two."""
+"""Partitions that begin a role at a time; each may read an index or two."""
 
 WORK_PER_TICK_MS: Final = 5.0
-"""No further partition after so long: with 10,000 segments, one is looked at for that time."""
+"""No further partition after so long: one with 10,000 segments takes that time."""
 
 RELEASE_DEADLINE_MS: Final = 2_000
 """For one small object when the broker stops."""
@@ -85,11 +85,11 @@ class RemoteLogManager:
     Attributes:
         counters: Per topic.
         copier_pool, expiration_pool, follower_pool, scrubber_pool: For their gauges. The follower
-            pool is for whoever rebuilds followers (`tiered.tasks.follower`).
+            pool is for rebuilding followers (`tiered.tasks.follower`).
         claim, scrubber, verifier, history: See there.
         on_segment_deleted: Called when the deletion of a segment has begun: caches forget it.
         gone: Partitions whose deletion was finished here, newest last.
-        held_back: Partitions that are not taken up, as their metadata is lost, and why.
+        held_back: Partitions that do not begin, as their metadata is lost, and why.
     """
 
     def __init__(
@@ -258,7 +258,7 @@ class RemoteLogManager:
     # -- life --------------------------------------------------------------------------------
 
     def start(self) -> None:
-        """Begin: partitions that were given before are taken up too."""
+        """Start, also the tasks of partitions that were given before."""
         assert not self._is_started
         self._is_started = True
         self._do_chores()
@@ -392,11 +392,11 @@ class RemoteLogManager:
     async def skip_blocked(
         self, partition: TopicIdPartition, start_offset: int | None
     ) -> SkippedSegment:
-        """Give up the corrupt segment that copying stops before; see `tiered.tasks.skip`.
+        """Skip the corrupt segment that copying stops before; see `tiered.tasks.skip`.
 
         Args:
             partition: Led here.
-            start_offset: Of the segment; None: only tell which it is.
+            start_offset: Of the segment; None: only return which it is.
 
         Raises:
             RemoteStorageError: There is none, it is another one, or it is being read again.
@@ -423,23 +423,23 @@ class RemoteLogManager:
     # -- what there is -----------------------------------------------------------------------
 
     def led_partitions(self) -> Iterator[TopicIdPartition]:
-        """Partitions that are led here and have begun to be looked after."""
+        """Partitions that are led here and whose tasks have begun."""
         for partition, tasks in self._partitions.items():
             if tasks.state is PartitionState.LEADING:
                 yield partition
 
     def gauges(self) -> Iterator[PartitionGauges]:
-        """Of all led partitions; costs a look at each one's segments."""
+        """Of all led partitions; walks over each one's segments."""
         for tasks in self._partitions.values():
             if tasks.led is not None and tasks.state is PartitionState.LEADING:
                 yield gauges_of(tasks.led, self._metadata)
 
     def tasks_of(self, partition: TopicIdPartition) -> PartitionTasks | None:
-        """For people: state, blocked segment, last errors. Not to be changed."""
+        """For the admin API: state, blocked segment, last errors. Not to be changed."""
         return self._partitions.get(partition)
 
     def has_role(self, partition: TopicIdPartition) -> bool:
-        """Whether its metadata has been looked at: its log knows how far it was copied.
+        """Whether its role has begun: its log knows the highest remote offset.
 
         It may be a little behind while the outcome of a copy is not known.
         """
@@ -504,7 +504,7 @@ class RemoteLogManager:
                 break
 
     def _advance(self, tasks: PartitionTasks) -> bool:
-        """Whether it need not be looked at again."""
+        """Whether it need not be checked again."""
         if not tasks.is_quiet or self.history.is_busy(tasks.partition):
             return False
         if tasks.state is PartitionState.STARTING:
@@ -536,7 +536,7 @@ class RemoteLogManager:
             try:
                 doubt = self._doubt(tasks.partition, led)
                 if doubt:
-                    # Not looked at at every tick: somebody has to do something first.
+                    # Not checked at every tick: an operator has to act first.
                     self._hold_back(tasks.partition, doubt)
                     return True
                 led.settle(self._metadata, self._deletion, fresh=True)
@@ -578,14 +578,14 @@ class RemoteLogManager:
             self._metadata.withhold(partition, "")
             self._alerts.clear(AlertKind.TIER_METADATA_LOST, str(partition))
 
-    def look_again(self) -> None:
-        """What was lost may be back: partitions that are held back are looked at anew."""
+    def check_held_back(self) -> None:
+        """Check partitions that are held back again, as what was lost may be back."""
         for partition in list(self.held_back):
             tasks = self._partitions.get(partition)
             if tasks is not None and not self._advance(tasks):
                 self._set_moving(partition)
 
-    def _tell_losses(self) -> None:
+    def _report_losses(self) -> None:
         losses = self._metadata.losses()
         if losses:
             text = f"{'; '.join(losses)}. No garbage is collected; {HOW_TO_GO_ON}"
@@ -594,7 +594,7 @@ class RemoteLogManager:
             self._alerts.clear(AlertKind.TIER_METADATA_LOST, METADATA_TOPIC)
 
     def accept_losses(self) -> None:
-        """Partitions that are held back begin where they have records; for `look_again`."""
+        """Partitions that are held back begin where they have records; for `check_held_back`."""
         self._accepted.update(self.held_back)
 
     @property
@@ -619,12 +619,12 @@ class RemoteLogManager:
     # -- chores ------------------------------------------------------------------------------
 
     def _do_chores(self) -> None:
-        """Take up deletions that a restart, or another broker's end, has left."""
+        """Resume deletions that a restart, or another broker's end, has left."""
         self._chores_handle = self._timer.call_later_ms(
             self._settings().remote_log_manager_task_interval_ms, self._do_chores
         )
-        self._tell_losses()
-        self.look_again()
+        self._report_losses()
+        self.check_held_back()
         for deletion in self._metadata.deletions():
             partition = deletion.partition
             if partition not in self._partitions and partition not in self.gone:

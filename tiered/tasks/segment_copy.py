@@ -1,4 +1,4 @@
-"""One copy of one closed segment to remote storage.
+"""Copy of one closed segment to remote storage.
 
     describe ──> publish COPY_SEGMENT_STARTED ──> upload ──> publish COPY_SEGMENT_FINISHED
                                                     │

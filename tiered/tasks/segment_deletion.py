@@ -1,16 +1,15 @@
-"""Removing one remote segment, and telling of it.
+"""Deletion of one remote segment, and its events.
 
-    tell DELETE_SEGMENT_STARTED ──> the partition's history without it ──> remove the objects
-      ──> tell DELETE_SEGMENT_FINISHED
+    publish DELETE_SEGMENT_STARTED ──> the partition's history without it ──> remove the objects
+      ──> publish DELETE_SEGMENT_FINISHED
 
-Wherever this stops it is done again from the start: the state may be told twice, and removing what
-is not there is fine. Who begins a removal never takes it back. Readers of the bucket plan by the
+Wherever this stops it is done again from the start: a state may be published twice, and removing
+what is not there is fine. A deletion is never rolled back. Readers of the bucket plan by the
 history (`tiered.metadata.history`): what it names must be there, so it changes before the objects
 go.
 
-A removal that was begun and is not finished is doubtful: the record may be on its way though
-nobody said so, and the segment may look finished a moment longer. `first_doubtful_offset` is for
-those who would build on it.
+A deletion that was begun and is not finished is doubtful: the event may be on its way though its
+write failed, and the segment may count as finished a moment longer: see `first_doubtful_offset`.
 
 Source: Kafka, RemoteLogManager.deleteRemoteLogSegment; KAFKA-17428.
 """
@@ -81,7 +80,7 @@ class SegmentDeletion:
 
     @property
     def doubtful(self) -> int:
-        """Removals that were begun here and have not been told finished; bounded by the metadata.
+        """Deletions that were begun here and are not published finished; bounded by the metadata.
 
         Each of them is tried again by the expirer.
         """
@@ -103,10 +102,10 @@ class SegmentDeletion:
         self._doubtful.pop(partition, None)
 
     async def begin(self, segment: RemoteLogSegmentMetadata) -> None:
-        """Only tell that it is to go: from now on nobody reads it, and `delete` sees it through.
+        """Only publish DELETE_SEGMENT_STARTED: no client reads it then; `delete` completes it.
 
         Raises:
-            TieredError: It is not known whether that was told.
+            TieredError: It is not known whether that was published.
         """
         self._doubtful.setdefault(segment.partition, {})[segment.id] = segment
         await self._publisher.segment_state(
@@ -120,7 +119,7 @@ class SegmentDeletion:
 
         Args:
             segment: Which.
-            own: A copy of this very process, which nobody else can know of.
+            own: A copy of this very process, unknown to other brokers.
 
         Raises:
             TieredError: It is not finished; the segment is in the metadata still.

@@ -1,11 +1,11 @@
-"""`varve tier skip`: a corrupt local segment is given up, so that copying goes on behind it.
+"""Skip of a corrupt local segment (`varve tier skip`), so that copying goes on behind it.
 
     blocked (`tiered.tasks.copier`) ──skip──> an empty segment in its place: nothing to copy, and
                                               reads there go on behind it, as in a compacted log
                                               its files stay in the folder, suffix `.skipped`
 
-The empty segment is the record: it is on disk before the copier looks again, and is there after
-every restart. When local retention has taken it, the hole between the remote segments tells.
+The empty segment is the record: it is on disk before the copier checks again, and is there after
+every restart. When local retention has taken it, the hole between the remote segments shows it.
 Entries of the transaction index are kept as far as they can be read: transactions that began before
 the segment, and were aborted in it, stay aborted for readers of the local log.
 """
@@ -25,7 +25,7 @@ _log = logging.getLogger(__name__)
 
 
 class SkippedSegment(NamedTuple):
-    """What is, or would be, given up.
+    """The segment that is, or would be, skipped.
 
     Attributes:
         start_offset, end_offset: Of the segment; `end_offset` exclusive.
@@ -62,7 +62,7 @@ def blocked_segment(led: LedPartition) -> tuple[Segment, SkippedSegment]:
 async def skip_blocked(
     led: LedPartition, start_offset: int, environment: Environment
 ) -> SkippedSegment:
-    """Give the blocked segment up; no copy of the partition may be under way.
+    """Skip the blocked segment; no copy of the partition may be under way.
 
     Args:
         led: Whose.

@@ -1,4 +1,4 @@
-"""What the tasks of the remote log count, per topic; the broker gives it Kafka's metric names.
+"""Counters of the remote log's tasks, per topic; the broker gives them Kafka's metric names.
 
 Source: Kafka, BrokerTopicStats and RemoteStorageMetrics (KIP-405, KIP-963).
 """
@@ -21,7 +21,7 @@ class TopicCounters:
             (BuildRemoteLogAuxStateRequestsPerSec, BuildRemoteLogAuxStateErrorsPerSec).
         corrupt_segments: Local segments that were refused; each once.
         rebuilt_indexes: Local indexes that were made again before a copy.
-        adopted_segments: Copies whose end was not told, but that turned out to be complete.
+        adopted_segments: Copies whose end was not published, but that proved complete.
         lost_segments: Copies that were not complete, of offsets that are nowhere else.
     """
 

@@ -10,16 +10,15 @@ from tiered.tier import TopicFacts
 
 @dataclass(slots=True)
 class TieredPartition:
-    """What the broker hands over when it begins to lead (or follow) a partition.
+    """A partition that the broker begins to lead (or follow).
 
     Attributes:
         partition: Whose.
         log: Touched on the loop's thread only.
         leader_epoch: Of this leadership.
-        facts: Asked for when a manifest is written.
-        copy_paused: Asked before every segment: the topic's or the cluster's switch.
-        on_log_start_moved: Called after the log start offset was moved, so that who waits looks
-            again.
+        facts: Called when a manifest is written.
+        copy_paused: Called before every segment: the topic's or the cluster's switch.
+        on_log_start_moved: Called after the log start offset was moved, to notify its waiters.
     """
 
     partition: TopicIdPartition

@@ -3,7 +3,7 @@
 The end of such a copy was never published: its broker died, lost the leadership, or could not
 delete it. Waiting for retention would leave it in the bucket for weeks, so it is resolved at once:
 
-    its offsets are in the local log or in another copy ──> delete it; they are copied anew
+    its offsets are in the local log or in another copy ──> delete it; they are copied again
     they are nowhere else, and the copy is complete     ──> publish COPY_SEGMENT_FINISHED
     they are nowhere else, and it is not                ──> log the loss, delete it
 

@@ -272,7 +272,7 @@ async def test_a_topic_that_is_merely_unknown_keeps_its_history(
     assert remote is not None
     await until(lambda: remote.metadata is not None and remote.metadata.is_complete)
     for _ in range(3):
-        remote._look_for_deleted_topics()
+        remote._delete_leftovers()
     assert manifests(data) == stored != []
 
 

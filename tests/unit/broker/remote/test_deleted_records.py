@@ -37,7 +37,7 @@ class Parts:
         if self.hangs:
             await asyncio.Event().wait()
 
-    async def tell_log_starts(self, partitions: Any, limit_ms: float) -> list[Any]:
+    async def publish_log_starts(self, partitions: Any, limit_ms: float) -> list[Any]:
         self.calls.append(f"tell {len(partitions)} within {limit_ms:.0f}")
         return []
 

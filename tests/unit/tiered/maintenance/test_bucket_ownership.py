@@ -10,8 +10,8 @@ from tests.fakes.environment import FakeEnvironment
 from tests.unit.tiered.tasks.task_world import World
 from tiered.errors import RemoteStorageNotReadyError, StoreUnavailableError
 from tiered.maintenance.bucket_ownership import (
+    CHECKS_TO_NOTICE,
     CLAIM_KEY,
-    LOOKS_TO_NOTICE,
     UNREADABLE,
     Claim,
     ClaimState,
@@ -104,7 +104,7 @@ async def test_a_crash_makes_the_next_start_wait_and_an_orderly_stop_does_not() 
     assert second.state is ClaimState.TAKEN
     with pytest.raises(RemoteStorageNotReadyError):
         await second.require()
-    world.clock.advance(LOOKS_TO_NOTICE * world.settings.remote_log_manager_task_interval_ms)
+    world.clock.advance(CHECKS_TO_NOTICE * world.settings.remote_log_manager_task_interval_ms)
     await second.require()
     await second.release()
     third = node(world, memory, 3)

@@ -99,15 +99,15 @@ def test_only_changes_are_looked_at_again() -> None:
         _tell(cache, segment(at * 10, at * 10 + 9, state=STARTED), STARTED)
     sums = ReadableBytes()
     assert _up_to_date(sums, cache, log) == 15
-    before = sums.looked_at
+    before = sums.examined
     _up_to_date(sums, cache, log)
     log.leader_epochs.truncate_from_start(40)
     log.log_end_offset += 5
     _up_to_date(sums, cache, log)
-    assert sums.looked_at == before, "the oldest epoch has gone, with what it had"
+    assert sums.examined == before, "the oldest epoch has gone, with what it had"
     log.leader_epochs.assign(7, 10_005)
     _up_to_date(sums, cache, log)
-    assert sums.looked_at == 2 * before
+    assert sums.examined == 2 * before
     found = cache.segments()[0]
     for _ in range(CHANGES_MAX + 1):
         _tell(cache, found, SegmentState.COPY_SEGMENT_STARTED)
@@ -161,7 +161,7 @@ def test_a_look_at_a_partition_with_very_many_segments_takes_the_oldest_only(
     sums = ReadableBytes()
     while not sums.advance(many, cast("Log", log), 1000):
         pass
-    before = sums.looked_at
+    before = sums.examined
     for start, limits, removed in (
         (0, RetentionLimits(None, None), 0),
         (0, RetentionLimits(2, None), 3),
@@ -183,7 +183,7 @@ def test_a_look_at_a_partition_with_very_many_segments_takes_the_oldest_only(
         )
         assert len(plan.removals) == removed
         assert segments.taken < 20
-    assert sums.looked_at == before
+    assert sums.examined == before
 
 
 def test_the_next_to_be_verified_is_found_without_a_walk(many: RemoteLogMetadataCache) -> None:
@@ -218,11 +218,11 @@ async def test_the_sums_of_a_new_leadership_are_made_in_turns() -> None:
     assert len(world.finished()) == 30
     await world.crash()
     world.set_config(retention_bytes=0)
-    before, expirer.STEPS_PER_TURN = expirer.STEPS_PER_TURN, 4  # type: ignore[misc]  # many, then
+    before, expirer.STEPS_PER_SLICE = expirer.STEPS_PER_SLICE, 4  # type: ignore[misc]  # many, then
     try:
         await world.start()
         await world.interval(2)
     finally:
-        expirer.STEPS_PER_TURN = before  # type: ignore[misc]  # as it was
+        expirer.STEPS_PER_SLICE = before  # type: ignore[misc]  # as it was
     assert world.finished() == []
     assert world.metadata.known_of(PARTITION).unfinished() == []

@@ -198,7 +198,7 @@ async def live(ending: Ending) -> World:
         await world.interval()
         world.log.delete_records(1)
         world.checkpoint()
-        telling = asyncio.ensure_future(keeper_of(world).tell_log_starts([PARTITION], 1_000))
+        telling = asyncio.ensure_future(keeper_of(world).publish_log_starts([PARTITION], 1_000))
         await world.run(1_000, 100)
         late = await telling
         if not late and not ending.is_off:
@@ -259,11 +259,11 @@ async def test_wherever_it_ends_readers_are_told_of_nothing_that_is_gone(part: i
 async def test_deleted_records_are_told_before_it_is_answered() -> None:
     world = await copied(5)
     world.log.delete_records(3)
-    assert await keeper_of(world).tell_log_starts([PARTITION], 1_000) == []
+    assert await keeper_of(world).publish_log_starts([PARTITION], 1_000) == []
     assert told(world).summary.log_start_offset == 3
     assert offsets_told(world) == [(3, 3), (4, 4)]
     calls = world.tier.calls["put_object"]
-    assert await keeper_of(world).tell_log_starts([PARTITION], 1_000) == []
+    assert await keeper_of(world).publish_log_starts([PARTITION], 1_000) == []
     assert world.tier.calls["put_object"] == calls
 
 
@@ -281,10 +281,10 @@ async def test_what_was_copied_in_forgotten_epochs_is_told_all_the_same() -> Non
     await world.start()
     world.log.delete_records(5)
     assert [epoch for epoch, _ in world.log.leader_epochs.entries()] == [3]
-    assert await keeper_of(world).tell_log_starts([PARTITION], 1_000) == []
+    assert await keeper_of(world).publish_log_starts([PARTITION], 1_000) == []
     assert told(world).summary.log_start_offset == 5
     world.log.delete_records(6)
-    assert await keeper_of(world).tell_log_starts([PARTITION], 1_000) == []
+    assert await keeper_of(world).publish_log_starts([PARTITION], 1_000) == []
     assert told(world).summary.log_start_offset == 6
 
 
@@ -293,7 +293,7 @@ async def test_above_what_was_copied_the_object_ends_where_it_starts() -> None:
     world.paused = True
     world.write(3)
     world.log.delete_records(4)
-    await keeper_of(world).tell_log_starts([PARTITION], 1_000)
+    await keeper_of(world).publish_log_starts([PARTITION], 1_000)
     assert told(world).summary[6:10] == (4, 4, 4, ())
     assert told(world).segments == ()
 
@@ -302,7 +302,7 @@ async def test_a_bucket_that_is_away_is_not_waited_for_beyond_the_limit() -> Non
     world = await copied(5)
     world.tier.hang("put_object")
     world.log.delete_records(3)
-    telling = asyncio.ensure_future(keeper_of(world).tell_log_starts([PARTITION], 1_000))
+    telling = asyncio.ensure_future(keeper_of(world).publish_log_starts([PARTITION], 1_000))
     await world.run(900, 100)
     assert not telling.done()
     await world.run(200, 100)
@@ -321,7 +321,7 @@ async def test_a_bucket_that_refuses_is_answered_at_once_and_told_later() -> Non
     world = await copied(5)
     world.tier.fail("put_object", StoreDeniedError("no"))
     world.log.delete_records(3)
-    assert await keeper_of(world).tell_log_starts([PARTITION], 60_000) == [PARTITION]
+    assert await keeper_of(world).publish_log_starts([PARTITION], 60_000) == [PARTITION]
     await world.run(2 * INTERVAL_MS)
     assert told(world).summary.log_start_offset == 3
 
@@ -330,7 +330,7 @@ async def test_a_bucket_that_stumbles_is_asked_again_before_it_is_answered() -> 
     world = await copied(5)
     world.tier.fail("put_object", AWAY, times=3)
     world.log.delete_records(3)
-    telling = asyncio.ensure_future(keeper_of(world).tell_log_starts([PARTITION], 5_000))
+    telling = asyncio.ensure_future(keeper_of(world).publish_log_starts([PARTITION], 5_000))
     await world.run(2_000, 100)
     assert await telling == []
     assert told(world).summary.log_start_offset == 3
@@ -339,12 +339,12 @@ async def test_a_bucket_that_stumbles_is_asked_again_before_it_is_answered() -> 
 
 async def test_partitions_that_nobody_keeps_are_not_waited_for() -> None:
     world = World()
-    assert await keeper_of(world).tell_log_starts([PARTITION], 1_000) == []
+    assert await keeper_of(world).publish_log_starts([PARTITION], 1_000) == []
     await world.start()
     world.write(3)
     world.log.delete_records(1)
     world.paused = True
-    assert await keeper_of(world).tell_log_starts([PARTITION], 1_000) == []
+    assert await keeper_of(world).publish_log_starts([PARTITION], 1_000) == []
     assert world.history() is None
 
 
@@ -359,11 +359,11 @@ async def test_whoever_asks_while_one_is_written_waits_for_the_next() -> None:
             await held.wait()
 
     world.reach = hold
-    first = asyncio.ensure_future(keeper_of(world).tell_log_starts([PARTITION], 60_000))
+    first = asyncio.ensure_future(keeper_of(world).publish_log_starts([PARTITION], 60_000))
     await world.drain()
     world.log.delete_records(4)
     others = [
-        asyncio.ensure_future(keeper_of(world).tell_log_starts([PARTITION], 60_000))
+        asyncio.ensure_future(keeper_of(world).publish_log_starts([PARTITION], 60_000))
         for _ in range(5)
     ]
     await world.drain()
@@ -381,7 +381,7 @@ async def test_a_client_that_leaves_leaves_nothing_behind() -> None:
     world = await copied(2)
     world.tier.hang("put_object")
     world.log.delete_records(1)
-    telling = asyncio.ensure_future(keeper_of(world).tell_log_starts([PARTITION], 60_000))
+    telling = asyncio.ensure_future(keeper_of(world).publish_log_starts([PARTITION], 60_000))
     await world.drain()
     telling.cancel()
     with pytest.raises(asyncio.CancelledError):
@@ -424,7 +424,7 @@ async def test_who_leads_no_more_writes_no_more() -> None:
             await held.wait()
 
     world.reach = hold
-    telling = asyncio.ensure_future(keeper_of(world).tell_log_starts([PARTITION], 60_000))
+    telling = asyncio.ensure_future(keeper_of(world).publish_log_starts([PARTITION], 60_000))
     await world.drain()
     world.manager.on_stop(PARTITION, delete_remote=False)
     assert keeper_of(world).is_busy(PARTITION)
@@ -563,7 +563,7 @@ async def test_who_does_not_own_the_bucket_writes_nothing() -> None:
     await world.manager.claim.check()
     before = world.bucket.objects[KEY]
     world.log.delete_records(1)
-    assert await keeper_of(world).tell_log_starts([PARTITION], 1_000) == [PARTITION]
+    assert await keeper_of(world).publish_log_starts([PARTITION], 1_000) == [PARTITION]
     await world.run(5 * INTERVAL_MS, 5_000)
     await world.manager.stop()
     assert world.bucket.objects[KEY] is before
@@ -641,7 +641,7 @@ async def test_one_that_is_waited_for_goes_before_many_that_are_not() -> None:
     await world.run(2 * INTERVAL_MS)
     assert keeper.pool.queued == 1
     world.log.delete_records(1)
-    assert await keeper.tell_log_starts([PARTITION], 1_000) == []
+    assert await keeper.publish_log_starts([PARTITION], 1_000) == []
     assert keeper.pool.queued == 0
     assert told(world).summary.log_start_offset == 1
     await keeper.pool.close()

@@ -75,7 +75,7 @@ async def test_they_end_further_on_when_its_end_was_copied() -> None:
 async def test_they_do_not_end_below_the_log_start() -> None:
     world = await with_an_abort_beyond_the_end()
     world.log.delete_records(3)
-    await world.manager.history.tell_log_starts([PARTITION], 1_000)
+    await world.manager.history.publish_log_starts([PARTITION], 1_000)
     assert told(world).summary[6:9] == (3, 4, 3)
 
 
