@@ -34,7 +34,7 @@ from tiered.errors import (
 )
 from tiered.metadata.log import LogPage, MetadataLog
 from tiered.metadata.partition_state import MetadataPartitionState, key_of
-from tiered.metadata.read_back import ReadBack
+from tiered.metadata.pending_events import PendingEvents
 from tiered.metadata.records import EventRecord, decode_event
 from tiered.metadata.settings import MetadataSettings
 from tiered.metadata.snapshot import SnapshotError
@@ -94,7 +94,7 @@ class MetadataReader:
         self._snapshot_due = settings.snapshot_events
         self._snapshot_task: asyncio.Task[None] | None = None
         self._wake = asyncio.Event()
-        self._read_back = ReadBack(environment.timer, settings.read_back_max_ms)
+        self._pending_events = PendingEvents(environment.timer, settings.read_back_max_ms)
         self._complaints = 0
         # Noticed, and not yet remembered.
         self._loss = ""
@@ -170,24 +170,24 @@ class MetadataReader:
             RemoteStorageError: It could not be written, or was not read back in time.
             RemoteStorageNotReadyError: The metadata partition is not served here (any more).
         """
-        if self._read_back.pending >= PENDING_MAX:
+        if self._pending_events.pending >= PENDING_MAX:
             raise RemoteStorageError(f"{PENDING_MAX} events are being published already")
-        self._read_back.begin()
+        self._pending_events.begin()
         try:
             first = await self._log.append(self.partition, *values)
             last = first + len(values) - 1
             state = self._state
             if state is None or state.next_offset <= last:
                 self._wake.set()
-                await self._read_back.expect(last)
+                await self._pending_events.expect(last)
             self._stats.events_published += len(values)
             for offset in range(first, last + 1):
-                self._read_back.check(offset)
+                self._pending_events.check(offset)
         except (RemoteStorageError, RemoteStorageNotReadyError):
             self._stats.publish_failures += 1
             raise
         finally:
-            self._read_back.end()
+            self._pending_events.end()
 
     # -- reading ---------------------------------------------------------------------------------
 
@@ -316,7 +316,7 @@ class MetadataReader:
             await self._apply_page(state, page)
 
     async def _apply_page(self, state: MetadataPartitionState, page: LogPage) -> None:
-        applied = self._read_back.applied
+        applied = self._pending_events.applied
         for offset, value in page.records:
             if offset < state.next_offset:
                 continue
@@ -355,7 +355,7 @@ class MetadataReader:
                 self._on_deleted(partition)
 
     def _refuse(self, offset: int, error: TieredError) -> None:
-        self._read_back.refused(offset, error)
+        self._pending_events.refused(offset, error)
         self._complaints += 1
         if self._complaints <= COMPLAINTS_MAX or self._complaints % 1000 == 0:
             LOGGER.warning(
@@ -438,4 +438,4 @@ class MetadataReader:
     def close(self) -> None:
         """Fail all waiters; `run` has been cancelled."""
         self.wanted.forget_all()
-        self._read_back.close()
+        self._pending_events.close()

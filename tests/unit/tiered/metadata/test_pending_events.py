@@ -6,10 +6,10 @@ import pytest
 
 from tests.fakes.timer import ManualTimer
 from tiered.errors import InvalidTransitionError, RemoteStorageError
-from tiered.metadata.read_back import ReadBack
+from tiered.metadata.pending_events import PendingEvents
 
 
-async def waiting(read_back: ReadBack, offset: int) -> "asyncio.Future[None]":
+async def waiting(read_back: PendingEvents, offset: int) -> "asyncio.Future[None]":
     task = asyncio.ensure_future(read_back.expect(offset))
     await asyncio.sleep(0)
     return task
@@ -17,7 +17,7 @@ async def waiting(read_back: ReadBack, offset: int) -> "asyncio.Future[None]":
 
 async def test_applied() -> None:
     timer = ManualTimer()
-    read_back = ReadBack(timer, 100)
+    read_back = PendingEvents(timer, 100)
     read_back.begin()
     task = await waiting(read_back, 5)
     read_back.applied(4)
@@ -31,7 +31,7 @@ async def test_applied() -> None:
 
 
 async def test_refused_before_the_writer_knows_the_offset() -> None:
-    read_back = ReadBack(ManualTimer(), 100)
+    read_back = PendingEvents(ManualTimer(), 100)
     read_back.begin()
     read_back.begin()
     read_back.refused(7, InvalidTransitionError("late"))
@@ -43,7 +43,7 @@ async def test_refused_before_the_writer_knows_the_offset() -> None:
 
 
 async def test_refusals_are_forgotten_when_nobody_can_ask() -> None:
-    read_back = ReadBack(ManualTimer(), 100)
+    read_back = PendingEvents(ManualTimer(), 100)
     read_back.refused(1, InvalidTransitionError("nobody tells anything"))
     read_back.begin()
     read_back.check(1)
@@ -55,7 +55,7 @@ async def test_refusals_are_forgotten_when_nobody_can_ask() -> None:
 
 async def test_time_is_up() -> None:
     timer = ManualTimer()
-    read_back = ReadBack(timer, 100)
+    read_back = PendingEvents(timer, 100)
     task = await waiting(read_back, 5)
     timer.advance(100)
     with pytest.raises(RemoteStorageError, match="not read back within 100 ms"):
@@ -64,7 +64,7 @@ async def test_time_is_up() -> None:
 
 
 async def test_nothing_more_is_read_back() -> None:
-    read_back = ReadBack(ManualTimer(), 100)
+    read_back = PendingEvents(ManualTimer(), 100)
     task = await waiting(read_back, 5)
     read_back.close()
     with pytest.raises(RemoteStorageError):

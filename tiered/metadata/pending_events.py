@@ -17,7 +17,7 @@ REFUSALS_MAX = 10_000
 """Refused events that are remembered until no event is pending."""
 
 
-class ReadBack:
+class PendingEvents:
     """See the module; of one metadata partition.
 
     Attributes:
