@@ -29,7 +29,7 @@ from tiered.cache.cached_chunk import CachedChunk, ChunkSource
 from tiered.cache.chunk_scan import ChunkScan, FileRemover
 from tiered.cache.fair_queue import Client, FairQueue
 from tiered.cache.flight import Flight, Flights
-from tiered.cache.referrals import RUN_CHUNKS, Referrals, ReferToChunks
+from tiered.cache.local_chunks import RUN_CHUNKS, LocalChunks, ReferToChunks
 from tiered.errors import CorruptRemoteDataError
 from tiered.format.chunk_file import (
     ChunkFile,
@@ -126,9 +126,11 @@ class ChunkCache:
         self._prefetches: dict[ChunkKey, tuple[int, Callable[[int], None]]] = {}
         self._pending_bytes = 0
         self._remover = FileRemover(filesystem, run, self._is_name_of_present)
-        self._referrals: Referrals | None = None
+        self._local_chunks: LocalChunks | None = None
         if refer is not None:
-            self._referrals = Referrals(refer, filesystem, run, directory, self._remover.remove)
+            self._local_chunks = LocalChunks(
+                refer, filesystem, run, directory, self._remover.remove
+            )
         self.run_chunks = 1 if refer is None else RUN_CHUNKS
         self._scan = ChunkScan(directory, self._token, filesystem, run, self._found, self._shrink)
         self.bytes = 0
@@ -180,8 +182,8 @@ class ChunkCache:
     async def close(self) -> None:
         """Stop downloads and finish removing; chunks stay for the next start."""
         self.flights.close()
-        if self._referrals is not None:
-            await self._referrals.close()
+        if self._local_chunks is not None:
+            await self._local_chunks.close()
         await self._scan.close()
         await self._remover.close()
         for chunk in self._chunks.values():
@@ -365,10 +367,10 @@ class ChunkCache:
 
     async def _find_in_place(self, source: ChunkSource, key: ChunkKey) -> CachedChunk | None:
         """The chunk where it lies on this machine, if it does."""
-        if self._referrals is None:
+        if self._local_chunks is None:
             return None
         try:
-            found = await self._referrals.find(source, key)
+            found = await self._local_chunks.find(source, key)
         except BaseException:
             self._end_prefetch(key)
             raise

@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 from storage.environment.filesystem import LocalFilesystem
 from tests.unit.tiered.storage_manager.in_place_world import InPlaceWorld, in_place_world
 from tests.unit.tiered.storage_manager.memory_tier import CHUNK, turns
-from tiered.cache.referrals import Found, Referrals
+from tiered.cache.local_chunks import Found, LocalChunks
 from tiered.errors import TierProcessError
 from tiered.format.chunk_file import ChunkKey
 from tiered.segment_metadata import RemoteLogSegmentMetadata
@@ -40,7 +40,7 @@ class Source:
 
 @dataclass
 class Asked:
-    """Referrals over a world; what was asked, opened and left lying is written down."""
+    """LocalChunks over a world; what was asked, opened and left lying is written down."""
 
     world: InPlaceWorld
     questions: list[list[int]] = field(default_factory=list)
@@ -53,7 +53,7 @@ class Asked:
     def __post_init__(self) -> None:
         self.held.set()
         self.source = Source(self.world.segment.metadata)
-        self.referrals = Referrals(
+        self.local_chunks = LocalChunks(
             self._refer, LocalFilesystem(), self._run, self.world.cache, self.unclaimed.append
         )
 
@@ -79,7 +79,7 @@ class Asked:
 
     async def find(self, *chunks: int) -> list[Found | None]:
         key = self.source.metadata.id
-        finding = [self.referrals.find(self.source, ChunkKey(key, chunk)) for chunk in chunks]
+        finding = [self.local_chunks.find(self.source, ChunkKey(key, chunk)) for chunk in chunks]
         return await asyncio.gather(*finding)
 
 
@@ -180,6 +180,6 @@ async def test_the_end_answers_whoever_waits(tmp_path: Path) -> None:
     task = asyncio.create_task(asked.find(1))
     await turns(5)
     assert asked.questions
-    await asked.referrals.close()
+    await asked.local_chunks.close()
     assert await task == [None]
     await asked.world.tier.close()

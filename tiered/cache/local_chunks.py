@@ -64,7 +64,7 @@ class _Question:
         self.wanted: dict[int, asyncio.Future[Found | None]] = {}
 
 
-class Referrals:
+class LocalChunks:
     """See the module. Touched on the loop's thread only.
 
     Attributes:
