@@ -42,7 +42,7 @@ from tiered.metadata.snapshotter import Snapshotter, gap_text
 from tiered.metadata.stats import MetadataStats
 from tiered.metadata.wanted_partitions import WantedPartition, WantedPartitions
 from tiered.segment_metadata import TopicIdPartition
-from tiered.turns import Turns
+from tiered.slicer import Slicer
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -73,7 +73,7 @@ class MetadataReader:
         environment: Environment,
         settings: MetadataSettings,
         stats: MetadataStats,
-        turns: Turns,
+        slicer: Slicer,
         on_deleted: Callable[[TopicIdPartition], None],
     ) -> None:
         self.partition = partition
@@ -86,7 +86,7 @@ class MetadataReader:
         self._settings = settings
         self._stats = stats
         self._on_deleted = on_deleted
-        self._turns = turns
+        self._slicer = slicer
         self._state: MetadataPartitionState | None = None
         self._ignore_snapshots = False
         self._snapshot_offset = 0
@@ -299,17 +299,17 @@ class MetadataReader:
     async def _show(self, state: MetadataPartitionState, new: list[WantedPartition]) -> None:
         offsets = await self._log.offsets(self.partition)
         await self._read_until(state, offsets.end)
-        await self._turns.pause()
+        await self._slicer.pause()
         for wanted in new:
             user = state.ensure(wanted.partition)
             if user.block is not None:
-                await self._turns.go_through(user.reading_block())
+                await self._slicer.go_through(user.reading_block())
             self.wanted.show(wanted, user)
-            await self._turns.worked(4)
+            await self._slicer.worked(4)
 
     async def _read_until(self, state: MetadataPartitionState, end: int) -> None:
         while state.next_offset < end:
-            await self._turns.pause()
+            await self._slicer.pause()
             page = await self._log.read(self.partition, state.next_offset, READ_BYTES)
             if page.next_offset <= state.next_offset:
                 raise RemoteStorageError(f"nothing to read at {state.next_offset}, end is {end}")
@@ -324,18 +324,18 @@ class MetadataReader:
             # Now, not at the page's end: a task that runs in between sees what is true.
             state.next_offset = offset + 1
             applied(offset)
-            await self._turns.worked(1)
+            await self._slicer.worked(1)
         state.next_offset = page.next_offset
         self._stats.events_read += len(page.records)
         # Decoding a page has cost about as much as applying it.
-        await self._turns.worked(1 + len(page.records))
+        await self._slicer.worked(1 + len(page.records))
 
     async def _apply(self, state: MetadataPartitionState, offset: int, value: bytes) -> None:
         try:
             record = decode_event(value)
             user = state.user((record.topic_id, record.partition))
             if user is not None and user.block is not None:
-                await self._turns.go_through(user.reading_block())
+                await self._slicer.go_through(user.reading_block())
             state.apply(record)
         except DecodeError as error:
             self._stats.events_undecodable += 1

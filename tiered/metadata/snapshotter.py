@@ -21,7 +21,7 @@ from tiered.metadata.snapshot_store import (
     SnapshotStore,
 )
 from tiered.metadata.stats import MetadataStats
-from tiered.turns import Turns
+from tiered.slicer import Slicer
 
 LOGGER = logging.getLogger(__name__)
 
@@ -32,7 +32,7 @@ SNAPSHOTS_AT_A_TIME = 2
 class Snapshotter:
     """See the module; shared by all metadata partitions."""
 
-    __slots__ = ("_clock", "_run", "_slots", "_stats", "_store", "_turns")
+    __slots__ = ("_clock", "_run", "_slicer", "_slots", "_stats", "_store")
 
     def __init__(
         self,
@@ -40,13 +40,13 @@ class Snapshotter:
         *,
         environment: Environment,
         stats: MetadataStats,
-        turns: Turns,
+        slicer: Slicer,
     ) -> None:
         self._store = store
         self._clock = environment.clock
         self._run = environment.run_blocking
         self._stats = stats
-        self._turns = turns
+        self._slicer = slicer
         self._slots = asyncio.Semaphore(SNAPSHOTS_AT_A_TIME)
 
     async def load(
@@ -194,7 +194,7 @@ class Snapshotter:
             captured = state.capture(topic_id, self._clock.now_ms())
             encoded = bytearray()
             try:
-                await self._turns.go_through(encoding(captured, encoded))
+                await self._slicer.go_through(encoding(captured, encoded))
                 if len(encoded) > SNAPSHOT_BYTES_MAX:
                     raise RemoteStorageError(
                         f"{len(encoded)} bytes, at most {SNAPSHOT_BYTES_MAX} are written"

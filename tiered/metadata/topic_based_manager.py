@@ -46,7 +46,7 @@ from tiered.segment_metadata import (
     TopicIdPartition,
     check_partition_step,
 )
-from tiered.turns import Turns
+from tiered.slicer import Slicer
 
 LOGGER = logging.getLogger(__name__)
 
@@ -75,9 +75,9 @@ class TopicMetadataManager:
         self._clock = environment.clock
         self._timer = environment.timer
         self._settings = settings or MetadataSettings()
-        self._turns = Turns()
+        self._slicer = Slicer()
         self._snapshotter = Snapshotter(
-            snapshots, environment=environment, stats=self.stats, turns=self._turns
+            snapshots, environment=environment, stats=self.stats, slicer=self._slicer
         )
         self._snapshots = snapshots
         self.misfit = ""
@@ -241,7 +241,7 @@ class TopicMetadataManager:
                 environment=self._environment,
                 settings=self._settings,
                 stats=self.stats,
-                turns=self._turns,
+                slicer=self._slicer,
                 on_deleted=self._forget,
             )
             task = asyncio.get_running_loop().create_task(reader.run())

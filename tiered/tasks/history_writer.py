@@ -45,6 +45,7 @@ from tiered.metadata.history import (
 )
 from tiered.metadata.remote_log_metadata_manager import RemoteLogMetadataManager
 from tiered.segment_metadata import RemoteLogSegmentMetadata, TopicIdPartition
+from tiered.slicer import Slicer
 from tiered.tasks.history_view import (
     CapturedHistory,
     Signature,
@@ -56,7 +57,6 @@ from tiered.tasks.history_view import (
 )
 from tiered.tasks.led_partition import LedPartition
 from tiered.tier import SideFile, Tier
-from tiered.turns import Turns
 
 _log = logging.getLogger(__name__)
 
@@ -131,7 +131,7 @@ class HistoryWriter:
         self._filesystem = environment.filesystem
         self._run_blocking = environment.run_blocking
         self._keys = ObjectKeys()
-        self._turns = Turns()
+        self._slicer = Slicer()
 
     # -- while it is led -------------------------------------------------------------------------
 
@@ -149,18 +149,18 @@ class HistoryWriter:
         await self._claim.require_ours()
         captured = capture(led, self._metadata)
         live: list[RemoteLogSegmentMetadata] = []
-        await self._turns.go_through(collecting_live(captured, live))
+        await self._slicer.go_through(collecting_live(captured, live))
         stable = await self._stable(led, live, None if before is None else before.stable)
         content = bytearray()
         summary = self._summary(led, captured, live, stable)
         try:
-            await self._turns.go_through(encoding(PartitionHistory(summary, tuple(live)), content))
+            await self._slicer.go_through(encoding(PartitionHistory(summary, tuple(live)), content))
         except HistoryTooLargeError as error:
             # Retention must not wait for what will never be: readers list.
             _log.warning("varve-history is written without segments: %s", error)
             live.clear()
             content.clear()
-            await self._turns.go_through(encoding(PartitionHistory(summary, ()), content))
+            await self._slicer.go_through(encoding(PartitionHistory(summary, ()), content))
         now_ms = self._clock.now_ms()
         digest, ids, data = b"", array("Q"), b""
 

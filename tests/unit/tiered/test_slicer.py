@@ -3,16 +3,16 @@
 import asyncio
 from collections.abc import Iterator
 
-from tiered.turns import STEPS_PER_SLICE, Turns
+from tiered.slicer import STEPS_PER_SLICE, Slicer
 
 
 async def test_one_per_turn_in_order() -> None:
-    turns = Turns()
+    slicer = Slicer()
     done: list[int] = []
 
     async def work(number: int) -> None:
         for _ in range(3):
-            await turns.pause()
+            await slicer.pause()
             done.append(number)
 
     tasks = [asyncio.ensure_future(work(number)) for number in range(4)]
@@ -26,8 +26,8 @@ async def test_one_per_turn_in_order() -> None:
 
 
 async def test_a_pause_comes_after_a_slice_of_all_together() -> None:
-    turns = Turns()
-    await turns.pause()
+    slicer = Slicer()
+    await slicer.pause()
     others = 0
 
     async def other() -> None:
@@ -37,16 +37,16 @@ async def test_a_pause_comes_after_a_slice_of_all_together() -> None:
             await asyncio.sleep(0)
 
     task = asyncio.ensure_future(other())
-    await turns.worked(STEPS_PER_SLICE - 1)
+    await slicer.worked(STEPS_PER_SLICE - 1)
     assert others == 0
-    await turns.worked(1)
+    await slicer.worked(1)
     assert others > 0
     task.cancel()
 
 
 async def test_steps_are_gone_through() -> None:
     done: list[int] = []
-    turns = Turns()
+    slicer = Slicer()
     pauses = 0
 
     async def count() -> None:
@@ -61,16 +61,16 @@ async def test_steps_are_gone_through() -> None:
             yield
 
     task = asyncio.ensure_future(count())
-    await turns.go_through(steps())
+    await slicer.go_through(steps())
     assert done == list(range(5 * STEPS_PER_SLICE))
     assert pauses >= 4
     task.cancel()
 
 
 async def test_who_is_cancelled_keeps_nobody_waiting() -> None:
-    turns = Turns()
-    first = asyncio.ensure_future(turns.pause())
-    second = asyncio.ensure_future(turns.pause())
+    slicer = Slicer()
+    first = asyncio.ensure_future(slicer.pause())
+    second = asyncio.ensure_future(slicer.pause())
     await asyncio.sleep(0)
     first.cancel()
     await asyncio.wait_for(second, 30)

@@ -16,7 +16,7 @@ STEPS_PER_SLICE = 200
 """Events or segments that are worked on before a pause: one to two milliseconds."""
 
 
-class Turns:
+class Slicer:
     """See the module; shared by all tasks that work on the same loop for the same purpose."""
 
     __slots__ = ("_left", "_scheduled", "_waiting")
