@@ -72,7 +72,7 @@ def bench_append(root: str, size: int, count: int) -> dict[str, float]:
 
     def append() -> None:
         batch[0:8] = b"\0\0\0\0\0\0\0\0"
-        log.append_as_leader(view, leader_epoch=0, now_ms=now_ms)
+        log.writer.append_as_leader(view, leader_epoch=0, now_ms=now_ms)
 
     total_us = _best_us(append, count)
     log.delete()
@@ -97,7 +97,7 @@ def bench_read(root: str) -> dict[str, float]:
     now_ms = SystemClock().now_ms()
     for _ in range(200_000):
         batch[0:8] = bytes(8)
-        log.append_as_leader(memoryview(batch), leader_epoch=0, now_ms=now_ms)
+        log.writer.append_as_leader(memoryview(batch), leader_epoch=0, now_ms=now_ms)
     end = log.log_end_offset
     record = len(batch)
     random = SeededRandomness(1)
@@ -105,14 +105,14 @@ def bench_read(root: str) -> dict[str, float]:
 
     def along() -> None:
         nonlocal offset
-        found = log.read(offset, max_bytes=65_536, end_offset=end, min_one_batch=True)
+        found = log.reader.read(offset, max_bytes=65_536, end_offset=end, min_one_batch=True)
         offset = 0 if found is None else offset + found.length // record
 
     def tail() -> None:
-        log.read(end, max_bytes=65_536, end_offset=end, min_one_batch=True)
+        log.reader.read(end, max_bytes=65_536, end_offset=end, min_one_batch=True)
 
     def anywhere() -> None:
-        log.read(random.below(end), max_bytes=65_536, end_offset=end, min_one_batch=True)
+        log.reader.read(random.below(end), max_bytes=65_536, end_offset=end, min_one_batch=True)
 
     result = {
         "tail_us": _best_us(tail, 20_000),
@@ -134,7 +134,7 @@ def bench_recovery(root: str, size: int) -> float:
     now_ms = SystemClock().now_ms()
     for _ in range(count):
         batch[0:8] = bytes(8)
-        log.append_as_leader(memoryview(batch), leader_epoch=0, now_ms=now_ms)
+        log.writer.append_as_leader(memoryview(batch), leader_epoch=0, now_ms=now_ms)
     total = log.size()
     best = 0.0
     for _ in range(3):
@@ -152,7 +152,9 @@ def bench_partitions(root: str) -> dict[str, float]:
     for number in range(PARTITIONS):
         log = _open(f"{root}/partition-{number}")
         batch[0:8] = bytes(8)
-        log.append_as_leader(memoryview(batch), leader_epoch=0, now_ms=SystemClock().now_ms())
+        log.writer.append_as_leader(
+            memoryview(batch), leader_epoch=0, now_ms=SystemClock().now_ms()
+        )
         log.segment_facts()[-1].seal()
         log.close(clean=False)
     before = rss_bytes(os.getpid())

@@ -131,7 +131,7 @@ class History:
         now_ms = time.time_ns() // 1_000_000
         for first in range(0, len(values), per_batch):
             records = [(None, value, (), now_ms) for value in values[first : first + per_batch]]
-            log.append_as_leader(
+            log.writer.append_as_leader(
                 memoryview(build_batch(records)),
                 leader_epoch=0,
                 now_ms=now_ms,

@@ -360,7 +360,7 @@ class FetchHandler:
                 raise ApiError(ErrorCode.NOT_LEADER_OR_FOLLOWER)
             partition.stats.fetches += 1
             if wanted.last_fetched_epoch != NO_EPOCH:
-                epoch, end = log.end_offset_for_epoch(wanted.last_fetched_epoch)
+                epoch, end = log.reader.end_offset_for_epoch(wanted.last_fetched_epoch)
                 if epoch < 0 or end < 0:
                     raise ApiError(ErrorCode.OFFSET_OUT_OF_RANGE)
                 if epoch < wanted.last_fetched_epoch or end < wanted.fetch_offset:
@@ -376,7 +376,7 @@ class FetchHandler:
             stable = log.last_stable_offset
             end_offset = stable if committed_only else log.high_watermark
             offset = wanted.fetch_offset
-            records = log.read(
+            records = log.reader.read(
                 offset,
                 max_bytes=max(min(wanted.max_bytes, left), 0),
                 end_offset=end_offset,
@@ -391,7 +391,9 @@ class FetchHandler:
             aborted = None
             if committed_only:
                 aborted = (
-                    [] if records is None else log.aborted_transactions(offset, records, reads)
+                    []
+                    if records is None
+                    else log.reader.aborted_transactions(offset, records, reads)
                 )
         except OffsetNotLocalError:
             max_bytes = max(min(wanted.max_bytes, left), 0)

@@ -46,7 +46,7 @@ def handle(
                         services.replica_manager.missing_error(topic.topic, wanted.partition)
                     )
                 partition.check_leader_epoch(wanted.current_leader_epoch)
-                result.leader_epoch, result.end_offset = partition.log.end_offset_for_epoch(
+                result.leader_epoch, result.end_offset = partition.log.reader.end_offset_for_epoch(
                     wanted.leader_epoch
                 )
             except (ApiError, StorageError) as error:

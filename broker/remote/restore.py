@@ -284,7 +284,7 @@ class Restoring:
             for start in range(0, len(texts), RECORDS_PER_BATCH):
                 part = texts[start : start + RECORDS_PER_BATCH]
                 batch = build_batch([(None, value, (), now_ms) for value in part])
-                logs[at].append_as_leader(
+                logs[at].writer.append_as_leader(
                     memoryview(batch),
                     leader_epoch=0,
                     now_ms=now_ms,

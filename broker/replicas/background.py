@@ -192,7 +192,7 @@ class Background:
 
     async def _flush_due(self) -> None:
         def flush(partition: "Partition", _reads: Reads) -> None:
-            target = partition.log.flush_target()
+            target = partition.log.flusher.flush_target()
             if target is None:
                 return
             if target >= partition.log.log_end_offset:
@@ -227,7 +227,7 @@ class Background:
         def delete_old(partition: "Partition", reads: Reads) -> None:
             if cleaning.try_pause(partition.topic_partition):
                 try:
-                    partition.log.delete_old_segments(reads)
+                    partition.log.retention.delete_old_segments(reads)
                     partition.pump()
                 finally:
                     cleaning.resume(partition.topic_partition)

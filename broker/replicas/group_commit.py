@@ -91,7 +91,7 @@ class GroupCommit:
             self._begin(self._log.active_base_offset)
 
     def _begin(self, up_to: int | None) -> None:
-        ticket = self._log.begin_flush(up_to)
+        ticket = self._log.flusher.begin_flush(up_to)
         if ticket is None:
             return
         self.flushing = True
@@ -103,7 +103,7 @@ class GroupCommit:
             self._idle.set()
             self._wanted = False
         if failure is not None:
-            self._log.abandon_flush(ticket)
+            self._log.flusher.abandon_flush(ticket)
             if not isinstance(failure, DiskError):
                 raise failure
             if failure.is_disk_failure:
@@ -112,7 +112,7 @@ class GroupCommit:
                 self._try_again(ticket.end_offset, failure)
             return
         self.flushes += 1
-        self._log.finish_flush(ticket)
+        self._log.flusher.finish_flush(ticket)
         again, self._wanted = self._wanted, False
         if again:
             self.request()

@@ -270,15 +270,15 @@ class LogMover:
 
     async def _flush(self, log: "Log") -> None:
         """Flush the log, so that closing it is quick."""
-        ticket = log.begin_flush()
+        ticket = log.flusher.begin_flush()
         if ticket is None:
             return
         try:
             await self._in_thread(ticket.run)
         except BaseException:
-            log.abandon_flush(ticket)
+            log.flusher.abandon_flush(ticket)
             raise
-        log.finish_flush(ticket)
+        log.flusher.finish_flush(ticket)
 
     async def _swap(self, move: Move, partition: "Partition", copy: LogCopy) -> None:
         manager, log, target = self._log_manager, partition.log, move.target

@@ -163,7 +163,7 @@ class Partition:
             DiskError: The directory has failed.
         """
         log = self.log
-        info = log.append_as_leader(
+        info = log.writer.append_as_leader(
             records,
             leader_epoch=self.leader_epoch,
             now_ms=now_ms,
@@ -180,7 +180,7 @@ class Partition:
         if log.write_queue is not None:
             assert self.writes is not None
             self.writes.pump()
-        elif log.needs_flush or log.high_watermark < info.first_offset:
+        elif log.flusher.needs_flush or log.high_watermark < info.first_offset:
             # Also when records before these still wait for the disk, `flush.messages` having been
             # raised meanwhile: they must not be committed by the way.
             self.commit.request()
@@ -198,14 +198,14 @@ class Partition:
             DiskError: The directory has failed.
         """
         log = self.log
-        first_offset = log.append_markers(markers, leader_epoch=self.leader_epoch, now_ms=now_ms)
+        first_offset = log.markers.append(markers, leader_epoch=self.leader_epoch, now_ms=now_ms)
         stats = self.stats
         stats.bytes_in += len(markers) * MARKER_SIZE
         stats.messages_in += len(markers)
         if log.write_queue is not None:
             assert self.writes is not None
             self.writes.pump()
-        elif log.needs_flush or log.high_watermark < first_offset:
+        elif log.flusher.needs_flush or log.high_watermark < first_offset:
             self.commit.request()
         else:
             self._advance(log.log_end_offset)
@@ -233,7 +233,7 @@ class Partition:
     def _written(self, former_end_offset: int) -> None:
         """Advance the high watermark: the log end offset has moved, queued records are written."""
         log = self.log
-        if log.needs_flush or log.high_watermark < former_end_offset:
+        if log.flusher.needs_flush or log.high_watermark < former_end_offset:
             self.commit.request()
         else:
             self._advance(log.log_end_offset)

@@ -50,13 +50,13 @@ class PartitionWrites:
         self.writing = False
         self._abandoned = False
         self._idle: asyncio.Event | None = None
-        log.leave_writes_to(writer.pace)
+        log.disk_work.leave_to(writer.pace)
 
     def pump(self) -> None:
         """Submit queued records, if there are any."""
         if self.writing:
             return
-        ticket = self._log.begin_write()
+        ticket = self._log.disk_work.begin()
         if ticket is None:
             if self._idle is not None:
                 self._idle.set()
@@ -68,11 +68,11 @@ class PartitionWrites:
         """Drop the queue: the partition is not served any more, waiting appends were answered."""
         self._abandoned = True
         if not self.writing:
-            self._log.drop_queued()
+            self._log.disk_work.drop_queued()
 
     async def idle(self) -> None:
         """Wait until all queued records are written or dropped."""
-        while self.writing or self._log.write_queue is not None or self._log.is_going_back:
+        while self.writing or self._log.write_queue is not None or self._log.disk_work.is_rolling_back:
             if self._idle is None:
                 self._idle = asyncio.Event()
             self._idle.clear()
@@ -84,7 +84,7 @@ class PartitionWrites:
         self.writing = False
         log = self._log
         before = log.log_end_offset
-        moved = log.finish_write(ticket, failure)
+        moved = log.disk_work.finish(ticket, failure)
         if failure is not None:
             if isinstance(failure, DiskError):
                 LOGGER.error("write to the log failed log=%s error=%s", log.directory, failure)
@@ -96,5 +96,5 @@ class PartitionWrites:
         elif moved and not self._abandoned:
             self._on_written(before)
         if self._abandoned:
-            log.drop_queued()
+            log.disk_work.drop_queued()
         self.pump()

@@ -114,7 +114,7 @@ class Preparation:
             return
         self._running = True
         records, done, terms = self._queue.popleft()
-        prepare = self._partition.log.preparation()
+        prepare = self._partition.log.writer.preparation()
         now_ms = self._clock.now_ms()
 
         def finish(prepared: memoryview | None, failure: BaseException | None) -> None:

@@ -321,7 +321,7 @@ class ReplicaManager:
         has_remote = reader is not None and log.log_start_offset < log.local_log_start_offset
         local: TimestampOffset | None = None
         if timestamp_ms is None:
-            local = await self._disk.of(log.directory).run(log.max_timestamp_offset)
+            local = await self._disk.of(log.directory).run(log.reader.max_timestamp_offset)
             if not has_remote:
                 return local
         while True:
@@ -339,7 +339,7 @@ class ReplicaManager:
                     return found
             assert timestamp_ms is not None
             local = await self._disk.of(log.directory).run(
-                log.offset_for_timestamp, timestamp_ms, end_offset
+                log.reader.offset_for_timestamp, timestamp_ms, end_offset
             )
             if reader is None or log.local_log_start_offset == local_start:
                 return local
@@ -472,7 +472,7 @@ class ReplicaManager:
         reads = CachedReads()
         while True:
             try:
-                slice_ = log.read(
+                slice_ = log.reader.read(
                     offset,
                     max_bytes=max_bytes,
                     end_offset=log.high_watermark,

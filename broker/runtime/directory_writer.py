@@ -3,7 +3,7 @@
     Partition.append ──> log: offsets assigned, queued
           └─> PartitionWrites.pump ──ticket──> DirectoryWriter ──> thread: ticket.run(), in order
                     ^                                                  │
-                    └──────── loop: log.finish_write, high watermark <─┘ one wake-up for many
+                    └──────── loop: log.disk_work.finish, high watermark <─┘ one wake-up for many
 
 One thread for a directory, so that a disk that hangs stops one directory; its queue holds at most
 one ticket of each partition, and the partitions' queued bytes are bounded by the directory's pace.

@@ -1,6 +1,6 @@
 """The segment that compaction writes: log and indexes under the suffix `.cleaned`.
 
-Nothing reads it before it takes its place (`Log.replace_segments`), and a crash before that leaves
+Nothing reads it before it takes its place (`storage.log.replacement`), and a crash before leaves
 files that the next start deletes. Index entries follow the same rules as those of a live segment:
 one when more than `index.interval.bytes` were written since the last, never for position 0, and a
 last time index entry at the end.

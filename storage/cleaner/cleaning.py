@@ -48,6 +48,38 @@ class CleanableSegment(SegmentFacts, Protocol):
         ...
 
 
+class ReplacesSegments(Protocol):
+    """What the cleaner asks of a log when it has written a segment."""
+
+    def prepare(self, base_offset: int) -> "Segment":
+        """Give the finished `.cleaned` segment the suffix `.swap`, on disk.
+
+        Raises:
+            DiskError: The disk refused.
+        """
+        ...
+
+    def put(self, segment: "Segment", replaced: Sequence[int]) -> None:
+        """Let a prepared segment take the place of others.
+
+        Args:
+            segment: From `prepare`.
+            replaced: Base offsets of all segments it stands for, ascending.
+
+        Raises:
+            DiskError: The disk refused.
+        """
+        ...
+
+    def sync(self) -> None:
+        """Have the names of a replacement on disk; DiskError when the disk refuses."""
+        ...
+
+    def undo(self, segment: "Segment") -> None:
+        """Remove a prepared segment that is not to be put in place."""
+        ...
+
+
 class CleanableLog(Protocol):
     """What the cleaner needs of a log."""
 
@@ -71,32 +103,9 @@ class CleanableLog(Protocol):
         """All segments, ascending; the last one is the active segment."""
         ...
 
-    def prepare_replacement(self, base_offset: int) -> "Segment":
-        """Give the finished `.cleaned` segment the suffix `.swap`, on disk.
-
-        Raises:
-            DiskError: The disk refused.
-        """
-        ...
-
-    def put_replacement(self, segment: "Segment", replaced: Sequence[int]) -> None:
-        """Let a prepared segment take the place of others.
-
-        Args:
-            segment: From `prepare_replacement`.
-            replaced: Base offsets of all segments it stands for, ascending.
-
-        Raises:
-            DiskError: The disk refused.
-        """
-        ...
-
-    def sync_replacement(self) -> None:
-        """Have the names of a replacement on disk; DiskError when the disk refuses."""
-        ...
-
-    def undo_replacement(self, segment: "Segment") -> None:
-        """Remove a prepared segment that is not wanted any more."""
+    @property
+    def replacement(self) -> ReplacesSegments:
+        """Puts compacted segments in place of others."""
         ...
 
 
@@ -253,16 +262,16 @@ def _replace(
         CleaningAbortedError: `check_done` said so; the log is as before.
         DiskError: The disk refused; the next start puts it right.
     """
-    segment = log.prepare_replacement(base_offset)
+    segment = log.replacement.prepare(base_offset)
 
     def put() -> None:
         # Checked again where the log is changed: it may have been deleted a moment ago.
         check_done()
-        log.put_replacement(segment, replaced)
+        log.replacement.put(segment, replaced)
 
     try:
         on_owner(put)
     except CleaningAbortedError:
-        log.undo_replacement(segment)
+        log.replacement.undo(segment)
         raise
-    log.sync_replacement()
+    log.replacement.sync()

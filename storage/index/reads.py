@@ -4,9 +4,9 @@ In a thread a look-up waits (`WAITING`). On the event loop it must not, whatever
 there it takes what the page cache holds, and where that does not do it raises `WouldBlockError`,
 which carries the call that a thread is to make:
 
-    loop    log.read(offset, reads=NOWAIT) ──WouldBlockError──> park, hand `work` to a thread
+    loop    reader.read(offset, reads=NOWAIT) ──WouldBlockError──> park, hand `work` to a thread
     thread                                                      work() waits for the disk
-    loop    reads = CachedReads(); reads.keep(key, result); log.read(offset, reads=reads) ...
+    loop    reads = CachedReads(); reads.keep(key, result); reader.read(offset, reads=reads) ...
 
 The look-up starts over each time, and gets one missing piece further: what was read is kept here
 until its end, so that it finishes also where memory is so short that pages are evicted as fast as

@@ -1,10 +1,10 @@
-"""Append: validate, assign offsets, write once, update producer state and indexes.
+"""Appending to a log: validate, assign offsets, write, update producer state and indexes.
 
     validator ──> producer check ──> epoch ──> patch ──> roll? ──> one write ──> producer, indexes
                                                   └──> queued ──> producer ·····> write ──> indexes
 
 Nothing changes before the last check has passed; the log end offset moves after the write. What a
-thread writes (`storage.log.write_behind`) has its offsets and counts for its producer before that:
+thread writes (`storage.log.write_behind`) has its offsets and is in the producer state before that:
 large batches, all of a slow directory, rolls, the first batch of an epoch, and whatever comes while
 others are queued.
 
@@ -27,9 +27,13 @@ from protocol.records.batch import (
 from storage.errors import DiskError, OffsetOutOfRangeError
 from storage.index.transaction_index import AbortedTxn
 from storage.log.directory_pace import LATE_S
+from storage.log.disk_work import LogDiskWork
+from storage.log.flush import LogFlusher
+from storage.log.roll import SegmentRoller
 from storage.log.segment_recovery import read_control, replay_batch
+from storage.log.state import LogState
 from storage.log.validator import BatchValidator, HeaderFields, headers_of
-from storage.log.write_behind import LogWriteBehind
+from storage.log.write_behind import WriteBehind
 from storage.log.write_queue import BorrowedMemory, QueuedWrite
 from storage.producers.entry import DuplicateInfo
 from storage.producers.verification import TransactionTerms
@@ -44,10 +48,47 @@ _CLIENT: Final = AppendOrigin.CLIENT
 _COORDINATOR: Final = AppendOrigin.COORDINATOR
 
 
-class LogAppends(LogWriteBehind):
-    """The part of a log that is written to."""
+class LogWriter:
+    """Appends batches to one log.
 
-    __slots__ = ()
+    Owns the topic's validator and the limits of a segment. It moves the log end offset, and with it
+    the producer state, the leader epochs and the active segment. The partition calls it on the
+    owner's thread, coordinators through the partition, the follower's fetcher likewise; nothing
+    here awaits. On the path of a Produce a batch costs no call of another part, but the producer
+    state's and the segment's, unless it is queued or begins a segment.
+    """
+
+    __slots__ = (
+        "_behind",
+        "_disk_work",
+        "_flusher",
+        "_roller",
+        "_segment_bytes",
+        "_segment_ms",
+        "_state",
+        "_validator",
+    )
+
+    def __init__(
+        self,
+        state: LogState,
+        flusher: LogFlusher,
+        roller: SegmentRoller,
+        behind: WriteBehind,
+        disk_work: LogDiskWork,
+    ) -> None:
+        self._state = state
+        self._flusher = flusher
+        self._roller = roller
+        self._behind = behind
+        self._disk_work = disk_work
+        self.configure(state.config)
+
+    def configure(self, config: TopicConfig) -> None:
+        """The topic's settings have changed; they hold from the next append on."""
+        self._validator = BatchValidator(config)
+        self._segment_bytes = config.segment_bytes
+        self._segment_ms = config.segment_ms
 
     def append_as_leader(
         self,
@@ -64,7 +105,7 @@ class LogAppends(LogWriteBehind):
         """Validate produced batches, assign offsets and write them to the active segment.
 
         Not yet committed: consumers see the records once the high watermark has passed them; nor
-        written yet, where `write_queue` is not None afterwards: ask `begin_write` then. Only
+        written yet, where `write_queue` is not None afterwards: ask `LogDiskWork.begin` then. Only
         base offset and leader epoch are rewritten; both lie before the bytes that the CRC covers.
         With LogAppendTime the time is set, and the CRC computed again.
 
@@ -91,8 +132,8 @@ class LogAppends(LogWriteBehind):
             DirectoryBusyError: Too much waits for the disk; nothing was written.
             DiskError: The disk refused. Nothing was written, or what was is never acknowledged.
         """
-        if self.refusal is not None:
-            self._check_refusal()
+        if self._state.refusal is not None:
+            self._state.check_refusal()
         append_time_ms = -1
         if prepared:
             headers = headers_of(records)
@@ -118,6 +159,11 @@ class LogAppends(LogWriteBehind):
         return self._append_several(
             records, headers, leader_epoch, origin, append_time_ms, terms, memory
         )
+
+    @property
+    def log_append_time(self) -> bool:
+        """`message.timestamp.type` is LogAppendTime."""
+        return self._validator.log_append_time
 
     @property
     def works_by_record(self) -> bool:
@@ -161,8 +207,9 @@ class LogAppends(LogWriteBehind):
         memory: BorrowedMemory | None,
     ) -> AppendInfo:
         """Write one batch that the validator has seen, or queue it."""
-        queue = self.write_queue
-        first_offset = self.log_end_offset if queue is None else queue.next_offset
+        state = self._state
+        queue = state.write_queue
+        first_offset = state.log_end_offset if queue is None else queue.next_offset
         _, length, _, _, _, attributes, delta, _, max_timestamp, producer_id, _, _, _ = fields
         last_offset = first_offset + delta
         marker: tuple[int, int] | None = None
@@ -175,16 +222,16 @@ class LogAppends(LogWriteBehind):
                     duplicate.first_offset,
                     duplicate.last_offset,
                     duplicate.timestamp if append_time_ms >= 0 else -1,
-                    self.log_start_offset,
+                    state.log_start_offset,
                     True,
                 )
         size = length + LOG_OVERHEAD
-        segment = self._segments.active
+        segment = state.segments.active
         first_timestamp = segment.known_first_timestamp
-        pace = self._pace
+        pace = state.pace
         if queue is not None or size > pace.inline_bytes_max:
             behind = True
-        elif leader_epoch != self._latest_leader_epoch:
+        elif leader_epoch != state.latest_leader_epoch:
             behind = pace.has_writer
             if not behind:
                 self._assign_leader_epoch(leader_epoch, first_offset)
@@ -201,9 +248,11 @@ class LogAppends(LogWriteBehind):
             or last_offset - segment.base_offset > _SEQUENCE_MASK
         ):
             if not pace.has_writer:
-                segment = self._maybe_roll(segment, size, first_offset, last_offset, max_timestamp)
+                segment = self._roller.maybe_roll(
+                    segment, size, first_offset, last_offset, max_timestamp
+                )
             else:
-                behind = not segment.is_warm or self._must_roll(
+                behind = not segment.is_warm or self._roller.must_roll(
                     segment, size, last_offset, max_timestamp
                 )
         if behind:
@@ -223,14 +272,14 @@ class LogAppends(LogWriteBehind):
         pace.written += size
         if pace.written >= pace.watch_at:
             pace.watch(segment)
-        self.log_end_offset = last_offset + 1
+        state.log_end_offset = last_offset + 1
         if producer_id >= 0:
             aborted = self._update_producer(fields, first_offset, marker)
             if aborted is not None:
-                self._index_aborted(segment, (aborted,))
+                self.index_aborted(segment, (aborted,))
         else:
-            self.producer_state.map_end_offset = last_offset + 1
-        return AppendInfo(first_offset, last_offset, append_time_ms, self.log_start_offset, False)
+            state.producer_state.map_end_offset = last_offset + 1
+        return AppendInfo(first_offset, last_offset, append_time_ms, state.log_start_offset, False)
 
     def _append_one_behind(
         self,
@@ -248,10 +297,10 @@ class LogAppends(LogWriteBehind):
         size = length + LOG_OVERHEAD
         last_offset = first_offset + delta
         if origin is _CLIENT:
-            self._check_room(size)
+            self._behind.check_room(size)
         epochs = self._begin_epoch_behind(leader_epoch, first_offset)
         _patch(records, 0, first_offset, length, leader_epoch)
-        write = self._queue_write(
+        write = self._behind.queue(
             records, first_offset, [BatchAppend(size, last_offset, max_timestamp)], memory
         )
         write.epochs = epochs
@@ -260,15 +309,18 @@ class LogAppends(LogWriteBehind):
             if aborted is not None:
                 write.aborted = [aborted]
         else:
-            self.producer_state.map_end_offset = last_offset + 1
-        return AppendInfo(first_offset, last_offset, append_time_ms, self.log_start_offset, False)
+            self._state.producer_state.map_end_offset = last_offset + 1
+        return AppendInfo(
+            first_offset, last_offset, append_time_ms, self._state.log_start_offset, False
+        )
 
     def _begin_epoch_behind(self, leader_epoch: int, first_offset: int) -> bytes | None:
         """Note a new epoch; what the queued write must have written before it."""
-        if leader_epoch == self._latest_leader_epoch:
+        state = self._state
+        if leader_epoch == state.latest_leader_epoch:
             return None
-        self._latest_leader_epoch = leader_epoch
-        return self.leader_epochs.assign_unsaved(leader_epoch, first_offset)
+        state.latest_leader_epoch = leader_epoch
+        return state.leader_epochs.assign_unsaved(leader_epoch, first_offset)
 
     def _append_several(
         self,
@@ -280,13 +332,14 @@ class LogAppends(LogWriteBehind):
         terms: TransactionTerms | None,
         memory: BorrowedMemory | None,
     ) -> AppendInfo:
+        state = self._state
         if any(fields[PRODUCER_ID_FIELD] >= 0 for fields in headers):
             return self._append_one_by_one(
                 records, headers, leader_epoch, origin, append_time_ms, terms, memory
             )
         if origin is _CLIENT and self._goes_behind(len(records), leader_epoch):
-            self._check_room(len(records))
-        first_offset = offset = self.next_offset
+            self._behind.check_room(len(records))
+        first_offset = offset = state.next_offset
         position = 0
         batches = []
         for _, length, _, _, _, _, delta, _, max_timestamp, _, _, _, _ in headers:
@@ -295,9 +348,9 @@ class LogAppends(LogWriteBehind):
             batches.append(BatchAppend(size, offset + delta, max_timestamp))
             offset += delta + 1
             position += size
-        self._write_several(records, first_offset, batches, leader_epoch, memory)
-        self.producer_state.map_end_offset = offset
-        return AppendInfo(first_offset, offset - 1, append_time_ms, self.log_start_offset, False)
+        self.write_several(records, first_offset, batches, leader_epoch, memory)
+        state.producer_state.map_end_offset = offset
+        return AppendInfo(first_offset, offset - 1, append_time_ms, state.log_start_offset, False)
 
     def _append_one_by_one(
         self,
@@ -326,7 +379,7 @@ class LogAppends(LogWriteBehind):
             infos[0].first_offset,
             infos[-1].last_offset,
             append_time_ms,
-            self.log_start_offset,
+            self._state.log_start_offset,
             all(info.duplicate for info in infos),
         )
 
@@ -338,7 +391,7 @@ class LogAppends(LogWriteBehind):
         terms: TransactionTerms | None,
     ) -> DuplicateInfo | None:
         _, _, _, _, _, attributes, delta, _, _, producer_id, epoch, base_sequence, _ = fields
-        return self.producer_state.check(
+        return self._state.producer_state.check(
             producer_id,
             epoch,
             base_sequence,
@@ -354,7 +407,7 @@ class LogAppends(LogWriteBehind):
         self, fields: HeaderFields, first_offset: int, marker: tuple[int, int] | None
     ) -> AbortedTxn | None:
         """A batch of a producer has its place: what is to go into the transaction index."""
-        state = self.producer_state
+        state = self._state.producer_state
         (
             _,
             _,
@@ -398,9 +451,9 @@ class LogAppends(LogWriteBehind):
             completed.producer_id, completed.first_offset, completed.last_offset, stable
         )
 
-    def _index_aborted(self, segment: Segment, aborted: Sequence[AbortedTxn]) -> None:
+    def index_aborted(self, segment: Segment, aborted: Sequence[AbortedTxn]) -> None:
         """Note transactions whose abort markers are in the log: they are aborted, come what may."""
-        self._directory_changed = True
+        self._flusher.directory_changed = True
         try:
             segment.transaction_index.extend(aborted)
         except DiskError as error:
@@ -408,7 +461,7 @@ class LogAppends(LogWriteBehind):
                 raise
             # Readers get it from memory. Nothing is written behind it before it is on disk.
             segment.transaction_index.keep(aborted)
-            self.refuse_appends(error)
+            self._state.refuse_appends(error)
 
     def append_as_follower(self, records: memoryview) -> AppendInfo:
         """Write batches as the leader gave them, offsets and epochs included.
@@ -417,42 +470,44 @@ class LogAppends(LogWriteBehind):
             BatchError: Damaged, or offsets that do not follow on this log's end.
             DiskError: The disk refused.
         """
-        self._check_refusal()
-        self.write_queued()
+        state = self._state
+        state.check_refusal()
+        self._disk_work.write_queued()
         checked = _FOLLOWER_VALIDATOR.check(records, 0, AppendOrigin.REPLICATION, True)
         headers = [BatchHeader._make(fields) for fields in checked]
         first_offset = headers[0].base_offset
         batches = []
-        expected = self.log_end_offset
+        expected = state.log_end_offset
         for header in headers:
             if header.base_offset < expected:
                 raise OffsetOutOfRangeError(
-                    header.base_offset, self.log_start_offset, self.log_end_offset
+                    header.base_offset, state.log_start_offset, state.log_end_offset
                 )
             expected = header.next_offset
             batches.append(BatchAppend(header.size, header.last_offset, header.max_timestamp))
         for header in headers:
-            if header.leader_epoch > self._latest_leader_epoch:
+            if header.leader_epoch > state.latest_leader_epoch:
                 self._assign_leader_epoch(header.leader_epoch, header.base_offset)
         segment = self._write_here(records, first_offset, batches)
         position = 0
         for header in headers:
             end = position + header.size
             if header.producer_id >= 0:
-                replay_batch(self.producer_state, segment, header, records[position:end])
+                replay_batch(state.producer_state, segment, header, records[position:end])
             position = end
-        self.producer_state.map_end_offset = expected
-        return AppendInfo(first_offset, expected - 1, -1, self.log_start_offset, False)
+        state.producer_state.map_end_offset = expected
+        return AppendInfo(first_offset, expected - 1, -1, state.log_start_offset, False)
 
     def _goes_behind(self, size: int, leader_epoch: int) -> bool:
-        pace = self._pace
+        state = self._state
+        pace = state.pace
         return (
-            self.write_queue is not None
+            state.write_queue is not None
             or size > pace.inline_bytes_max
-            or (pace.has_writer and leader_epoch != self._latest_leader_epoch)
+            or (pace.has_writer and leader_epoch != state.latest_leader_epoch)
         )
 
-    def _write_several(
+    def write_several(
         self,
         records: memoryview,
         first_offset: int,
@@ -460,22 +515,23 @@ class LogAppends(LogWriteBehind):
         leader_epoch: int,
         memory: BorrowedMemory | None = None,
     ) -> Segment | QueuedWrite:
-        """Write several batches at once, or queue them: where they are then."""
+        """Write validated batches that have their offsets, or queue them: where they are then."""
+        state = self._state
         behind = self._goes_behind(len(records), leader_epoch)
-        if not behind and self._pace.has_writer:
-            segment = self._segments.active
+        if not behind and state.pace.has_writer:
+            segment = state.segments.active
             max_timestamp = max(batch.max_timestamp for batch in batches)
-            behind = not segment.is_warm or self._must_roll(
+            behind = not segment.is_warm or self._roller.must_roll(
                 segment, len(records), batches[-1].last_offset, max_timestamp
             )
         if behind:
             epochs = self._begin_epoch_behind(leader_epoch, first_offset)
-            write = self._queue_write(records, first_offset, batches, memory)
+            write = self._behind.queue(records, first_offset, batches, memory)
             write.epochs = epochs
             return write
-        if leader_epoch != self._latest_leader_epoch:
+        if leader_epoch != state.latest_leader_epoch:
             self._assign_leader_epoch(leader_epoch, first_offset)
-        pace = self._pace
+        pace = state.pace
         began_s = pace.now_s()
         segment = self._write_here(records, first_offset, batches)
         took_s = pace.now_s() - began_s
@@ -492,15 +548,15 @@ class LogAppends(LogWriteBehind):
         size = len(records)
         last_offset = batches[-1].last_offset
         max_timestamp = max(batch.max_timestamp for batch in batches)
-        segment = self._maybe_roll(
-            self._segments.active, size, first_offset, last_offset, max_timestamp
+        segment = self._roller.maybe_roll(
+            self._state.segments.active, size, first_offset, last_offset, max_timestamp
         )
         try:
             segment.append_batches(records, batches)
         except DiskError as error:
             self._undo_write(segment, error)
             raise
-        self.log_end_offset = last_offset + 1
+        self._state.log_end_offset = last_offset + 1
         return segment
 
     def _undo_write(self, segment: Segment, reason: DiskError) -> None:
@@ -517,36 +573,14 @@ class LogAppends(LogWriteBehind):
             segment.undo_append()
         except DiskError as error:
             if error.is_disk_failure:
-                self.fail(error)
+                self._state.fail(error)
             else:
-                self.refuse_appends(error)
+                self._state.refuse_appends(error)
 
     def _assign_leader_epoch(self, epoch: int, start_offset: int) -> None:
         # On disk before the first batch that carries it: recovery relies on that.
-        self.leader_epochs.assign(epoch, start_offset)
-        self._latest_leader_epoch = epoch
-
-    def _maybe_roll(
-        self, segment: Segment, size: int, first_offset: int, last_offset: int, max_timestamp: int
-    ) -> Segment:
-        """The segment to append to: the active one, or a new one if that is full or old."""
-        if self._must_roll(segment, size, last_offset, max_timestamp):
-            return self._roll(first_offset)
-        return segment
-
-    def _must_roll(self, segment: Segment, size: int, last_offset: int, max_timestamp: int) -> bool:
-        if segment.size == 0:
-            waited_ms = 0
-        elif segment.first_timestamp >= 0:
-            waited_ms = max_timestamp - segment.first_timestamp
-        else:
-            waited_ms = self._clock.now_ms() - segment.created_ms
-        return (
-            segment.size > self._segment_bytes - size
-            or waited_ms > self._segment_ms - segment.roll_jitter_ms
-            or (segment.needs_roll and segment.size > 0 and segment.has_full_index())
-            or not segment.can_hold(last_offset)
-        )
+        self._state.leader_epochs.assign(epoch, start_offset)
+        self._state.latest_leader_epoch = epoch
 
     def roll(self) -> None:
         """Close the active segment and begin a new one at the log end offset.
@@ -557,28 +591,10 @@ class LogAppends(LogWriteBehind):
         Raises:
             DiskError: The disk refused; the old segment stays active.
         """
-        assert not self.is_writing, "what is written now would lie behind the new segment"
-        self.write_queued()
-        if self._segments.active.size:
-            self._roll(self.log_end_offset)
-
-    def _roll(self, base_offset: int) -> Segment:
-        old = self._segments.active
-        if old.base_offset >= base_offset:
-            # An empty segment at this very offset: nothing to close.
-            assert old.size == 0, (old, base_offset)
-            return old
-        ticket = self._begin_roll(
-            self._new_segment(base_offset), self.producer_state.capture(base_offset)
-        )
-        try:
-            ticket.run()
-        except BaseException:
-            if ticket.capture is not None:
-                self.producer_state.drop_capture(ticket.capture)
-            raise
-        self._finish_roll(ticket)
-        return ticket.new
+        assert not self._disk_work.is_under_way, "what is written now would lie behind the segment"
+        self._disk_work.write_queued()
+        if self._state.segments.active.size:
+            self._roller.roll_to(self._state.log_end_offset)
 
 
 # The leader has applied the topic's limits; they may have changed since, and are not ours to apply.

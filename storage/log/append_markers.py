@@ -1,11 +1,11 @@
-"""Append of transaction markers: those of many producers in one write.
+"""Appending transaction markers: those of one event loop iteration for one log, in one write.
 
     markers, each let pass by `ProducerStateManager.check_marker`
        └──> batches of one layout, one after the other ──> one write ──> producers, aborted index
 
 Transactions of many producers end in the same few logs, and every marker is a batch of 78 bytes
-that this process makes itself: nothing in it needs to be read back, and a consumer sees no
-difference between one write and many.
+that this process makes itself: nothing in it needs to be read back, and it makes no difference to a
+reader whether they were one write or many.
 
 Source: Kafka, UnifiedLog.java (append), ProducerAppendInfo.java (appendEndTxnMarker).
 """
@@ -13,7 +13,8 @@ Source: Kafka, UnifiedLog.java (append), ProducerAppendInfo.java (appendEndTxnMa
 from collections.abc import Sequence
 
 from protocol.records.control import MARKER_SIZE, build_end_transaction_marker
-from storage.log.append import LogAppends
+from storage.log.append import LogWriter
+from storage.log.state import LogState
 from storage.log.write_behind import OWNED
 from storage.log.write_queue import QueuedWrite
 from storage.producers.verification import TransactionTerms
@@ -22,12 +23,20 @@ from storage.types.append_origin import AppendOrigin
 from storage.types.transaction_marker import TransactionMarker
 
 
-class LogMarkers(LogAppends):
-    """The part of a log that ends transactions."""
+class MarkerWriter:
+    """Appends the markers that end transactions.
 
-    __slots__ = ()
+    Owns nothing: it builds the batches, and the writer writes them. The partition calls it, on the
+    owner's thread, for the transaction coordinator.
+    """
 
-    def append_markers(
+    __slots__ = ("_state", "_writer")
+
+    def __init__(self, state: LogState, writer: LogWriter) -> None:
+        self._state = state
+        self._writer = writer
+
+    def append(
         self, markers: Sequence[TransactionMarker], *, leader_epoch: int, now_ms: int
     ) -> int:
         """Write the markers of different producers as leader.
@@ -43,11 +52,12 @@ class LogMarkers(LogAppends):
         Raises:
             DiskError: The disk refused. Nothing was written, or what was is never acknowledged.
         """
-        if self.refusal is not None:
-            self._check_refusal()
-        first_offset = self.next_offset
-        if self._validator.log_append_time or len(markers) * MARKER_SIZE > self._segment_bytes:
-            self._append_each(markers, leader_epoch, now_ms)
+        state = self._state
+        if state.refusal is not None:
+            state.check_refusal()
+        first_offset = state.next_offset
+        if self._writer.log_append_time or len(markers) * MARKER_SIZE > state.config.segment_bytes:
+            self._append_one_by_one(markers, leader_epoch, now_ms)
             return first_offset
         records = bytearray()
         for offset, marker in enumerate(markers, first_offset):
@@ -61,7 +71,7 @@ class LogMarkers(LogAppends):
                 leader_epoch=leader_epoch,
             )
         end_offset = first_offset + len(markers)
-        where = self._write_several(
+        where = self._writer.write_several(
             memoryview(records),
             first_offset,
             [
@@ -71,17 +81,17 @@ class LogMarkers(LogAppends):
             leader_epoch,
             OWNED,
         )
-        aborted = self.producer_state.append_markers(markers, first_offset, now_ms)
+        aborted = state.producer_state.append_markers(markers, first_offset, now_ms)
         if isinstance(where, QueuedWrite):
             where.aborted = aborted
         elif aborted:
-            self._index_aborted(where, aborted)
+            self._writer.index_aborted(where, aborted)
         return first_offset
 
-    def _append_each(
+    def _append_one_by_one(
         self, markers: Sequence[TransactionMarker], leader_epoch: int, now_ms: int
     ) -> None:
-        """Append one by one, where the topic's settings need every batch validated."""
+        """One by one, where the topic's settings have every batch validated."""
         for marker in markers:
             batch = build_end_transaction_marker(
                 producer_id=marker.producer_id,
@@ -90,7 +100,7 @@ class LogMarkers(LogAppends):
                 coordinator_epoch=marker.coordinator_epoch,
                 timestamp_ms=now_ms,
             )
-            self.append_as_leader(
+            self._writer.append_as_leader(
                 memoryview(batch),
                 leader_epoch=leader_epoch,
                 now_ms=now_ms,

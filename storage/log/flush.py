@@ -6,34 +6,91 @@ See `storage.segment.flush` for the ticket that does the work beside the loop.
 from collections.abc import Callable
 from typing import Final
 
+from config.topic import TopicConfig
 from storage.errors import DiskError
 from storage.log.state import LogState
 from storage.producers.snapshot import snapshot_name
 from storage.segment.flush import FlushTicket, SideFile
+from storage.segment.segment import Segment
 
 FLUSH_MESSAGES_UNLIMITED: Final = (1 << 63) - 1
-"""`flush.messages`, if it is not set."""
+"""Default of `flush.messages`."""
 
 
-class LogFlushes(LogState):
-    """Flushes of a log, and its recovery point."""
+class LogFlusher:
+    """Makes a log durable, and moves its recovery point.
 
-    __slots__ = ()
+    Owns what is not synced yet beside the segments' batches: names in the directory, indexes of
+    sealed segments, producer snapshots. The other parts report such changes here. On the owner's
+    thread; `flush` and `flush_all` block for the disk, and may be called by the thread that opens
+    the log.
 
-    def _take_snapshot(self, offset: int) -> None:
-        if self.producer_state.take_snapshot(offset):
-            self._note_snapshot(offset)
+    Attributes:
+        directory_changed: Names in the directory have changed since it was last synced.
+        is_new_directory: Its own name was not synced yet.
+        last_flush_ms: Wall time of the last flush, for `flush.ms`.
+    """
 
-    def _note_snapshot(self, offset: int) -> None:
-        self._directory_changed = True
+    __slots__ = (
+        "_flush_messages",
+        "_sealed",
+        "_state",
+        "_unsynced_snapshots",
+        "directory_changed",
+        "is_new_directory",
+        "last_flush_ms",
+    )
+
+    def __init__(self, state: LogState) -> None:
+        self._state = state
+        self.last_flush_ms = state.clock.now_ms()
+        self.directory_changed = True
+        self.is_new_directory = True
+        self._sealed: list[Segment] | None = None
+        self._unsynced_snapshots: list[int] | None = None
+        self.configure(state.config)
+
+    def configure(self, config: TopicConfig) -> None:
+        """The topic's settings have changed."""
+        self._flush_messages = config.flush_messages
+
+    # -- what other parts report -------------------------------------------------------------
+
+    def take_snapshot(self, offset: int) -> None:
+        """Write the producers as of `offset`; they are synced with the next flush.
+
+        Raises:
+            DiskError: The disk refused.
+        """
+        if self._state.producer_state.take_snapshot(offset):
+            self.note_snapshot(offset)
+
+    def note_snapshot(self, offset: int) -> None:
+        """A producer snapshot was written."""
+        self.directory_changed = True
         if self._unsynced_snapshots is None:
             self._unsynced_snapshots = []
         self._unsynced_snapshots.append(offset)
 
+    def note_sealed(self, segment: Segment) -> None:
+        """A segment was closed for appends: its indexes are to be synced."""
+        self.directory_changed = True
+        if self._sealed is None:
+            self._sealed = []
+        self._sealed.append(segment)
+
+    def forget_above(self, end_offset: int) -> None:
+        """The log was truncated to `end_offset`: snapshots above are gone."""
+        if self._unsynced_snapshots:
+            self._unsynced_snapshots = [at for at in self._unsynced_snapshots if at <= end_offset]
+
+    # -- flushing ----------------------------------------------------------------------------
+
     @property
     def needs_flush(self) -> bool:
         """`flush.messages` is reached: acknowledge only what a flush has covered."""
-        return self.log_end_offset - self.recovery_point >= self._flush_messages
+        state = self._state
+        return state.log_end_offset - state.recovery_point >= self._flush_messages
 
     @property
     def has_flush_limit(self) -> bool:
@@ -52,8 +109,8 @@ class LogFlushes(LogState):
         Raises:
             DiskError: As `flush`.
         """
-        for segment in tuple(self._segments)[1:]:
-            if segment.base_offset > self.recovery_point:
+        for segment in tuple(self._state.segments)[1:]:
+            if segment.base_offset > self._state.recovery_point:
                 tick()
                 self.flush(segment.base_offset)
         tick()
@@ -65,12 +122,13 @@ class LogFlushes(LogState):
         All of the log by `flush.messages` or `flush.ms`. What was rolled is always due: the sooner
         it is on disk, the less is scanned after a crash.
         """
-        if self.log_end_offset <= self.recovery_point:
+        state = self._state
+        if state.log_end_offset <= state.recovery_point:
             return None
-        if self.needs_flush or self._clock.now_ms() - self.last_flush_ms >= self.config.flush_ms:
-            return self.log_end_offset
-        rolled = self.active_base_offset
-        return rolled if rolled > self.recovery_point else None
+        if self.needs_flush or state.clock.now_ms() - self.last_flush_ms >= state.config.flush_ms:
+            return state.log_end_offset
+        rolled = state.active_base_offset
+        return rolled if rolled > state.recovery_point else None
 
     def begin_flush(self, up_to: int | None = None) -> FlushTicket | None:
         """Gather what must be synced for everything below `up_to` (default: all) to be durable.
@@ -79,44 +137,47 @@ class LogFlushes(LogState):
             The flush, whose `run` may be called in a thread; None if there is nothing to do. It is
             over when `finish_flush` or `abandon_flush` is called.
         """
-        end_offset = self.log_end_offset if up_to is None else min(up_to, self.log_end_offset)
-        return self._make_ticket(end_offset) if end_offset > self.recovery_point else None
+        state = self._state
+        end_offset = state.log_end_offset if up_to is None else min(up_to, state.log_end_offset)
+        return self.make_ticket(end_offset) if end_offset > state.recovery_point else None
 
-    def _make_ticket(self, end_offset: int) -> FlushTicket:
+    def make_ticket(self, end_offset: int) -> FlushTicket:
+        """The flush of everything below `end_offset`, also if no record of it is unflushed."""
+        state = self._state
         segments = {
             segment.base_offset: segment
-            for segment in self._segments.from_offset(self.recovery_point)
+            for segment in state.segments.from_offset(state.recovery_point)
             if segment.base_offset < end_offset
         }
         # What was sealed when all its records had been flushed: its indexes have not.
         sealed, self._sealed = self._sealed, None
         for segment in sealed or ():
-            if self._segments.floor(segment.base_offset) is segment:
+            if state.segments.floor(segment.base_offset) is segment:
                 segments[segment.base_offset] = segment
         side_files: list[SideFile] = []
-        active = self._segments.active
+        active = state.segments.active
         for segment in segments.values():
             if segment is not active:
                 side_files += (segment.offset_index, segment.time_index)
             side_files.append(segment.transaction_index)
         snapshots = [at for at in self._unsynced_snapshots or () if at <= end_offset]
-        paths = [f"{self.directory}/{snapshot_name(at)}" for at in snapshots]
+        paths = [f"{state.directory}/{snapshot_name(at)}" for at in snapshots]
         directories = []
-        if self.leader_epochs.sync_with_flush:
+        if state.leader_epochs.sync_with_flush:
             # Before the recovery point passes the records of its latest epoch.
-            paths.append(self.leader_epochs.path)
-            self.leader_epochs.sync_with_flush = False
-            self._directory_changed = True
-        if self._directory_changed:
-            directories.append(self.directory)
-            self._directory_changed = False
-        if self._is_new_directory:
-            directories.append(self.directory.rpartition("/")[0] or ".")
-            self._is_new_directory = False
+            paths.append(state.leader_epochs.path)
+            state.leader_epochs.sync_with_flush = False
+            self.directory_changed = True
+        if self.directory_changed:
+            directories.append(state.directory)
+            self.directory_changed = False
+        if self.is_new_directory:
+            directories.append(state.directory.rpartition("/")[0] or ".")
+            self.is_new_directory = False
         return FlushTicket(
-            self._filesystem,
+            state.filesystem,
             end_offset,
-            self._generation,
+            state.generation,
             segments=list(segments.values()),
             side_files=side_files,
             small_files=paths,
@@ -125,11 +186,12 @@ class LogFlushes(LogState):
 
     def finish_flush(self, ticket: FlushTicket) -> None:
         """The ticket's `run` has returned: move the recovery point."""
-        if ticket.generation != self._generation:
+        state = self._state
+        if ticket.generation != state.generation:
             return
-        self.last_flush_ms = self._clock.now_ms()
-        if ticket.end_offset > self.recovery_point:
-            self.recovery_point = ticket.end_offset
+        self.last_flush_ms = state.clock.now_ms()
+        if ticket.end_offset > state.recovery_point:
+            state.recovery_point = ticket.end_offset
         if self._unsynced_snapshots:
             self._unsynced_snapshots = [
                 at for at in self._unsynced_snapshots if at > ticket.end_offset
@@ -137,10 +199,11 @@ class LogFlushes(LogState):
 
     def abandon_flush(self, ticket: FlushTicket) -> None:
         """The ticket's `run` has raised: what it was to sync is left to the next flush."""
-        parent = self.directory.rpartition("/")[0] or "."
-        self._directory_changed |= self.directory in ticket.directories
-        self._is_new_directory |= parent in ticket.directories
-        sealed = [segment for segment in ticket.segments if segment is not self._segments.active]
+        state = self._state
+        parent = state.directory.rpartition("/")[0] or "."
+        self.directory_changed |= state.directory in ticket.directories
+        self.is_new_directory |= parent in ticket.directories
+        sealed = [segment for segment in ticket.segments if segment is not state.segments.active]
         if sealed:
             self._sealed = [*sealed, *(self._sealed or ())]
 
@@ -159,6 +222,6 @@ class LogFlushes(LogState):
         except DiskError as error:
             self.abandon_flush(ticket)
             if error.is_disk_failure:
-                self.fail(error)
+                self._state.fail(error)
             raise
         self.finish_flush(ticket)

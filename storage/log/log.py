@@ -1,4 +1,4 @@
-"""The log of one partition.
+"""The log of one partition: its state, and the parts that work on it.
 
     log start      last stable     high watermark      log end
         v               v               v                v
@@ -8,8 +8,8 @@
     log start offset     first offset that may be read; moved by retention and DeleteRecords
     last stable offset   first offset of an open transaction, at most the high watermark (KIP-98)
     high watermark       consumers read below it
-    log end offset       where the file ends, and what the next record gets, unless a thread is
-                         yet to write what has its offsets already: then that is `next_offset`
+    log end offset       where the file ends, and what the next record gets, unless
+                         batches with assigned offsets are queued: then that is `next_offset`
     recovery point       everything below is on disk and need not be scanned after a crash
 
 With remote storage (KIP-405) the oldest segments are gone from here, and live in the bucket:
@@ -19,23 +19,56 @@ With remote storage (KIP-405) the oldest segments are gone from here, and live i
         [ remote ][ remote ][ remote and local ][ remote and local ][ active segment ]
                                                 highest remote offset ^
 
+A log is composed. It is its own state (`storage.log.state`), and has one object for each duty. A
+part gets the state and the parts that it calls, and no others, so the arrows go one way:
+
+    reader         by offset, by time, aborted transactions           storage.log.read
+    writer         validate, assign offsets, append                   storage.log.append
+    markers        append what ends transactions                      storage.log.append_markers
+    retention      delete old segments                                storage.log.retention_pass
+    truncation     remove the end, or everything                      storage.log.truncation
+    replacement    put a compacted segment in place                   storage.log.replacement
+    write_behind   queue what a thread is to write                    storage.log.write_behind
+    disk_work      tickets for the directory's thread                 storage.log.disk_work
+    deletion       files of segments that have left the log           storage.log.deletion
+    flusher        make durable, move the recovery point              storage.log.flush
+
+    markers, retention ──> writer ──┬──> disk_work ──┬──> write behind ──> roller ──┐
+    truncation ─────────────────────┘                ├──> rollback                  ├──> flusher
+    replacement, retention ──────────────────────────┴──> deletion ─────────────────┘
+
+A caller uses the part itself (`log.writer.append_as_leader`), so composition costs no call. Offsets
+and settings are the log's own.
+
 Belongs to one thread, the loop's, except where a method says otherwise; nothing here awaits.
 Appends go to the page cache, some by a thread (`storage.log.write_behind`); making them durable is
-`begin_flush` and `FlushTicket.run`.
+`LogFlusher.begin_flush` and `FlushTicket.run`.
 
 Source: Kafka, UnifiedLog.java, LocalLog.java.
 """
 
+from typing import Final
 from uuid import UUID
 
 from config.topic import TopicConfig
 from storage.environment.clock import Clock
 from storage.environment.filesystem import Filesystem
 from storage.environment.randomness import Randomness
-from storage.log.append_markers import LogMarkers
-from storage.log.cut import LogCuts
-from storage.log.read import LogReads
+from storage.log.append import LogWriter
+from storage.log.append_markers import MarkerWriter
+from storage.log.deletion import SegmentDeletion
+from storage.log.disk_work import LogDiskWork
+from storage.log.flush import LogFlusher
+from storage.log.read import LogReader
 from storage.log.recovery import LogLoader, Progress
+from storage.log.replacement import SegmentReplacement
+from storage.log.retention_pass import LogRetention
+from storage.log.roll import SegmentRoller
+from storage.log.rollback import ProducerRollback
+from storage.log.segment_factory import SegmentFactory
+from storage.log.state import LogState
+from storage.log.truncation import LogTruncation
+from storage.log.write_behind import WriteBehind
 from storage.producers.state import PRODUCER_ID_EXPIRATION_MS, ProducerStateManager
 from storage.segment.flush import FlushTicket
 from storage.segment.segment import TimestampOffset
@@ -46,10 +79,79 @@ from storage.types.topic_partition import TopicPartition
 __all__ = ["AppendInfo", "AppendOrigin", "FlushTicket", "Log", "TimestampOffset"]
 
 
-class Log(LogCuts, LogMarkers, LogReads):
-    """See the module; attributes are described at `LogState`."""
+class Log(LogState):
+    """See the module; offsets and settings are described at `LogState`.
 
-    __slots__ = ()
+    It owns its parts, and opening, closing and renaming, which concern all of them.
+
+    Attributes:
+        reader: See the module; likewise the others.
+        writer: See there.
+        markers: See there.
+        flusher: See there.
+        retention: See there.
+        truncation: See there.
+        replacement: See there.
+        deletion: See there.
+        write_behind: See there.
+        disk_work: See there.
+    """
+
+    __slots__ = (
+        "_factory",
+        "_roller",
+        "deletion",
+        "disk_work",
+        "flusher",
+        "markers",
+        "reader",
+        "replacement",
+        "retention",
+        "truncation",
+        "write_behind",
+        "writer",
+    )
+
+    def __init__(
+        self,
+        directory: str,
+        topic_partition: TopicPartition,
+        *,
+        topic_id: UUID,
+        config: TopicConfig,
+        filesystem: Filesystem,
+        clock: Clock,
+        randomness: Randomness | None,
+    ) -> None:
+        """Put the parts together; `open` reads the disk."""
+        super().__init__(
+            directory,
+            topic_partition,
+            topic_id=topic_id,
+            config=config,
+            filesystem=filesystem,
+            clock=clock,
+        )
+        self._factory: Final = SegmentFactory(self, randomness)
+        self.flusher: Final = LogFlusher(self)
+        self._roller: Final = SegmentRoller(self, self._factory, self.flusher)
+        self.write_behind: Final = WriteBehind(self, self._factory, self.flusher, self._roller)
+        self.deletion: Final = SegmentDeletion(self, self.flusher)
+        self.disk_work: Final = LogDiskWork(
+            self, self.write_behind, ProducerRollback(self), self.deletion
+        )
+        self.writer: Final = LogWriter(
+            self, self.flusher, self._roller, self.write_behind, self.disk_work
+        )
+        self.markers: Final = MarkerWriter(self, self.writer)
+        self.reader: Final = LogReader(self)
+        self.retention: Final = LogRetention(
+            self, self.writer, self.write_behind, self.deletion, self.disk_work
+        )
+        self.truncation: Final = LogTruncation(
+            self, self._factory, self.flusher, self.deletion, self.disk_work
+        )
+        self.replacement: Final = SegmentReplacement(self, self.deletion)
 
     @classmethod
     def open(
@@ -108,15 +210,14 @@ class Log(LogCuts, LogMarkers, LogReads):
             randomness=randomness,
         )
         if filesystem.exists(directory):
-            log._is_new_directory = False
-            log._directory_changed = not clean_shutdown
+            log.flusher.is_new_directory = False
+            log.flusher.directory_changed = not clean_shutdown
         else:
             filesystem.mkdir(directory)
         loader = LogLoader(
             directory,
             filesystem,
-            new_segment=log._describe_segment,
-            create_segment=log._create_segment,
+            segments=log._factory,
             producer_state=lambda snapshots: ProducerStateManager(
                 topic_partition,
                 directory,
@@ -137,27 +238,38 @@ class Log(LogCuts, LogMarkers, LogReads):
         try:
             loaded = loader.load()
         except BaseException:
-            # It may be tried again, and its segments be deleted meanwhile.
+            # The opening may be tried again, and segments be deleted before that.
             loader.close()
             raise
-        log._segments = loaded.segments
+        log.segments = loaded.segments
         log.leader_epochs = loader.leader_epochs
         log.producer_state = loader.producer_state
         log.log_start_offset = log.durable_log_start_offset = loaded.log_start_offset
         log.log_end_offset = loaded.log_end_offset
         log.recovery_point = loaded.recovery_point
         log.set_aside = loaded.set_aside
+        if loaded.has_new_segment:
+            log.flusher.directory_changed = True
         log.needs_new_epoch = loaded.was_scanned and new_leader_epoch is None
         # Also where the disk refuses what comes next.
         for segment in loaded.segments:
             segment.close()
         if new_leader_epoch is not None:
             log.begin_epoch(new_leader_epoch)
-        latest = log.leader_epochs.latest_epoch
-        log._latest_leader_epoch = -1 if latest is None else latest
-        # What left this disk for remote storage was committed.
+        log.load_latest_epoch()
+        # What is in remote storage only was committed.
         log.update_high_watermark(max(high_watermark, log.local_log_start_offset))
         return log
+
+    def update_config(self, config: TopicConfig) -> None:
+        """The topic's settings have changed; they hold from the next append on."""
+        self.config = config
+        self.writer.configure(config)
+        self.flusher.configure(config)
+        self._roller.configure(config)
+        self.segments.active.set_index_max_bytes(config.segment_index_bytes)
+        if self.write_queue is not None:
+            self.write_queue.tail.set_index_max_bytes(config.segment_index_bytes)
 
     def begin_epoch(self, leader_epoch: int) -> None:
         """Let a leader epoch begin at the log's end. In any thread, before the log serves.
@@ -165,32 +277,36 @@ class Log(LogCuts, LogMarkers, LogReads):
         Raises:
             DiskError: The disk refused.
         """
-        # What was written before the first batch here, remote storage knows and the file.
+        # Epochs before the first batch here are those of remote storage: they stay in the file.
         self.leader_epochs.begin_at(
             leader_epoch, self.log_end_offset, in_place=not self.remote_storage
         )
-        self._load_latest_epoch()
+        self.load_latest_epoch()
         self.needs_new_epoch = False
 
     def close(self, *, clean: bool = True) -> None:
-        """Give back descriptors. A clean close makes everything durable first, and may block.
+        """Close the files. A clean close makes everything durable first, and may block.
 
         Raises:
             DiskError: The disk refused: the stop was not a clean one.
         """
         if clean and self.failure is None:
-            self.write_queued()
-            active = self._segments.active
+            self.disk_work.write_queued()
+            active = self.segments.active
             changed = active.seal()
-            self._take_snapshot(self.log_end_offset)
-            if changed or self._directory_changed or self.log_end_offset > self.recovery_point:
-                self._directory_changed = True
-                ticket = self._make_ticket(self.log_end_offset)
+            self.flusher.take_snapshot(self.log_end_offset)
+            if (
+                changed
+                or self.flusher.directory_changed
+                or self.log_end_offset > self.recovery_point
+            ):
+                self.flusher.directory_changed = True
+                ticket = self.flusher.make_ticket(self.log_end_offset)
                 if changed:
                     ticket.side_files += (active.offset_index, active.time_index)
                 ticket.run()
-                self.finish_flush(ticket)
-        for segment in self._segments:
+                self.flusher.finish_flush(ticket)
+        for segment in self.segments:
             segment.close()
 
     def rename_directory(self, directory: str) -> None:
@@ -199,17 +315,14 @@ class Log(LogCuts, LogMarkers, LogReads):
         Raises:
             DiskError: The disk refused.
         """
-        self._filesystem.rename(self.directory, directory)
+        self.filesystem.rename(self.directory, directory)
         self.set_aside = tuple(
             directory + folder.removeprefix(self.directory) for folder in self.set_aside
         )
         self.directory = directory
-        for segment in self._segments:
+        for segment in self.segments:
             segment.move_to(directory)
-        for _, segment in self._deleted or ():
-            segment.move_to(directory)
-        for segment in self._leaving or ():
-            segment.move_to(directory)
+        self.deletion.move_to(directory)
 
     def delete(self) -> None:
         """Close, and remove the directory with everything in it. Blocks for the disk.
@@ -218,4 +331,4 @@ class Log(LogCuts, LogMarkers, LogReads):
             DiskError: The disk refused.
         """
         self.close(clean=False)
-        self._filesystem.rmtree(self.directory)
+        self.filesystem.rmtree(self.directory)

@@ -10,10 +10,17 @@ from storage.segment.segment import Segment, TimestampOffset
 from storage.types.file_slice import FileSlice
 
 
-class LogReads(LogState):
-    """Reads of a log."""
+class LogReader:
+    """Reads one log: by offset, by time, and its aborted transactions.
 
-    __slots__ = ()
+    Owns nothing. `read` and `aborted_transactions` are called on the owner's thread for each Fetch;
+    the look-ups by time read from the disk, and run in a thread beside it.
+    """
+
+    __slots__ = ("_state",)
+
+    def __init__(self, state: LogState) -> None:
+        self._state = state
 
     def read(
         self,
@@ -43,22 +50,23 @@ class LogReads(LogState):
             DiskError: The file could not be opened, or the log is out of service.
             WouldBlockError: `reads` do not wait, and what is needed is not in memory.
         """
-        if self.failure is not None:
-            self._check_failure()
-        if not self.log_start_offset <= offset <= self.log_end_offset:
-            raise OffsetOutOfRangeError(offset, self.log_start_offset, self.log_end_offset)
-        segments = self._segments
+        state = self._state
+        if state.failure is not None:
+            state.check_failure()
+        if not state.log_start_offset <= offset <= state.log_end_offset:
+            raise OffsetOutOfRangeError(offset, state.log_start_offset, state.log_end_offset)
+        segments = state.segments
         last = len(segments) - 1
         at = last if offset >= segments[last].base_offset else segments.index_of(offset)
         if at < 0:
-            raise OffsetNotLocalError(offset, segments[0].base_offset, self.log_end_offset)
+            raise OffsetNotLocalError(offset, segments[0].base_offset, state.log_end_offset)
         while at <= last:
             segment = segments[at]
-            if end_offset >= segments.end_of(at, self.log_end_offset):
+            if end_offset >= segments.end_of(at, state.log_end_offset):
                 end_position = segment.size
                 if at == last:
                     # A reader at the end comes back for what is appended next.
-                    segment.remember(self.log_end_offset, end_position)
+                    segment.remember(state.log_end_offset, end_position)
             else:
                 end_position = segment.position_of(end_offset, reads)
                 segment.remember(end_offset, end_position)
@@ -72,7 +80,7 @@ class LogReads(LogState):
                 )
                 if found is not None:
                     return found
-            if end_offset <= segments.end_of(at, self.log_end_offset):
+            if end_offset <= segments.end_of(at, state.log_end_offset):
                 return None
             at += 1
         return None
@@ -93,9 +101,9 @@ class LogReads(LogState):
         if not isinstance(end, int):
             # What is open holds back all that was aborted since: without this bound a reader at
             # the last stable offset gets them again and again.
-            end = min(self._end_of_slice(start, end, reads), self.last_stable_offset)
+            end = min(self._end_of_slice(start, end, reads), self._state.last_stable_offset)
         found: list[tuple[int, int]] = []
-        for segment in self._segments.from_offset(start):
+        for segment in self._state.segments.from_offset(start):
             transactions, complete = segment.transaction_index.collect(start, end, reads)
             found += [(txn.producer_id, txn.first_offset) for txn in transactions]
             if complete:
@@ -104,13 +112,14 @@ class LogReads(LogState):
 
     def _end_of_slice(self, start: int, records: FileSlice, reads: Reads) -> int:
         """An offset that the slice does not go beyond; a little too great is harmless."""
-        at = max(self._segments.index_of(start), 0)
-        if at < len(self._segments) - 1:
-            segment = self._segments[at]
+        state = self._state
+        at = max(state.segments.index_of(start), 0)
+        if at < len(state.segments) - 1:
+            segment = state.segments[at]
             if segment.file is records.file:
                 bound = segment.upper_bound_offset(records.position + records.length, reads)
-                return bound if bound is not None else self._segments[at + 1].base_offset
-        return self.log_end_offset
+                return bound if bound is not None else state.segments[at + 1].base_offset
+        return state.log_end_offset
 
     def offset_for_timestamp(
         self, timestamp_ms: int, end_offset: int | None = None
@@ -120,21 +129,22 @@ class LogReads(LogState):
         Reads from the disk; may be called in a thread. It works on the segments there are when it
         begins: the owner of the log may roll and delete some meanwhile, and then it starts over.
         """
-        end = self.log_end_offset if end_offset is None else min(end_offset, self.log_end_offset)
-        size_max = 2 * self.config.max_message_bytes
-        segments = tuple(self._segments)
-        ends = [*(segment.base_offset for segment in segments[1:]), self.log_end_offset]
+        state = self._state
+        end = state.log_end_offset if end_offset is None else min(end_offset, state.log_end_offset)
+        size_max = 2 * state.config.max_message_bytes
+        segments = tuple(state.segments)
+        ends = [*(segment.base_offset for segment in segments[1:]), state.log_end_offset]
         for segment, segment_end in zip(segments, ends, strict=True):
             if segment.base_offset >= end:
                 break
-            if segment_end <= self.log_start_offset:
+            if segment_end <= state.log_start_offset:
                 continue
             try:
                 if segment.max_timestamp < timestamp_ms:
                     continue
                 found = segment.find_timestamp(
                     timestamp_ms,
-                    start_offset=max(self.log_start_offset, segment.base_offset),
+                    start_offset=max(state.log_start_offset, segment.base_offset),
                     end_position=segment.position_of(end) if end < segment_end else segment.size,
                     max_size=size_max,
                 )
@@ -151,13 +161,13 @@ class LogReads(LogState):
         newest: Segment | None = None
         segment: Segment | None = None
         try:
-            for segment in tuple(self._segments):
+            for segment in tuple(self._state.segments):
                 if newest is None or segment.max_timestamp > newest.max_timestamp:
                     newest = segment
             if newest is None:
                 return None
             segment = newest
-            return newest.find_max_timestamp(max_size=2 * self.config.max_message_bytes)
+            return newest.find_max_timestamp(max_size=2 * self._state.config.max_message_bytes)
         except StorageError:
             if segment is None or not self._has_left(segment):
                 raise
@@ -168,10 +178,11 @@ class LogReads(LogState):
 
         An error of it then says nothing of the disk: the look-up starts over.
         """
-        return self._segments.floor(segment.base_offset) is not segment
+        return self._state.segments.floor(segment.base_offset) is not segment
 
     def end_offset_for_epoch(self, epoch: int) -> tuple[int, int]:
         """(epoch, end offset) for OffsetForLeaderEpoch: see `LeaderEpochCache.end_offset_for`."""
-        found, end = self.leader_epochs.end_offset_for(epoch, self.log_end_offset)
+        state = self._state
+        found, end = state.leader_epochs.end_offset_for(epoch, state.log_end_offset)
         # An epoch may have begun whose first batch is queued: nothing is there to be read yet.
-        return found, min(end, self.log_end_offset)
+        return found, min(end, state.log_end_offset)

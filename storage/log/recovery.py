@@ -45,6 +45,7 @@ from storage.checkpoints.log_loading import LoadingStoppedError
 from storage.environment.filesystem import Filesystem
 from storage.errors import CorruptFileError
 from storage.index.batch_scan import read_batch_header
+from storage.log.segment_factory import SegmentFactory
 from storage.log.segment_recovery import (
     MisplacedSegmentError,
     SegmentRecovery,
@@ -93,6 +94,7 @@ class LoadedLog:
         recovery_point: See there.
         set_aside: Folders with segments that are not part of the log.
         was_scanned: There may have been more of the log: its end was read from the batches.
+        has_new_segment: There was no segment, and an empty one was made.
     """
 
     segments: Segments
@@ -101,6 +103,7 @@ class LoadedLog:
     recovery_point: int
     set_aside: tuple[str, ...]
     was_scanned: bool
+    has_new_segment: bool
 
 
 class LogLoader:
@@ -111,8 +114,7 @@ class LogLoader:
         directory: str,
         filesystem: Filesystem,
         *,
-        new_segment: Callable[[int, int, bool], Segment],
-        create_segment: Callable[[int], Segment],
+        segments: SegmentFactory,
         producer_state: Callable[[list[int]], ProducerStateManager],
         clean_shutdown: bool,
         recovery_point: int | None,
@@ -128,8 +130,7 @@ class LogLoader:
         Args:
             directory: Of the partition; exists.
             filesystem: Where it is.
-            new_segment: Describes a segment there is: base offset, size, has transaction index.
-            create_segment: Makes an empty one.
+            segments: Describes the segments there are, and makes an empty one.
             producer_state: Makes the empty producer state; given the offsets of the snapshots.
             clean_shutdown: The marker of a clean stop was found.
             recovery_point: From its checkpoint; None if there is none.
@@ -142,8 +143,7 @@ class LogLoader:
         """
         self._directory = directory
         self._filesystem = filesystem
-        self._new_segment = new_segment
-        self._create_segment = create_segment
+        self._factory = segments
         self._make_producer_state = producer_state
         self._clean_shutdown = clean_shutdown
         self._recovery_point = recovery_point or 0
@@ -214,7 +214,7 @@ class LogLoader:
             self.producer_state.truncate_fully_and_start_at(self._log_start_offset)
         is_new = not len(segments)
         if is_new:
-            segments.add(self._create_segment(self._log_start_offset))
+            segments.add(self._factory.create(self._log_start_offset))
             log_end_offset = self._log_start_offset
         local_start = max(self._log_start_offset, segments[0].base_offset)
         log_start_offset = self._log_start_offset if self._remote_storage else local_start
@@ -237,6 +237,7 @@ class LogLoader:
             recovery_point,
             tuple(folders),
             self._scanned,
+            is_new,
         )
 
     # -- files -------------------------------------------------------------------------------
@@ -272,7 +273,7 @@ class LogLoader:
             elif name.kind == TRANSACTION_INDEX_SUFFIX:
                 with_index.add(name.base_offset)
         for base_offset, size in sorted(sizes.items()):
-            self._segments.add(self._new_segment(base_offset, size, base_offset in with_index))
+            self._segments.add(self._factory.describe(base_offset, size, base_offset in with_index))
         self.producer_state = self._make_producer_state(snapshots)
         self.producer_state.remove_stray_snapshots(list(sizes))
 
@@ -306,7 +307,7 @@ class LogLoader:
         return list(live.items())
 
     def _end_of_swap(self, name: LogFileName, size: int) -> int:
-        segment = self._new_segment(name.base_offset, size, False)
+        segment = self._factory.describe(name.base_offset, size, False)
         file = self._filesystem.open(self._path(log_file_name(*name)), readonly=True)
         segment.file = file
         next_offset = name.base_offset

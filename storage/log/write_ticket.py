@@ -1,8 +1,8 @@
 """Write tickets: the disk calls of a log's queued writes, for a thread.
 
-    ticket = log.begin_write()        the owner: what is next, and where it goes
-    ticket.run()                      a thread: disk calls and nothing else
-    log.finish_write(ticket, error)   the owner: the log ends further on, or has failed
+    ticket = log.disk_work.begin()        the owner: what is next, and where it goes
+    ticket.run()                          a thread: disk calls and nothing else
+    log.disk_work.finish(ticket, error)   the owner: the log ends further on, or has failed
 
 There is one ticket of a log at a time, so nothing that `run` reads is changed meanwhile.
 

@@ -329,8 +329,8 @@ class LogManager(LogRoom, LogMoves, LogPasses):
 
     def remove_deleted(self) -> int:
         """Remove files and directories that left long ago; returns how many directories."""
-        self._each(lambda log: log.remove_deleted_files())
-        self._check_set_aside()
+        self._each(lambda log: log.deletion.remove_deleted_files())
+        self._look_at_set_aside()
         now_ms = self._clock.now_ms()
         with self._lock:
             due = [

@@ -354,10 +354,10 @@ class LogStartup(LogTable):
 
     def _keep_flush_limit(self, log: Log) -> None:
         """What `flush.messages` promises of what is acknowledged holds before the log serves."""
-        if not log.has_flush_limit:
+        if not log.flusher.has_flush_limit:
             return
         try:
-            log.flush_all(self.progress.check_stopped)
+            log.flusher.flush_all(self.progress.check_stopped)
         except LoadingStoppedError as stopped:
             raise LoadingStoppedError(log.recovery_point) from stopped
 

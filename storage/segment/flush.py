@@ -1,8 +1,8 @@
 """Flush ticket: what a flush has to sync, gathered on the loop and synced in a thread.
 
-    ticket = log.begin_flush()     on the loop: which segments, up to which offset
-    ticket.run()                   in a thread: opens and syncs, and nothing else
-    log.finish_flush(ticket)       on the loop: the recovery point moves
+    ticket = flusher.begin_flush()     on the loop: which segments, up to which offset
+    ticket.run()                       in a thread: opens and syncs, and nothing else
+    flusher.finish_flush(ticket)       on the loop: the recovery point moves
 
 Several requests that wait for their records to be on disk share one ticket (group commit): all
 that was appended before `begin_flush` is covered by it.
@@ -73,7 +73,7 @@ class FlushTicket:
             DiskError: Not everything is on disk. Where it `is_disk_failure` the kernel may have
                 dropped what was not: the directory must go offline, trying again would prove
                 nothing. Else there was no room or no descriptor for what goes with the log: it may
-                be tried again, see `LogFlushes.abandon_flush`.
+                be tried again, see `LogFlusher.abandon_flush`.
         """
         for segment in self.segments:
             self._sync(segment)

@@ -379,7 +379,9 @@ class LongHistory:
                     replica.roll()
                 if not cuts:
                     break
-                replica.log.append_as_follower(memoryview(data)[position : position + header.size])
+                replica.log.writer.append_as_follower(
+                    memoryview(data)[position : position + header.size]
+                )
             if not cuts:
                 break
         replica.log.update_high_watermark(replica.log.log_end_offset)

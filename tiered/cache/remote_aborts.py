@@ -117,7 +117,7 @@ def collect_aborted(
         following = _next_with_aborts(manager, request, valid_offset)
         if following is None:
             # What is local is in the log's own indexes.
-            found += log.aborted_transactions(start, end)
+            found += log.reader.aborted_transactions(start, end)
             break
         later = indexes.get(following, client)
         if later is None:

@@ -319,7 +319,7 @@ class Reader:
         """The remote log ended in a gap: what follows is local."""
         _, log, _, max_bytes, min_one_batch, with_aborted, _ = read.request
         end = log.last_stable_offset if with_aborted else log.high_watermark
-        found = log.read(
+        found = log.reader.read(
             log.local_log_start_offset,
             max_bytes=max_bytes,
             end_offset=end,
@@ -329,7 +329,7 @@ class Reader:
             nothing = RemoteRecords((), ())
             nothing.awaits_append = found is None
             return nothing
-        aborted = log.aborted_transactions(log.local_log_start_offset, found)
+        aborted = log.reader.aborted_transactions(log.local_log_start_offset, found)
         return RemoteRecords((found,), aborted if with_aborted else ())
 
     # -- waiting -----------------------------------------------------------------------------

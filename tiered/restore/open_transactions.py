@@ -27,7 +27,7 @@ def abort_open_transactions(log: Log, *, leader_epoch: int, now_ms: int) -> int:
             coordinator_epoch=max(entry.coordinator_epoch, 0),
             timestamp_ms=now_ms,
         )
-        log.append_as_leader(
+        log.writer.append_as_leader(
             memoryview(marker),
             leader_epoch=leader_epoch,
             now_ms=now_ms,

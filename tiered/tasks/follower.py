@@ -115,10 +115,10 @@ def install_auxiliary_state(
     Raises:
         DiskError: The disk refused; the log may be empty, which is tried again in the same way.
     """
-    log.truncate_fully_and_start_at(state.next_offset)
+    log.truncation.truncate_fully_and_start_at(state.next_offset)
     log.leader_epochs.replace(state.epochs)
     # Cuts nothing; the log takes notice of its latest epoch.
-    log.truncate_to(state.next_offset)
+    log.truncation.truncate_to(state.next_offset)
     log.producer_state.restore(state.next_offset, state.snapshot, now_ms)
     log.log_start_offset = min(log_start_offset, state.next_offset)
     log.leader_epochs.truncate_from_start(log.log_start_offset)

@@ -103,7 +103,7 @@ async def skip_blocked(
     if not led.is_active or segment not in log.segment_facts():
         # The next start removes what was made.
         raise RemoteStorageError(f"{led.tiered.partition}: the segment is not here any more")
-    log.replace_segments(start_offset, [start_offset], keep=True)
+    log.replacement.replace(start_offset, [start_offset], keep=True)
     led.blocked = None
     _log.warning(
         "%s: offsets %d to %d are skipped (%s); the segment's files are kept as %s",

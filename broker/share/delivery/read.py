@@ -225,7 +225,7 @@ class ShareRead:
         committed_only = self._terms.is_read_committed
         end_offset = log.last_stable_offset if committed_only else log.high_watermark
         try:
-            records = log.read(
+            records = log.reader.read(
                 offset,
                 max_bytes=max_bytes,
                 end_offset=end_offset,
@@ -382,7 +382,7 @@ class ShareRead:
         transactions = (
             records.aborted
             if isinstance(records, RemoteRecords)
-            else partition.log.aborted_transactions(offset, records, reads)
+            else partition.log.reader.aborted_transactions(offset, records, reads)
         )
         return batches, aborted_ranges(
             records, batches, transactions, reads

@@ -40,9 +40,9 @@ def lso_ignored() -> None:
 
 def aborted_list_empty() -> None:
     """Fetch tells of no aborted transaction."""
-    from storage.log.read import LogReads
+    from storage.log.read import LogReader
 
-    replace(LogReads, "aborted_transactions", lambda *_: [])
+    replace(LogReader, "aborted_transactions", lambda *_: [])
 
 
 def aborted_index_not_recovered() -> None:
@@ -239,7 +239,7 @@ def recovery_drops_a_batch() -> None:
     def opening(cls: type[Log], *arguments: Any, **named: Any) -> Log:
         log: Log = opened(cls, *arguments, **named)
         if not named.get("clean_shutdown") and log.log_end_offset > 1:
-            log.truncate_to(log.log_end_offset - 1)
+            log.truncation.truncate_to(log.log_end_offset - 1)
         return log
 
     replace(Log, "open", classmethod(opening))
@@ -289,16 +289,16 @@ def partition_not_added() -> None:
 
 def fetch_skips_a_batch() -> None:
     """One read in fifty begins a record too late."""
-    from storage.log.read import LogReads
+    from storage.log.read import LogReader
 
-    read = LogReads.read
+    read = LogReader.read
 
     def sometimes(log: Any, offset: int, **named: Any) -> Any:
         if RANDOM.random() < 0.02 and offset + 2 < named["end_offset"]:
             offset += 2
         return read(log, offset, **named)
 
-    replace(LogReads, "read", sometimes)
+    replace(LogReader, "read", sometimes)
 
 
 def offsets_replay_loses() -> None:

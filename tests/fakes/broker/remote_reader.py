@@ -25,7 +25,7 @@ class FakeRead:
     def finish(self) -> None:
         """Everything has come."""
         wanted = self.request
-        found = self.reader.log.read(
+        found = self.reader.log.reader.read(
             wanted.offset,
             max_bytes=wanted.max_bytes,
             end_offset=wanted.log.local_log_start_offset,
@@ -41,7 +41,7 @@ class FakeRead:
             ]
         aborted = []
         if wanted.with_aborted and found is not None:
-            aborted = self.reader.log.aborted_transactions(wanted.offset, found)
+            aborted = self.reader.log.reader.aborted_transactions(wanted.offset, found)
         self.records = RemoteRecords(slices, aborted)
         self._tell()
 
@@ -99,7 +99,7 @@ class FakeRemoteReader:
             raise self.failure
         end = log.local_log_start_offset
         if timestamp_ms is None:
-            found = self.log.max_timestamp_offset()
+            found = self.log.reader.max_timestamp_offset()
         else:
-            found = self.log.offset_for_timestamp(timestamp_ms, end)
+            found = self.log.reader.offset_for_timestamp(timestamp_ms, end)
         return found if found is not None and found.offset < end else None

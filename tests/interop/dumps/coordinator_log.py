@@ -43,7 +43,7 @@ def write_topic(directory: Path, topic: str, batches: Iterable[Sequence[KeyValue
     for records in batches:
         now_ms = clock.now_ms()
         batch = build_batch([(key, value, (), now_ms) for key, value in records])
-        log.append_as_leader(
+        log.writer.append_as_leader(
             memoryview(batch), leader_epoch=0, now_ms=now_ms, origin=AppendOrigin.COORDINATOR
         )
     log.close()

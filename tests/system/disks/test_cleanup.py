@@ -12,7 +12,7 @@ import pytest
 from broker.replicas import background
 from protocol.error_codes import ErrorCode
 from storage.environment.filesystem import Buffer, LocalFile
-from storage.log.log import Log
+from storage.log.replacement import SegmentReplacement
 from tests.fakes.network.client import EARLIEST, Client, RefusedError
 from tests.fakes.storage.failing_disk import FailingDisk, FailingFile
 from tests.system.conftest import Node, StartNode, until
@@ -126,13 +126,13 @@ async def test_compaction_keeps_the_latest_of_every_key(
 ) -> None:
     """At its offset and in order, while producers and consumers go on, and after a restart."""
     threads = set()
-    original = Log.put_replacement
+    original = SegmentReplacement.put
 
-    def put_replacement(log: Log, *arguments: Any) -> None:
+    def put(replacement: SegmentReplacement, *arguments: Any) -> None:
         threads.add(threading.get_ident())
-        original(log, *arguments)
+        original(replacement, *arguments)
 
-    monkeypatch.setattr(Log, "put_replacement", put_replacement)
+    monkeypatch.setattr(SegmentReplacement, "put", put)
     client = await node.client()
     await client.create_topic(
         "t", cleanup_policy="compact", segment_ms=SEGMENT_MS, min_cleanable_dirty_ratio=0.01

@@ -49,9 +49,9 @@ def test_it_cleans_a_log_and_can_be_killed(tmp_path: Path) -> None:
     )
     for at in range(60):
         batch = build_batch([(b"k%d" % (at % 4), b"v%d" % at, (), 1_700_000_000_000)])
-        log.append_as_leader(memoryview(batch), leader_epoch=0, now_ms=1_700_000_000_000)
+        log.writer.append_as_leader(memoryview(batch), leader_epoch=0, now_ms=1_700_000_000_000)
     log.update_high_watermark(log.log_end_offset)
-    log.roll()
+    log.writer.roll()
     made: list[LocalCleaningProcess] = []
 
     def start() -> LocalCleaningProcess:

@@ -12,7 +12,7 @@ from protocol.records.batch import iterate_batches
 from protocol.records.control import build_end_transaction_marker
 from protocol.records.record import iterate_records
 from storage.index.reads import NOWAIT, WouldBlockError
-from storage.log.read import LogReads
+from storage.log.read import LogReader
 from storage.types.append_origin import AppendOrigin
 from tests.unit.broker.world import World, batch, topic_id
 
@@ -300,14 +300,14 @@ async def test_a_cold_disk_does_not_begin_the_waiting_anew(
     world.add("t")
     produce(world, "t", b"a")
     world.send(ApiKey.FETCH, 12, request({"t": {0: 0}}, max_wait_ms=500, min_bytes=1 << 20))
-    read = LogReads.read
+    read = LogReader.read
 
-    def read_from_cold(log: LogReads, offset: int, **options: Any) -> Any:
+    def read_from_cold(reader: LogReader, offset: int, **options: Any) -> Any:
         if options["reads"] is NOWAIT:
             raise WouldBlockError("header", lambda: None)
-        return read(log, offset, **options)
+        return read(reader, offset, **options)
 
-    monkeypatch.setattr(LogReads, "read", read_from_cold)
+    monkeypatch.setattr(LogReader, "read", read_from_cold)
     world.timer.advance(500)
     assert world.replicas.delayed_cold_fetch.parked == 1
     await world.until(lambda: world.replicas.delayed_cold_fetch.parked == 0)

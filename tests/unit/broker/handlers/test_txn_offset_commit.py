@@ -292,6 +292,6 @@ async def test_a_disk_that_refuses(tx: Transactions, monkeypatch: pytest.MonkeyP
     def fail(*_args: object, **_options: object) -> None:
         raise DiskError("write", "/d", 5)
 
-    monkeypatch.setattr(type(tx.partition.log), "append_as_leader", fail)
+    monkeypatch.setattr(type(tx.partition.log.writer), "append_as_leader", fail)
     assert codes(tx.commit()) == [ErrorCode.NOT_COORDINATOR]
     assert tx.fetched() == -1

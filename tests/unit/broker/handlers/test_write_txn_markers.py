@@ -66,7 +66,7 @@ async def test_every_partition_is_answered(world: World, version: int) -> None:
         (7, "t", 0, ErrorCode.NONE),
     ]
     assert partition.log.last_stable_offset == 4
-    assert partition.log.aborted_transactions(0, 4) == [(7, 0)]
+    assert partition.log.reader.aborted_transactions(0, 4) == [(7, 0)]
 
 
 async def test_the_transaction_version_counts(world: World) -> None:

@@ -155,7 +155,7 @@ async def test_what_was_open_is_aborted() -> None:
     assert (await node.restore(bucket)).aborted_transactions == 1
     log = log_of(await node.logs(), "a")
     assert (log.log_end_offset, log.last_stable_offset) == (11, 11)
-    assert list(log.aborted_transactions(10, 11)) == [(9, 4)]
+    assert list(log.reader.aborted_transactions(10, 11)) == [(9, 4)]
 
 
 @pytest.mark.parametrize(

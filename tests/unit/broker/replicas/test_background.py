@@ -199,7 +199,7 @@ async def test_rolled_segments_are_flushed_soon(world: World) -> None:
     partition = world.add("t")
     for _ in range(2):
         partition.append(memoryview(batch(b"v")), world.clock.now_ms())
-    partition.log.roll()
+    partition.log.writer.roll()
     partition.append(memoryview(batch(b"v")), world.clock.now_ms())
     duties = Duties(world)
     await duties.advance(250)
@@ -266,8 +266,8 @@ async def test_a_first_pass_reads_ages_in_threads(world: World) -> None:
     partitions = [world.add("t", index, config) for index in range(3)]
     for partition in partitions:
         partition.append(memoryview(batch(b"v", timestamp_ms=old_ms)), world.clock.now_ms())
-        partition.log.roll()
-        (closed, _) = partition.log._segments
+        partition.log.writer.roll()
+        (closed, _) = partition.log.segments
         closed.close()
         closed._max_timestamp = None
     disk.slow(str(world.directory))

@@ -42,18 +42,18 @@ def tiered(world: World, topic: str = "t", *, at_once: bool = True) -> FakeRemot
     )
     for value in RECORDS:
         produce(world, topic, value)
-    found = partition.log.read(0, max_bytes=1 << 20, end_offset=6, min_one_batch=True)
+    found = partition.log.reader.read(0, max_bytes=1 << 20, end_offset=6, min_one_batch=True)
     end = 0
     while end < 6:
-        found = partition.log.read(end, max_bytes=1 << 20, end_offset=6, min_one_batch=True)
+        found = partition.log.reader.read(end, max_bytes=1 << 20, end_offset=6, min_one_batch=True)
         assert found is not None
         data = bytearray(found.file.read_at(found.length, found.position))
-        whole.append_as_follower(memoryview(data))
+        whole.writer.append_as_follower(memoryview(data))
         end = whole.log_end_offset
     whole.update_high_watermark(6)
-    partition.log.roll()
+    partition.log.writer.roll()
     partition.log.highest_remote_offset = partition.log.log_end_offset - 1
-    partition.log.delete_old_segments()
+    partition.log.retention.delete_old_segments()
     assert partition.log.local_log_start_offset == 6
     reader = FakeRemoteReader(whole, at_once=at_once)
     world.replicas.remote_reader = reader
@@ -176,7 +176,7 @@ async def test_behind_a_gap_at_the_end_the_fetch_waits_for_the_next_append(world
             read = super().read(request)
             log = request.log
             if log.log_end_offset > log.local_log_start_offset:
-                found = log.read(6, max_bytes=1 << 20, end_offset=7, min_one_batch=True)
+                found = log.reader.read(6, max_bytes=1 << 20, end_offset=7, min_one_batch=True)
                 assert found is not None
                 read.records = RemoteRecords([found], [])
             else:

@@ -69,7 +69,7 @@ class World:
         )
 
     def append(self) -> None:
-        self.log.append_as_leader(memoryview(batch(b"v")), leader_epoch=0, now_ms=NOW_MS)
+        self.log.writer.append_as_leader(memoryview(batch(b"v")), leader_epoch=0, now_ms=NOW_MS)
 
     def write(self) -> None:
         """Append, and want it on disk."""
@@ -194,7 +194,7 @@ def test_a_log_that_has_failed_meanwhile_is_left_alone(world: World) -> None:
 def test_rolled_segments_alone(world: World) -> None:
     """In the background: the active segment is not synced for it."""
     world.append()
-    world.log.roll()
+    world.log.writer.roll()
     world.append()
     world.commit.request_rolled()
     world.disk.finish()
@@ -205,7 +205,7 @@ def test_rolled_segments_alone(world: World) -> None:
 def test_who_waits_is_not_answered_by_the_background(world: World) -> None:
     """A request that comes while rolled segments are flushed gets a flush of its own."""
     world.append()
-    world.log.roll()
+    world.log.writer.roll()
     world.commit.request_rolled()
     world.write()
     world.commit.request_rolled()

@@ -47,7 +47,7 @@ async def test_leader_epoch_is_in_the_log(world: World) -> None:
     partition = world.add("t")
     partition.leader_epoch = 3
     append(partition, b"a")
-    assert partition.log.end_offset_for_epoch(3) == (3, 1)
+    assert partition.log.reader.end_offset_for_epoch(3) == (3, 1)
 
 
 async def test_with_flush_messages_the_disk_decides(world: World) -> None:

@@ -45,7 +45,7 @@ def call(*words: object) -> int:
 
 
 def produce(log: Log, batch: bytearray, origin: AppendOrigin = AppendOrigin.CLIENT) -> None:
-    log.append_as_leader(memoryview(batch), leader_epoch=7, now_ms=NOW, origin=origin)
+    log.writer.append_as_leader(memoryview(batch), leader_epoch=7, now_ms=NOW, origin=origin)
     log.update_high_watermark(log.log_end_offset)
 
 

@@ -152,7 +152,7 @@ class Replica:
         """The marker of a transaction."""
         self.outcomes[self.open.pop(producer_id)] = Outcome(commit, self.end)
         marker = TransactionMarker(producer_id, 0, commit, 0, 0)
-        self.log.append_markers([marker], leader_epoch=epoch, now_ms=NOW_MS)
+        self.log.markers.append([marker], leader_epoch=epoch, now_ms=NOW_MS)
         self.log.update_high_watermark(self.log.log_end_offset)
 
     def rows(self, start: int, end: int, *, read_committed: bool) -> list[Row]:
@@ -167,15 +167,15 @@ class Replica:
         ]
 
     def roll(self) -> None:
-        self.log.roll()
-        self.log.flush()
+        self.log.writer.roll()
+        self.log.flusher.flush()
 
     def follow(self, leader: "Replica", end: int) -> None:
         """Copy another's batches that begin below an offset."""
         for data in read_batches(leader.log):
             ((_, header),) = iterate_batches(memoryview(data))
             if self.end <= header.base_offset < end:
-                self.log.append_as_follower(memoryview(data))
+                self.log.writer.append_as_follower(memoryview(data))
         self.written = [one for one in leader.written if one.row.offset < self.end]
         self.outcomes = {
             transaction: outcome

@@ -32,7 +32,7 @@ def compacted(world: BucketWorld) -> Replica:
         first_uncleanable_offset=chosen.first_uncleanable_offset,
         now_ms=NOW_MS,
     )
-    leader.log.flush()
+    leader.log.flusher.flush()
     return leader
 
 

@@ -60,7 +60,7 @@ async def test_it_is_what_the_log_itself_says(
     await world.copy(leader, from_offset=0)
     log = await world.log()
     for timestamp_ms in (NOW_MS + wanted, -1):
-        found = leader.log.offset_for_timestamp(timestamp_ms)
+        found = leader.log.reader.offset_for_timestamp(timestamp_ms)
         if log.segments:
             got = await offset_for_time(world.bucket, log, timestamp_ms, read_committed=False)
             assert got == (None if found is None else found.offset)

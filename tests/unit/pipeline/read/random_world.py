@@ -168,7 +168,7 @@ class RandomWorld:
         self._open.discard(producer)
         marker = TransactionMarker(producer, 0, self.random.random() < 0.5, 0, 0)
         log = self.leader.log
-        log.append_markers([marker], leader_epoch=self._epoch, now_ms=NOW_MS)
+        log.markers.append([marker], leader_epoch=self._epoch, now_ms=NOW_MS)
         log.update_high_watermark(log.log_end_offset)
 
     def _roll(self) -> None:
@@ -178,7 +178,7 @@ class RandomWorld:
     def _copy(self) -> None:
         """As the leader does it: what is closed and stable."""
         leader = self.leader
-        leader.log.flush()
+        leader.log.flusher.flush()
         before = leader.log.last_stable_offset
         ends = [two.base_offset for two in leader.log.segment_facts()[1:]]
         until = max([end for end in ends if end <= before], default=0)
@@ -202,7 +202,7 @@ class RandomWorld:
             ((_, header),) = iterate_batches(memoryview(data))
             if header.next_offset > end:
                 break
-            new.append_as_follower(memoryview(data))
+            new.writer.append_as_follower(memoryview(data))
             if self.random.random() < 0.1:
                 self._roll()
         new.update_high_watermark(new.log_end_offset)

@@ -102,7 +102,7 @@ class Disk:
         )
 
     def append(self, batch: bytearray, origin: AppendOrigin = AppendOrigin.CLIENT) -> None:
-        self.log.append_as_leader(
+        self.log.writer.append_as_leader(
             memoryview(batch), leader_epoch=0, now_ms=self.clock.now_ms(), origin=origin
         )
         self.log.update_high_watermark(self.log.log_end_offset)
@@ -128,7 +128,7 @@ class Disk:
         )
 
     def roll(self) -> None:
-        self.log.roll()
+        self.log.writer.roll()
 
 
 def batches(log: Log, filesystem: FakeFilesystem) -> list[tuple[BatchHeader, list[Record]]]:
@@ -136,7 +136,7 @@ def batches(log: Log, filesystem: FakeFilesystem) -> list[tuple[BatchHeader, lis
     found = []
     offset = log.log_start_offset
     while offset < log.log_end_offset:
-        part = log.read(
+        part = log.reader.read(
             offset, max_bytes=1 << 20, end_offset=log.log_end_offset, min_one_batch=True
         )
         if part is None:
@@ -408,11 +408,11 @@ def test_abort_marker_goes_after_its_data_and_the_retention() -> None:
 
     disk.clean()
     assert markers() == [(1, None)]
-    assert disk.log.aborted_transactions(0, 3) == [(5, 0)]
+    assert disk.log.reader.aborted_transactions(0, 3) == [(5, 0)]
     disk.clean()
     assert markers() == [(1, NOW + 1_000)]
     assert index.entries() == []
-    assert disk.log.aborted_transactions(0, 3) == []
+    assert disk.log.reader.aborted_transactions(0, 3) == []
     disk.clock.advance(1_000)
     disk.clean()
     assert markers() == []
@@ -509,10 +509,10 @@ def test_crash_at_every_step_loses_nothing() -> None:
             written[index] = (key, value)
             expected[key] = value
         disk.roll()
-        ticket = disk.log.begin_flush()
+        ticket = disk.log.flusher.begin_flush()
         assert ticket is not None
         ticket.run()
-        disk.log.finish_flush(ticket)
+        disk.log.flusher.finish_flush(ticket)
         disk.filesystem.sync_directory("/d")
 
         def observe(

@@ -7,10 +7,9 @@ from dataclasses import dataclass, field
 import pytest
 
 from config.topic import TopicConfig
-from storage.cleaner.cleaning import CleaningAbortedError
 from storage.cleaner.log_cleaner_manager import LogCleanerManager, LogToClean, measure
+from storage.cleaner.cleaning import CleaningAbortedError, ReplacesSegments
 from storage.producers.state import ProducerStateManager
-from storage.segment.segment import Segment
 from storage.types.topic_partition import TopicPartition
 from tests.fakes.filesystem import FakeFilesystem
 
@@ -51,16 +50,8 @@ class FakeLog:
             for index in range(self.segments)
         ]
 
-    def prepare_replacement(self, base_offset: int) -> Segment:
-        raise NotImplementedError
-
-    def put_replacement(self, segment: Segment, replaced: Sequence[int]) -> None:
-        raise NotImplementedError
-
-    def sync_replacement(self) -> None:
-        raise NotImplementedError
-
-    def undo_replacement(self, segment: Segment) -> None:
+    @property
+    def replacement(self) -> ReplacesSegments:
         raise NotImplementedError
 
 

@@ -37,16 +37,16 @@ def open_log(filesystem: FakeFilesystem, batches: int) -> Log:
     )
     for at in range(batches):
         records = [(None, b"%d" % at, (), 1_000 + at)] * (1 + at % 3)
-        log.append_as_leader(memoryview(build_batch(records)), leader_epoch=0, now_ms=2_000)
+        log.writer.append_as_leader(memoryview(build_batch(records)), leader_epoch=0, now_ms=2_000)
         if at % 20 == 19:
-            log.roll()
+            log.writer.roll()
     log.update_high_watermark(log.log_end_offset)
     return log
 
 
 def forget(log: Log) -> None:
     """As after a start: nothing of the closed segments is known but their names and sizes."""
-    for segment in list(log._segments)[:-1]:
+    for segment in list(log.segments)[:-1]:
         segment.seal()
         segment.close()
 
@@ -81,7 +81,7 @@ def test_a_cold_read_finds_what_a_warm_one_finds(
     offset = min(offset, log.log_end_offset)
 
     def read(reads: Reads) -> tuple[str, int, int] | None:
-        found = log.read(
+        found = log.reader.read(
             offset, max_bytes=max_bytes, end_offset=end, min_one_batch=min_one, reads=reads
         )
         return None if found is None else (found.file.path, found.position, found.length)
@@ -105,7 +105,7 @@ def test_nothing_on_a_warm_disk_is_read_by_a_thread_twice() -> None:
 
     def read(offset: int) -> int:
         return patiently(
-            lambda reads: log.read(
+            lambda reads: log.reader.read(
                 offset, max_bytes=300, end_offset=100, min_one_batch=True, reads=reads
             )
         )[1]
@@ -122,7 +122,7 @@ def test_a_disk_error_is_the_look_ups() -> None:
     filesystem.fail("open", path=".log")
     with pytest.raises(DiskError):
         patiently(
-            lambda reads: log.read(
+            lambda reads: log.reader.read(
                 7, max_bytes=300, end_offset=100, min_one_batch=True, reads=reads
             )
         )
@@ -133,20 +133,22 @@ def test_a_thread_rebuilds_a_damaged_index(damage: bytes) -> None:
     """It works on a segment of its own; the loop then reads what it wrote."""
     filesystem = FakeFilesystem()
     log = open_log(filesystem, 60)
-    whole = log._segments[0].offset_index.entries()
+    whole = log.segments[0].offset_index.entries()
     forget(log)
-    path = log._segments[0].offset_index.path
+    path = log.segments[0].offset_index.path
     if damage:
         filesystem.poke(path, damage)
     else:
         filesystem.remove(path)
     filesystem.is_cold = lambda _path: True
     found, rounds = patiently(
-        lambda reads: log.read(30, max_bytes=300, end_offset=100, min_one_batch=True, reads=reads)
+        lambda reads: log.reader.read(
+            30, max_bytes=300, end_offset=100, min_one_batch=True, reads=reads
+        )
     )
     assert found is not None
     assert rounds < 10
-    assert log._segments[0].offset_index.entries() == whole
+    assert log.segments[0].offset_index.entries() == whole
 
 
 def test_a_rebuild_that_does_not_help_ends() -> None:
@@ -154,7 +156,7 @@ def test_a_rebuild_that_does_not_help_ends() -> None:
     filesystem = FakeFilesystem()
     log = open_log(filesystem, 60)
     forget(log)
-    segment = log._segments[0]
+    segment = log.segments[0]
 
     def fail() -> int:
         raise CorruptFileError("never right")

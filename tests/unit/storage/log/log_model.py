@@ -108,7 +108,9 @@ def append(
     origin: AppendOrigin = AppendOrigin.CLIENT,
 ) -> AppendInfo:
     """Append as a leader on one node does: at once committed."""
-    info = log.append_as_leader(batch, leader_epoch=leader_epoch, now_ms=now_ms, origin=origin)
+    info = log.writer.append_as_leader(
+        batch, leader_epoch=leader_epoch, now_ms=now_ms, origin=origin
+    )
     log.update_high_watermark(log.log_end_offset)
     return info
 
@@ -121,7 +123,7 @@ def read_batches(log: Log, *, max_bytes: int = 1 << 20, has_gaps: bool = False) 
     batches: list[bytes] = []
     offset = log.log_start_offset
     while True:
-        found = log.read(
+        found = log.reader.read(
             offset, max_bytes=max_bytes, end_offset=log.log_end_offset, min_one_batch=True
         )
         if found is None:

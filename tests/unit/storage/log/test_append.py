@@ -43,7 +43,7 @@ def test_offsets_and_epoch_are_set_and_nothing_else() -> None:
     header = read_header(stored)
     assert (header.base_offset, header.leader_epoch) == (2, 4)
     assert log.leader_epochs.entries() == [(0, 0), (4, 2)]
-    assert log.end_offset_for_epoch(0) == (0, 2)
+    assert log.reader.end_offset_for_epoch(0) == (0, 2)
 
 
 def test_several_batches_are_one_write() -> None:
@@ -68,7 +68,7 @@ def test_a_refused_batch_leaves_no_trace() -> None:
     bad = make_batch(b"y")
     bad[-1] ^= 1
     with pytest.raises(BatchError):
-        log.append_as_leader(bad, leader_epoch=0, now_ms=NOW_MS)
+        log.writer.append_as_leader(bad, leader_epoch=0, now_ms=NOW_MS)
     assert (log.log_end_offset, filesystem.changes) == (1, before)
 
 
@@ -77,7 +77,7 @@ def test_log_append_time_is_answered() -> None:
     log = open_log(FakeFilesystem(), small_segments(message_timestamp_type="LogAppendTime"))
     info = append(log, make_batch(b"x", timestamp_ms=1), now_ms=NOW_MS + 5)
     assert info.log_append_time_ms == NOW_MS + 5
-    found = log.max_timestamp_offset()
+    found = log.reader.max_timestamp_offset()
     assert found is not None
     assert (found.timestamp, found.offset) == (NOW_MS + 5, 0)
 
@@ -175,7 +175,7 @@ def test_an_offset_too_far_from_the_base_rolls() -> None:
     append(log, make_batch(b"x"))
     far = make_batch(b"y")
     far[0:8] = (2**31).to_bytes(8, "big")
-    log.append_as_follower(far)
+    log.writer.append_as_follower(far)
     assert [segment.base_offset for segment in log.segment_facts()] == [0, 2**31]
     assert log.log_end_offset == 2**31 + 1
 
@@ -187,7 +187,7 @@ def test_a_follower_takes_what_the_leader_gave() -> None:
         batch = make_batch(b"v", producer_id=2, producer_epoch=0, base_sequence=number)
         append(leader, batch, leader_epoch=number // 2)
     for stored in read_batches(leader):
-        follower.append_as_follower(memoryview(bytearray(stored)))
+        follower.writer.append_as_follower(memoryview(bytearray(stored)))
     follower.update_high_watermark(4)
     assert read_batches(follower) == read_batches(leader)
     assert follower.leader_epochs.entries() == leader.leader_epochs.entries() == [(0, 0), (1, 2)]
@@ -195,7 +195,7 @@ def test_a_follower_takes_what_the_leader_gave() -> None:
     assert entry is not None
     assert entry.last_sequence == 3
     with pytest.raises(OffsetOutOfRangeError):
-        follower.append_as_follower(memoryview(bytearray(read_batches(leader)[0])))
+        follower.writer.append_as_follower(memoryview(bytearray(read_batches(leader)[0])))
 
 
 @pytest.mark.parametrize("count", [1, 3])
@@ -209,7 +209,7 @@ def test_a_full_disk_refuses_and_forgets_the_half(count: int) -> None:
     batches = bytearray(b"".join(bytes(make_batch(b"y" * 30)) for _ in range(count)))
     filesystem.fail("write", errno.ENOSPC, path=".log")
     with pytest.raises(DiskError) as caught:
-        log.append_as_leader(memoryview(batches), leader_epoch=0, now_ms=NOW_MS)
+        log.writer.append_as_leader(memoryview(batches), leader_epoch=0, now_ms=NOW_MS)
     assert caught.value.errno == errno.ENOSPC
     assert (log.log_end_offset, log.failure) == (1, None)
     assert filesystem.file_size(log.segment_facts()[0].path) == size

@@ -53,7 +53,7 @@ def one_by_one(log: Log, markers: list[TransactionMarker]) -> None:
             coordinator_epoch=marker.coordinator_epoch,
             timestamp_ms=NOW_MS,
         )
-        log.append_as_leader(
+        log.writer.append_as_leader(
             memoryview(batch),
             leader_epoch=2,
             now_ms=NOW_MS,
@@ -98,7 +98,7 @@ def test_together_as_one_by_one(seed: int, timestamps: str) -> None:
         ]
         for marker in markers:
             together.producer_state.check_marker(marker)
-        first = together.append_markers(markers, leader_epoch=2, now_ms=NOW_MS)
+        first = together.markers.append(markers, leader_epoch=2, now_ms=NOW_MS)
         assert first == together.log_end_offset - len(markers)
         one_by_one(apart, markers)
         if rng.random() < 0.6:
@@ -122,7 +122,7 @@ def test_one_write_for_all() -> None:
         begin(log, producer_id)
     filesystem.events.clear()
     markers = [TransactionMarker(p, 1, p % 2 == 0, 0, 2) for p in range(5)]
-    assert log.append_markers(markers, leader_epoch=0, now_ms=NOW_MS) == 5
+    assert log.markers.append(markers, leader_epoch=0, now_ms=NOW_MS) == 5
     writes = [event for event in filesystem.events if event.kind == "write"]
     # The log, and the index of those that were aborted.
     assert len(writes) == 2
@@ -131,14 +131,14 @@ def test_one_write_for_all() -> None:
         ControlType.COMMIT if p % 2 == 0 else ControlType.ABORT for p in range(5)
     ]
     log.update_high_watermark(log.log_end_offset)
-    assert log.aborted_transactions(0, 10) == [(1, 1), (3, 3)]
+    assert log.reader.aborted_transactions(0, 10) == [(1, 1), (3, 3)]
 
 
 def test_more_than_a_segment_holds() -> None:
     """They are written one by one then, and segments are rolled in between."""
     log = open_log(FakeFilesystem(), small_segments(200))
     markers = [TransactionMarker(p, 0, True, 0, 0) for p in range(10)]
-    log.append_markers(markers, leader_epoch=0, now_ms=NOW_MS)
+    log.markers.append(markers, leader_epoch=0, now_ms=NOW_MS)
     assert log.log_end_offset == 10
     assert len(log.segment_facts()) == 5
 
@@ -146,7 +146,7 @@ def test_more_than_a_segment_holds() -> None:
 def test_a_marker_above_the_limit_of_messages() -> None:
     """It always fits: without it the transaction would never end."""
     log = open_log(FakeFilesystem(), TopicConfig(max_message_bytes=20))
-    log.append_markers([TransactionMarker(1, 0, True, 0, 0)], leader_epoch=0, now_ms=NOW_MS)
+    log.markers.append([TransactionMarker(1, 0, True, 0, 0)], leader_epoch=0, now_ms=NOW_MS)
     assert log.log_end_offset == 1
 
 
@@ -164,7 +164,7 @@ def test_a_marker_above_the_limit_of_messages() -> None:
 def test_what_may_be_written(marker: TransactionMarker, error: type[Exception] | None) -> None:
     """By the epochs that the log has seen of producer 1: its own 5, its coordinator's 3."""
     log = open_log(FakeFilesystem())
-    log.append_markers([TransactionMarker(1, 5, True, 3, 2)], leader_epoch=0, now_ms=NOW_MS)
+    log.markers.append([TransactionMarker(1, 5, True, 3, 2)], leader_epoch=0, now_ms=NOW_MS)
     if error is None:
         log.producer_state.check_marker(marker)
     else:
@@ -180,5 +180,5 @@ def test_a_disk_that_refuses() -> None:
     before = facts(log)
     filesystem.fail("write")
     with pytest.raises(DiskError):
-        log.append_markers([TransactionMarker(1, 1, True, 0, 2)], leader_epoch=0, now_ms=NOW_MS)
+        log.markers.append([TransactionMarker(1, 1, True, 0, 2)], leader_epoch=0, now_ms=NOW_MS)
     assert facts(log) == before

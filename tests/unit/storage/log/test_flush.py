@@ -23,18 +23,18 @@ def test_a_flush_moves_the_recovery_point() -> None:
     """What was appended since it began is not covered."""
     log = open_log(FakeFilesystem(), small_segments(9999, flush_messages=2))
     append(log, make_batch(b"x"))
-    assert not log.needs_flush
+    assert not log.flusher.needs_flush
     append(log, make_batch(b"x"))
-    assert log.needs_flush
-    assert log.flush_target() == 2
-    ticket = log.begin_flush()
+    assert log.flusher.needs_flush
+    assert log.flusher.flush_target() == 2
+    ticket = log.flusher.begin_flush()
     assert ticket is not None
     append(log, make_batch(b"x"))
     ticket.run()
     assert log.recovery_point == 0
-    log.finish_flush(ticket)
+    log.flusher.finish_flush(ticket)
     assert (log.recovery_point, log.log_end_offset) == (2, 3)
-    assert log.begin_flush(2) is None
+    assert log.flusher.begin_flush(2) is None
 
 
 def test_a_flush_that_a_truncation_overtook_counts_for_nothing() -> None:
@@ -42,13 +42,13 @@ def test_a_flush_that_a_truncation_overtook_counts_for_nothing() -> None:
     log = open_log(FakeFilesystem(), small_segments(9999))
     for _ in range(3):
         append(log, make_batch(b"x"))
-    ticket = log.begin_flush()
+    ticket = log.flusher.begin_flush()
     assert ticket is not None
-    log.truncate_to(1)
+    log.truncation.truncate_to(1)
     append(log, make_batch(b"y"))
     append(log, make_batch(b"y"))
     ticket.run()
-    log.finish_flush(ticket)
+    log.flusher.finish_flush(ticket)
     assert log.recovery_point <= 1
 
 
@@ -57,14 +57,14 @@ def test_rolled_segments_are_due_for_a_flush() -> None:
     clock = ManualClock(NOW_MS)
     log = open_log(FakeFilesystem(), small_segments(150, flush_ms=500), clock=clock)
     append(log, make_batch(b"x" * 40))
-    assert log.flush_target() is None
+    assert log.flusher.flush_target() is None
     append(log, make_batch(b"x" * 40))
-    assert log.flush_target() == log.active_base_offset == 1
-    log.flush(1)
-    assert log.flush_target() is None
+    assert log.flusher.flush_target() == log.active_base_offset == 1
+    log.flusher.flush(1)
+    assert log.flusher.flush_target() is None
     clock.advance(500)
-    assert log.flush_target() == 2
-    log.flush(2)
+    assert log.flusher.flush_target() == 2
+    log.flusher.flush(2)
     assert log.recovery_point == 2
 
 
@@ -75,9 +75,9 @@ def test_a_failed_sync_takes_the_log_out_of_service() -> None:
     append(log, make_batch(b"x"))
     filesystem.fail("sync", errno.EIO)
     with pytest.raises(DiskError):
-        log.flush()
+        log.flusher.flush()
     assert log.recovery_point == 0
     with pytest.raises(LogDirectoryOfflineError):
         append(log, make_batch(b"y"))
     with pytest.raises(LogDirectoryOfflineError):
-        log.read(0, max_bytes=9, end_offset=1, min_one_batch=True)
+        log.reader.read(0, max_bytes=9, end_offset=1, min_one_batch=True)

@@ -170,7 +170,7 @@ class Run:
                 continue
             check_state(log, found, label)
             append(log, make_batch(b"after the crash"), leader_epoch=9)
-            log.flush()
+            log.flusher.flush()
             expected = read_all(log)
             assert expected[:-1] == found, f"changed by an append: {label}"
             again = disk.after_crash()
@@ -236,22 +236,22 @@ class Run:
     def flush(self, at: int) -> None:
         log = self.logs[at]
         up_to = log.active_base_offset if self.random.random() < 0.3 else None
-        log.flush(up_to)
+        log.flusher.flush(up_to)
         self.models[at].durable_end = max(self.models[at].durable_end, log.recovery_point)
         assert up_to is not None or log.recovery_point == log.log_end_offset
 
     def group(self, at: int) -> None:
         """An append between the begin and the end of a flush is not acknowledged by it."""
         log = self.logs[at]
-        ticket = log.begin_flush()
+        ticket = log.flusher.begin_flush()
         self.append(at)
         if ticket is not None:
             ticket.run()
-            log.finish_flush(ticket)
+            log.flusher.finish_flush(ticket)
             self.models[at].durable_end = max(self.models[at].durable_end, ticket.end_offset)
 
     def roll(self, at: int) -> None:
-        self.logs[at].roll()
+        self.logs[at].writer.roll()
 
     def retention(self, at: int) -> None:
         log, model = self.logs[at], self.models[at]
@@ -268,11 +268,11 @@ class Run:
         else:
             gone = log.log_end_offset
         model.log_start = max(model.log_start, gone)
-        log.delete_old_segments()
+        log.retention.delete_old_segments()
         model.log_start = max(model.log_start, log.log_start_offset)
 
     def remove_files(self, at: int) -> None:
-        self.logs[at].remove_deleted_files()
+        self.logs[at].deletion.remove_deleted_files()
 
     def delete_records(self, at: int) -> None:
         log, model = self.logs[at], self.models[at]
@@ -287,7 +287,7 @@ class Run:
         model.durable_end = min(model.durable_end, read_header(kept[-1]).next_offset if kept else 0)
         model.log_start = min(model.log_start, offset)
         model.histories.append(kept)
-        log.truncate_to(offset)
+        log.truncation.truncate_to(offset)
         model.log_start = min(model.log_start, log.log_start_offset)
         model.durable_end = min(model.durable_end, log.log_end_offset)
         model.histories = [kept]
@@ -357,7 +357,7 @@ def check_state(log: Log, found: list[bytes], label: str) -> None:
         assert entry is not None, f"producer forgotten: {label}"
         # A marker of the same epoch leaves the batches remembered.
         assert entry.last_sequence == sequence, f"sequence of {producer_id}: {label}"
-    listed = log.aborted_transactions(log.segment_facts()[0].base_offset, log.log_end_offset)
+    listed = log.reader.aborted_transactions(log.segment_facts()[0].base_offset, log.log_end_offset)
     assert [txn for txn in listed if txn in aborted] == aborted, f"aborted: {label}"
     log.update_high_watermark(log.log_end_offset)
     expected = min(open_since.values(), default=log.log_end_offset)

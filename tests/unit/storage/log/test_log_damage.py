@@ -44,7 +44,7 @@ class Case:
         self.batches = [_without_epoch(batch) for batch in read_batches(log)]
         self.epochs = log.leader_epochs.entries()
         self.end_offset = log.log_end_offset
-        log.flush()
+        log.flusher.flush()
         log.segment_facts()[-1].seal()
         log.close(clean=False)
         self.files = {
@@ -111,7 +111,7 @@ def _fill_with_gaps(log: Log) -> None:
             producer_epoch=0, base_sequence=offset,
         )  # fmt: skip
         batch[0:8] = offset.to_bytes(8, "big")
-        log.append_as_follower(batch)
+        log.writer.append_as_follower(batch)
     log.update_high_watermark(log.log_end_offset)
 
 
@@ -254,8 +254,8 @@ def test_side_files_are_made_again(
     count = 0
     for case in [*cases, Case("indexed", small_segments(700), _fill([25] * 24))]:
         healthy = open_log(case.disk({}), case.config)
-        times = [healthy.offset_for_timestamp(NOW_MS + ms) for ms in range(0, 250, 7)]
-        aborted = healthy.aborted_transactions(0, case.end_offset)
+        times = [healthy.reader.offset_for_timestamp(NOW_MS + ms) for ms in range(0, 250, 7)]
+        aborted = healthy.reader.aborted_transactions(0, case.end_offset)
         for name, data in case.files.items():
             if name.endswith(".log") or (clean and name.endswith(".txnindex")):
                 continue
@@ -266,11 +266,13 @@ def test_side_files_are_made_again(
                 label = f"{case.name}, {name} {what}"
                 assert log.log_end_offset == case.end_offset, label
                 assert [_without_epoch(b) for b in read_batches(log)] == case.batches, label
-                found_times = [log.offset_for_timestamp(NOW_MS + ms) for ms in range(0, 250, 7)]
+                found_times = [
+                    log.reader.offset_for_timestamp(NOW_MS + ms) for ms in range(0, 250, 7)
+                ]
                 assert found_times == times, label
-                assert log.aborted_transactions(0, case.end_offset) == aborted, label
+                assert log.reader.aborted_transactions(0, case.end_offset) == aborted, label
                 for offset in range(case.end_offset):
-                    found = log.read(
+                    found = log.reader.read(
                         offset, max_bytes=1, end_offset=case.end_offset, min_one_batch=True
                     )
                     assert found is not None, label

@@ -98,7 +98,7 @@ def test_wherever_the_room_ends_the_append_is_undone(
             assert read_batches(found) == read_batches(log)
             assert log.accept_appends()
             append(log, sequenced(b"y" * (50 + at), at), leader_epoch=at // 4)
-        log.flush()
+        log.flusher.flush()
         assert [record.offset for record in read_records(log)] == list(range(14))
         assert [entry.last_sequence for entry in producers(log)] == [13]
         with pytest.raises(OutOfOrderSequenceError):
@@ -147,15 +147,15 @@ def test_a_log_that_refuses_records_does_all_else() -> None:
         append(log, make_batch(b"x"))
     assert refused.value.is_full
     with pytest.raises(LogDirectoryFullError):
-        log.append_as_follower(memoryview(read_batches(log)[0]))
+        log.writer.append_as_follower(memoryview(read_batches(log)[0]))
     with pytest.raises(LogDirectoryFullError):
-        log.append_markers([TransactionMarker(1, 0, False, 0, 0)], leader_epoch=0, now_ms=NOW_MS)
+        log.markers.append([TransactionMarker(1, 0, False, 0, 0)], leader_epoch=0, now_ms=NOW_MS)
     assert len([event for event in filesystem.events if event.kind == "write"]) == writes
     assert len(read_records(log)) == 10
-    log.flush()
+    log.flusher.flush()
     assert log.recovery_point == 10
     log.delete_records(5)
-    assert log.delete_old_segments() > 0
+    assert log.retention.delete_old_segments() > 0
     assert log.accept_appends()
     assert append(log, make_batch(b"x")).first_offset == 10
 
@@ -176,7 +176,7 @@ def test_a_failed_sync_is_final_also_where_it_says_no_space() -> None:
     append(log, make_batch(b"x"))
     filesystem.fail("sync", errno.ENOSPC, path=".log")
     with pytest.raises(DiskError):
-        log.flush()
+        log.flusher.flush()
     assert log.failure is not None
     assert not log.accept_appends()
 
@@ -190,33 +190,33 @@ def test_aborted_transactions_stay_aborted_without_room_for_their_index(together
     filesystem.fail("write", errno.ENOSPC, path=".txnindex", times=2)
     marker = TransactionMarker(1, 0, False, 0, 0)
     if together:
-        log.append_markers([marker], leader_epoch=0, now_ms=NOW_MS)
+        log.markers.append([marker], leader_epoch=0, now_ms=NOW_MS)
     else:
         append_marker(log)
     log.update_high_watermark(log.log_end_offset)
     assert log.last_stable_offset == log.log_end_offset == 2
-    records = log.read(0, max_bytes=1 << 20, end_offset=2, min_one_batch=True)
+    records = log.reader.read(0, max_bytes=1 << 20, end_offset=2, min_one_batch=True)
     assert records is not None
-    assert log.aborted_transactions(0, records) == [(1, 0)]
+    assert log.reader.aborted_transactions(0, records) == [(1, 0)]
     with pytest.raises(LogDirectoryFullError):
         append(log, make_batch(b"y"))
     assert not log.accept_appends()
     assert log.accept_appends()
-    assert log.aborted_transactions(0, records) == [(1, 0)]
+    assert log.reader.aborted_transactions(0, records) == [(1, 0)]
     append(log, make_batch(b"y"))
-    log.flush()
+    log.flusher.flush()
     found = open_log(filesystem.after_crash(), TopicConfig())
     found.update_high_watermark(found.log_end_offset)
-    again = found.read(0, max_bytes=1 << 20, end_offset=2, min_one_batch=True)
+    again = found.reader.read(0, max_bytes=1 << 20, end_offset=2, min_one_batch=True)
     assert again is not None
-    assert found.aborted_transactions(0, again) == [(1, 0)]
+    assert found.reader.aborted_transactions(0, again) == [(1, 0)]
 
 
 def append_marker(log: Log) -> None:
     marker = build_end_transaction_marker(
         producer_id=1, producer_epoch=0, commit=False, coordinator_epoch=0, timestamp_ms=NOW_MS
     )
-    log.append_as_leader(
+    log.writer.append_as_leader(
         memoryview(marker), leader_epoch=0, now_ms=NOW_MS, origin=AppendOrigin.COORDINATOR
     )
 
@@ -229,10 +229,10 @@ def test_an_index_is_not_durable_before_what_it_has_no_room_for() -> None:
     filesystem.fail("write", errno.ENOSPC, path=".txnindex", times=2)
     append_marker(log)
     with pytest.raises(DiskError):
-        log.flush()
+        log.flusher.flush()
     assert log.failure is None
     assert log.recovery_point == 0
-    log.flush()
+    log.flusher.flush()
     assert log.recovery_point == 2
 
 
@@ -248,6 +248,6 @@ def test_expired_segments_go_where_there_is_no_room_for_a_new_one() -> None:
     closed = len(log.segment_facts()) - 1
     assert closed > 2
     filesystem.fail("create", errno.ENOSPC, path=".log")
-    assert log.delete_old_segments() == closed
-    assert log.delete_old_segments() == 1
+    assert log.retention.delete_old_segments() == closed
+    assert log.retention.delete_old_segments() == 1
     assert log.log_start_offset == 10

@@ -73,7 +73,7 @@ def test_a_formerly_compacted_log_keeps_every_record(recovery_point: int) -> Non
     assert log.log_end_offset == 62
     assert log.set_aside == ()
     for offset in range(62):
-        found = log.read(offset, max_bytes=1, end_offset=62, min_one_batch=True)
+        found = log.reader.read(offset, max_bytes=1, end_offset=62, min_one_batch=True)
         assert found is not None, offset
         header = read_header(found.file.read_at(found.length, found.position))
         assert header.next_offset > offset
@@ -206,7 +206,7 @@ def test_sound_segments_after_a_damage_are_set_aside(damaged: int) -> None:
     assert log.set_aside == ((f"{DIRECTORY}/set-aside-1",) if expected else ())
     for _ in range(30):
         append(log, make_batch(b"new"))
-    log.flush()
+    log.flusher.flush()
     disk = filesystem.after_crash()
     again = open_log(disk, WIDE)
     assert offsets_of(again) == list(range(10 * damaged + 30))
@@ -313,7 +313,7 @@ def test_a_file_named_beyond_all_offsets_is_no_segment(
         log = open_log(filesystem, WIDE, opened=opened)
         assert log.log_end_offset == 2
         assert append(log, make_batch(b"x")).first_offset == 2
-        log.truncate_to(2)
+        log.truncation.truncate_to(2)
         assert filesystem.exists(path)
     assert digits in caplog.text
 

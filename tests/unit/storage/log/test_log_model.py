@@ -85,12 +85,12 @@ class LogMachine(RuleBasedStateMachine):
 
     @rule()
     def roll(self) -> None:
-        self.log.roll()
+        self.log.writer.roll()
         assert self.log.active_base_offset <= self.end
 
     @rule()
     def flush(self) -> None:
-        self.log.flush()
+        self.log.flusher.flush()
         self.durable = self.end
         assert self.log.recovery_point == self.end
 
@@ -98,7 +98,7 @@ class LogMachine(RuleBasedStateMachine):
     @rule(data=st.data())
     def truncate(self, data: st.DataObject) -> None:
         offset = data.draw(st.integers(self.log_start, self.end))
-        self.log.truncate_to(offset)
+        self.log.truncation.truncate_to(offset)
         self.batches = [b for b in self.batches if b[0] + len(b[1]) <= offset]
         if not self.batches:
             self.empty_end = self.log.log_end_offset
@@ -114,7 +114,7 @@ class LogMachine(RuleBasedStateMachine):
     @rule()
     def retention(self) -> None:
         active = self.log.active_base_offset
-        self.log.delete_old_segments()
+        self.log.retention.delete_old_segments()
         assert self.log.active_base_offset >= active
         assert self.log.log_start_offset >= self.log_start
         self.log_start = self.log.log_start_offset
@@ -122,7 +122,7 @@ class LogMachine(RuleBasedStateMachine):
     @rule()
     def remove_deleted_files(self) -> None:
         self.clock.advance(2000)
-        self.log.remove_deleted_files()
+        self.log.deletion.remove_deleted_files()
         names = [entry.name for entry in self.filesystem.list_directory(self.log.directory)]
         assert not any(name.endswith(".deleted") for name in names)
 
@@ -172,16 +172,20 @@ class LogMachine(RuleBasedStateMachine):
         log = self.log
         for first, values, _ in self.batches:
             for offset in range(max(first, self.log_start), first + len(values)):
-                found = log.read(offset, max_bytes=0, end_offset=self.end, min_one_batch=True)
+                found = log.reader.read(
+                    offset, max_bytes=0, end_offset=self.end, min_one_batch=True
+                )
                 assert found is not None
                 assert read_header(found.file.read_at(61, found.position)).base_offset == first
         assert (
-            log.read(log.log_end_offset, max_bytes=9, end_offset=self.end, min_one_batch=True)
+            log.reader.read(
+                log.log_end_offset, max_bytes=9, end_offset=self.end, min_one_batch=True
+            )
             is None
         )
         for outside in (log.log_start_offset - 1, log.log_end_offset + 1):
             try:
-                log.read(outside, max_bytes=9, end_offset=self.end, min_one_batch=True)
+                log.reader.read(outside, max_bytes=9, end_offset=self.end, min_one_batch=True)
             except OffsetOutOfRangeError:
                 continue
             raise AssertionError(f"offset {outside} was read")
@@ -199,7 +203,7 @@ class LogMachine(RuleBasedStateMachine):
                 ),
                 None,
             )
-            found = self.log.offset_for_timestamp(time)
+            found = self.log.reader.offset_for_timestamp(time)
             assert (found.offset if found else None) == expected
 
 

@@ -46,7 +46,7 @@ def end(log: Log, *, commit: bool = False, pid: int = PID, epoch: int = 0, versi
         coordinator_epoch=1,
         timestamp_ms=NOW_MS,
     )
-    log.append_as_leader(
+    log.writer.append_as_leader(
         memoryview(marker),
         leader_epoch=0,
         now_ms=NOW_MS,
@@ -90,8 +90,8 @@ def test_an_open_transaction_survives(clean: bool) -> None:
     log = reopened(filesystem, log, clean=clean)
     log.update_high_watermark(log.log_end_offset)
     assert log.last_stable_offset == 15
-    assert log.aborted_transactions(0, 15) == [(PID, 1)]
-    assert log.aborted_transactions(12, 13) == [(PID, 1)]
+    assert log.reader.aborted_transactions(0, 15) == [(PID, 1)]
+    assert log.reader.aborted_transactions(12, 13) == [(PID, 1)]
 
 
 @pytest.mark.parametrize("clean", [True, False])
@@ -141,13 +141,13 @@ def test_records_are_deleted_past_the_start_of_an_open_transaction() -> None:
         write(log, sequence)
     log.delete_records(4)
     assert (log.log_start_offset, log.last_stable_offset) == (4, 4)
-    log.delete_old_segments()
+    log.retention.delete_old_segments()
     assert log.local_log_start_offset > 0
     log = reopened(filesystem, log, clean=False)
     log.update_high_watermark(log.log_end_offset)
     assert log.last_stable_offset <= max(log.log_start_offset, 4)
     assert end(log) == 7
-    assert [pid for pid, _ in log.aborted_transactions(4, 7)] == [PID]
+    assert [pid for pid, _ in log.reader.aborted_transactions(4, 7)] == [PID]
 
 
 def test_all_of_an_open_transaction_is_deleted() -> None:
@@ -167,7 +167,7 @@ def test_retention_does_not_wait_for_open_transactions() -> None:
     log = open_log(FakeFilesystem(), small_segments(retention_bytes=400))
     write(log)
     plain(log, 12)
-    assert log.delete_old_segments() > 0
+    assert log.retention.delete_old_segments() > 0
     assert log.log_start_offset > 0
     assert log.last_stable_offset == log.log_start_offset
     assert end(log) == log.log_end_offset
@@ -180,11 +180,11 @@ def test_a_cut_reopens_the_transaction() -> None:
     for sequence in range(4):
         write(log, sequence)
     assert end(log) == 5
-    log.truncate_to(4)
+    log.truncation.truncate_to(4)
     assert log.last_stable_offset == 0
-    assert log.aborted_transactions(0, 9) == []
+    assert log.reader.aborted_transactions(0, 9) == []
     assert end(log, commit=True) == 5
-    assert log.aborted_transactions(0, 9) == []
+    assert log.reader.aborted_transactions(0, 9) == []
 
 
 def test_markers_in_other_segments_than_their_data() -> None:
@@ -195,8 +195,8 @@ def test_markers_in_other_segments_than_their_data() -> None:
     plain(log, 9)
     for pid in (6, 7, 5):
         end(log, pid=pid, commit=pid == 7)
-    assert sorted(log.aborted_transactions(0, 3)) == [(5, 0), (6, 1)]
-    assert log.aborted_transactions(1, 2) == [(6, 1), (5, 0)]
+    assert sorted(log.reader.aborted_transactions(0, 3)) == [(5, 0), (6, 1)]
+    assert log.reader.aborted_transactions(1, 2) == [(6, 1), (5, 0)]
     assert log.last_stable_offset == 15
 
 
@@ -220,11 +220,11 @@ def test_readers_are_told_of_no_abort_above_what_is_stable() -> None:
         assert end(log, pid=pid) == 1
     told = []
     for _ in range(2):
-        records = log.read(
+        records = log.reader.read(
             0, max_bytes=1 << 20, end_offset=log.last_stable_offset, min_one_batch=True
         )
         assert records is not None
-        told.append(log.aborted_transactions(0, records))
+        told.append(log.reader.aborted_transactions(0, records))
         end(log, pid=1)
     assert told[0] == []
     assert sorted(told[1]) == [(pid, 1 if pid == 1 else 2 * pid - 2) for pid in range(1, 7)]

@@ -149,7 +149,7 @@ class LogMachine(RuleBasedStateMachine):
     def _append(
         self, batch: memoryview, origin: AppendOrigin = AppendOrigin.CLIENT, version: int = 0
     ) -> None:
-        self.log.append_as_leader(
+        self.log.writer.append_as_leader(
             batch,
             leader_epoch=0,
             now_ms=self.clock.now_ms(),
@@ -206,7 +206,7 @@ class LogMachine(RuleBasedStateMachine):
         if producer.epoch < 1 or pid in self.expired:
             return
         with pytest.raises(ProducerError):
-            self.log.append_as_leader(
+            self.log.writer.append_as_leader(
                 make_batch(
                     b"late",
                     producer_id=pid,
@@ -220,11 +220,11 @@ class LogMachine(RuleBasedStateMachine):
 
     @rule()
     def roll(self) -> None:
-        self.log.roll()
+        self.log.writer.roll()
 
     @rule(everything=st.booleans())
     def flush(self, everything: bool) -> None:
-        self.log.flush(None if everything else self.log.active_base_offset)
+        self.log.flusher.flush(None if everything else self.log.active_base_offset)
 
     @rule()
     def write_checkpoint(self) -> None:
@@ -236,8 +236,8 @@ class LogMachine(RuleBasedStateMachine):
         """Not beyond the start of an open transaction, of which a restart would forget a part."""
         start, stable = self.log.log_start_offset, self.log.last_stable_offset
         self.log.delete_records(start + (stable - start) * share // 4)
-        self.log.delete_old_segments()
-        self.log.remove_deleted_files(now=True)
+        self.log.retention.delete_old_segments()
+        self.log.deletion.remove_deleted_files(now=True)
         self.log_start = self.log.log_start_offset
 
     @rule(days=st.integers(1, 2))
@@ -294,7 +294,7 @@ class LogMachine(RuleBasedStateMachine):
         start, end = log.log_start_offset, log.log_end_offset
         for low in range(start, end, 3):
             for high in (low + 1, low + 4, end):
-                found = log.aborted_transactions(low, high)
+                found = log.reader.aborted_transactions(low, high)
                 for txn in model.aborted:
                     if txn.first_offset >= start:
                         is_found = (txn.producer_id, txn.first_offset) in found

@@ -64,12 +64,12 @@ def test_a_look_up_by_time_survives_retention(monkeypatch: pytest.MonkeyPatch) -
         looked_at.append(segment.base_offset)
         if len(looked_at) == 1:
             log.delete_records(2)
-            log.delete_old_segments()
+            log.retention.delete_old_segments()
             return None
         return look_up(segment, *args, **options)
 
     monkeypatch.setattr(Segment, "find_timestamp", slow)
-    found = log.offset_for_timestamp(NOW_MS + 1)
+    found = log.reader.offset_for_timestamp(NOW_MS + 1)
     assert looked_at == [1, 2]
     assert found is not None
     assert (found.offset, found.timestamp) == (2, NOW_MS + 2)
@@ -87,7 +87,7 @@ def test_a_look_up_whose_segments_files_get_other_names_begins_anew(
         late = NOW_MS + (10 - number if newest else number)
         append(log, make_batch(b"%d" % number * 200, timestamp_ms=late))
     clock = ManualClock()
-    log.leave_writes_to(DirectoryPace(clock.monotonic_ms, clock.monotonic_s))
+    log.disk_work.leave_to(DirectoryPace(clock.monotonic_ms, clock.monotonic_s))
     name = "find_max_timestamp" if newest else "find_timestamp"
     look_up = getattr(Segment, name)
     looked_at: list[int] = []
@@ -96,18 +96,18 @@ def test_a_look_up_whose_segments_files_get_other_names_begins_anew(
         looked_at.append(segment.base_offset)
         if len(looked_at) == 1:
             log.delete_records(2)
-            log.delete_old_segments()
-            ticket = log.begin_write()
+            log.retention.delete_old_segments()
+            ticket = log.disk_work.begin()
             assert ticket is not None
             ticket.run()
             if is_told:
-                log.finish_write(ticket)
-                log.remove_deleted_files(now=True)
+                log.disk_work.finish(ticket)
+                log.deletion.remove_deleted_files(now=True)
         found: TimestampOffset | None = look_up(segment, *args, **options)
         return found
 
     monkeypatch.setattr(Segment, name, slow)
-    found = log.max_timestamp_offset() if newest else log.offset_for_timestamp(NOW_MS)
+    found = log.reader.max_timestamp_offset() if newest else log.reader.offset_for_timestamp(NOW_MS)
     assert looked_at == [0, 2]
     assert found is not None
     assert found.offset == 2
@@ -116,7 +116,7 @@ def test_a_look_up_whose_segments_files_get_other_names_begins_anew(
     for segment in log.segment_facts():
         segment.close()
     with pytest.raises(DiskError):
-        log.offset_for_timestamp(NOW_MS)
+        log.reader.offset_for_timestamp(NOW_MS)
 
 
 def test_an_open_transaction_holds_back_the_last_stable_offset() -> None:
@@ -137,15 +137,17 @@ def test_an_open_transaction_holds_back_the_last_stable_offset() -> None:
     assert log.last_stable_offset == log.log_end_offset
     first = [(5, 1)]
     second = [(5, 9)]
-    assert log.aborted_transactions(0, log.log_end_offset) == first + second
-    assert log.aborted_transactions(0, 3) == first
-    assert log.aborted_transactions(5, 9) == []
-    assert log.aborted_transactions(9, 11) == second
-    found = log.read(0, max_bytes=1, end_offset=11, min_one_batch=True)
+    assert log.reader.aborted_transactions(0, log.log_end_offset) == first + second
+    assert log.reader.aborted_transactions(0, 3) == first
+    assert log.reader.aborted_transactions(5, 9) == []
+    assert log.reader.aborted_transactions(9, 11) == second
+    found = log.reader.read(0, max_bytes=1, end_offset=11, min_one_batch=True)
     assert found is not None
-    assert log.aborted_transactions(0, found)[:1] == first
+    assert log.reader.aborted_transactions(0, found)[:1] == first
     for opened in (Opened(), Opened(log.log_end_offset)):
-        assert open_log(filesystem, opened=opened).aborted_transactions(0, 99) == first + second
+        assert (
+            open_log(filesystem, opened=opened).reader.aborted_transactions(0, 99) == first + second
+        )
 
 
 def test_reads_end_with_whole_batches() -> None:
@@ -155,17 +157,17 @@ def test_reads_end_with_whole_batches() -> None:
         append(log, make_batch(b"v" * (number * 7 % 90)))
     total = log.size()
     for limit in range(0, total + 50, 37):
-        found = log.read(3, max_bytes=limit, end_offset=60, min_one_batch=True)
+        found = log.reader.read(3, max_bytes=limit, end_offset=60, min_one_batch=True)
         assert found is not None
         data = memoryview(found.file.read_at(found.length, found.position))
         headers = [header for _, header in iterate_batches(data)]
         assert headers[0].base_offset == 3
         assert len(headers) == 1 or found.length <= limit
-        nothing = log.read(3, max_bytes=limit, end_offset=60, min_one_batch=False)
+        nothing = log.reader.read(3, max_bytes=limit, end_offset=60, min_one_batch=False)
         assert nothing is not None
         assert nothing.length in (0, found.length)
         assert nothing.length <= limit
-    found = log.read(3, max_bytes=total, end_offset=20, min_one_batch=True)
+    found = log.reader.read(3, max_bytes=total, end_offset=20, min_one_batch=True)
     assert found is not None
     data = memoryview(found.file.read_at(found.length, found.position))
     assert [header.base_offset for _, header in iterate_batches(data)] == list(range(3, 20))
@@ -177,11 +179,11 @@ def test_reading_along_needs_no_index() -> None:
     log = open_log(filesystem, small_segments(100_000))
     for _ in range(3):
         append(log, make_batch(b"x" * 40))
-    assert log.read(3, max_bytes=999, end_offset=3, min_one_batch=True) is None
+    assert log.reader.read(3, max_bytes=999, end_offset=3, min_one_batch=True) is None
     for offset in range(3, 20):
         append(log, make_batch(b"x" * 40))
         reads = filesystem.reads
-        found = log.read(offset, max_bytes=999, end_offset=offset + 1, min_one_batch=True)
+        found = log.reader.read(offset, max_bytes=999, end_offset=offset + 1, min_one_batch=True)
         assert found is not None
         assert filesystem.reads == reads
 
@@ -190,8 +192,8 @@ def test_offsets_outside_are_refused() -> None:
     """At the end there is nothing yet; beyond it is an error."""
     log = open_log(FakeFilesystem())
     append(log, make_batch(b"x"))
-    assert log.read(1, max_bytes=9, end_offset=1, min_one_batch=True) is None
-    assert log.read(0, max_bytes=9, end_offset=0, min_one_batch=True) is None
+    assert log.reader.read(1, max_bytes=9, end_offset=1, min_one_batch=True) is None
+    assert log.reader.read(0, max_bytes=9, end_offset=0, min_one_batch=True) is None
     for offset in (-1, 2):
         with pytest.raises(OffsetOutOfRangeError):
-            log.read(offset, max_bytes=9, end_offset=1, min_one_batch=True)
+            log.reader.read(offset, max_bytes=9, end_offset=1, min_one_batch=True)

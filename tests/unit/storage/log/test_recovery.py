@@ -59,7 +59,7 @@ def test_only_what_lies_above_the_recovery_point_is_scanned() -> None:
     """Damage below it is not looked for; the progress counts the bytes."""
     filesystem = FakeFilesystem()
     log = _filled(filesystem)
-    log.flush(log.active_base_offset)
+    log.flusher.flush(log.active_base_offset)
     seen: list[tuple[int, int]] = []
     log2 = Log.open(
         DIRECTORY,
@@ -67,7 +67,7 @@ def test_only_what_lies_above_the_recovery_point_is_scanned() -> None:
         topic_id=log.topic_id,
         config=log.config,
         filesystem=filesystem,
-        clock=log._clock,
+        clock=log.clock,
         recovery_point=log.recovery_point,
         on_progress=lambda done, total: seen.append((done, total)),
     )
@@ -126,7 +126,7 @@ def test_gaps_of_compaction_are_kept() -> None:
     for offset in (0, 7, 9):
         batch = make_batch(b"x")
         batch[0:8] = offset.to_bytes(8, "big")
-        log.append_as_follower(batch)
+        log.writer.append_as_follower(batch)
     log = open_log(filesystem, COMPACT)
     assert [record.offset for record in read_records(log)] == [0, 7, 9]
     assert log.log_end_offset == 10
@@ -163,7 +163,7 @@ def test_compaction_survives_a_crash_at_every_step() -> None:
     log = open_log(filesystem, COMPACT)
     for number in range(6):
         append(log, make_batch(bytes([65 + number]) * 40, timestamp_ms=NOW_MS + number))
-    log.flush()
+    log.flusher.flush()
     filesystem.sync_directory("/")
     before = read_batches(log)
     old = [segment.base_offset for segment in log.segment_facts()[:2]]
@@ -178,7 +178,7 @@ def test_compaction_survives_a_crash_at_every_step() -> None:
         )
 
     filesystem.observer = observe
-    log.replace_segments(0, old)
+    log.replacement.replace(0, old)
     assert read_batches(log) == after
     found = []
     for disk in disks:
@@ -199,9 +199,9 @@ def test_replaced_segments_go_after_the_delay() -> None:
     boundary = log.segment_facts()[2].base_offset
     old = [segment.base_offset for segment in log.segment_facts()[:2]]
     rest = read_batches(log)[boundary:]
-    log.replace_segments(0, old)
+    log.replacement.replace(0, old)
     assert read_batches(log) == kept + rest
-    assert log.remove_deleted_files(now=True) == 2
+    assert log.deletion.remove_deleted_files(now=True) == 2
     assert not any(".deleted" in name or ".swap" in name for name in _names(filesystem))
     assert read_batches(log) == kept + rest
 
@@ -247,4 +247,4 @@ def test_an_emptied_log_still_knows_its_epoch() -> None:
     log.delete_records(6)
     for _ in range(2):
         log = open_log(filesystem, opened=Opened(0, log_start_offset=6))
-        assert log.end_offset_for_epoch(0) == (0, 6)
+        assert log.reader.end_offset_for_epoch(0) == (0, 6)

@@ -1,39 +1,45 @@
-"""What all parts of a log share: descriptors, jitter, preallocation."""
+"""The state that all parts of a log share: descriptors, and whether the log takes records."""
 
-from storage.environment.randomness import SeededRandomness
-from storage.log.log import Log
-from tests.fakes.clock import ManualClock
+import errno
+
+import pytest
+
+from storage.errors import DiskError, LogDirectoryFullError, LogDirectoryOfflineError
 from tests.fakes.filesystem import FakeFilesystem
-from tests.unit.storage.log.log_model import (
-    DIRECTORY,
-    NOW_MS,
-    TOPIC_ID,
-    TOPIC_PARTITION,
-    append,
-    make_batch,
-    open_log,
-    read_records,
-    small_segments,
-)
+from tests.unit.storage.log.log_model import append, make_batch, open_log, read_records
+
+FULL = DiskError("no space left", "/data/t-0", errno.ENOSPC)
 
 
-def test_jitter_comes_off_the_age() -> None:
-    """So that partitions do not roll together; the seed repeats it."""
-    config = small_segments(9999, segment_ms=1000, segment_jitter_ms=500)
-    found = set()
-    for seed in range(20):
-        log = Log.open(
-            DIRECTORY,
-            TOPIC_PARTITION,
-            topic_id=TOPIC_ID,
-            config=config,
-            filesystem=FakeFilesystem(),
-            clock=ManualClock(NOW_MS),
-            randomness=SeededRandomness(seed),
-        )
-        found.add(log.segment_facts()[0].roll_jitter_ms)
-    assert len(found) > 10
-    assert all(0 <= jitter < 500 for jitter in found)
+def test_a_refusal_ends_when_appends_are_accepted() -> None:
+    log = open_log(FakeFilesystem())
+    log.refuse_appends(FULL)
+    with pytest.raises(LogDirectoryFullError):
+        append(log, make_batch(b"a"))
+    assert log.accept_appends()
+    append(log, make_batch(b"a"))
+
+
+def test_a_refusal_said_during_a_rollback_holds_after_it() -> None:
+    """And one that was taken back meanwhile does not: the rollback itself refuses till its end."""
+    for is_accepted in (False, True):
+        log = open_log(FakeFilesystem())
+        log.begin_rollback(FULL)
+        log.refuse_appends(FULL)
+        if is_accepted:
+            assert not log.accept_appends()
+        with pytest.raises(LogDirectoryFullError):
+            append(log, make_batch(b"a"))
+        log.end_rollback()
+        assert (log.refusal is None) == is_accepted
+
+
+def test_a_failure_is_for_good() -> None:
+    log = open_log(FakeFilesystem())
+    log.fail(DiskError("cannot sync", "/data/t-0", errno.EIO))
+    assert not log.accept_appends()
+    with pytest.raises(LogDirectoryOfflineError):
+        append(log, make_batch(b"a"))
 
 
 def test_few_files_are_open_at_once() -> None:
@@ -47,16 +53,3 @@ def test_few_files_are_open_at_once() -> None:
     assert filesystem.descriptors <= 4
     assert filesystem.open_files.evicted > 0
     assert all(len(read_records(log)) == 3 for log in logs)
-
-
-def test_preallocated_space_is_no_log() -> None:
-    """It is cut off when the segment is closed, and after a kill."""
-    filesystem = FakeFilesystem()
-    config = small_segments(300, preallocate=True)
-    log = open_log(filesystem, config)
-    append(log, make_batch(b"x"))
-    assert filesystem.file_size(log.segment_facts()[0].path) == 300
-    killed = open_log(filesystem, config)
-    assert (killed.log_end_offset, killed.size()) == (1, log.size())
-    killed.roll()
-    assert filesystem.file_size(killed.segment_facts()[0].path) == log.size()

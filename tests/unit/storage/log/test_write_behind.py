@@ -42,10 +42,10 @@ class World:
             clock.monotonic_ms, clock.monotonic_s, queued_bytes_max=queued_bytes_max
         )
         self.log = open_log(self.filesystem, self.config)
-        self.log.leave_writes_to(self.pace)
+        self.log.disk_work.leave_to(self.pace)
 
     def append(self, *values: bytes, leader_epoch: int = 0, **options: int) -> int:
-        info = self.log.append_as_leader(
+        info = self.log.writer.append_as_leader(
             make_batch(*values, **options),  # type: ignore[arg-type]  # numbers only
             leader_epoch=leader_epoch,
             now_ms=NOW_MS,
@@ -54,10 +54,10 @@ class World:
 
     def write_one(self) -> object:
         """Let the thread do the next thing; what it was."""
-        ticket = self.log.begin_write()
+        ticket = self.log.disk_work.begin()
         assert ticket is not None
         ticket.run()
-        self.log.finish_write(ticket)
+        self.log.disk_work.finish(ticket)
         return ticket
 
     def values(self) -> list[bytes | None]:
@@ -79,7 +79,7 @@ def test_offsets_are_given_at_once_and_the_log_ends_where_it_is_written(world: W
     assert (log.log_end_offset, log.next_offset) == (0, 3)
     log.update_high_watermark(3)
     assert log.high_watermark == 0
-    assert log.begin_flush() is None
+    assert log.flusher.begin_flush() is None
     assert world.values() == []
     ticket = world.write_one()
     assert isinstance(ticket, AppendTicket)
@@ -99,11 +99,11 @@ def test_appending_makes_no_call_to_the_disk(world: World) -> None:
     assert world.disk_calls() == before
     rolls = 0
     while world.log.write_queue is not None:
-        ticket = world.log.begin_write()
+        ticket = world.log.disk_work.begin()
         assert ticket is not None
         ticket.run()
         before = world.disk_calls()
-        world.log.finish_write(ticket)
+        world.log.disk_work.finish(ticket)
         assert world.disk_calls() == before
         rolls += isinstance(ticket, RollTicket)
     assert rolls == len(world.log.segment_facts()) - 1 > 2
@@ -113,13 +113,13 @@ def test_appending_makes_no_call_to_the_disk(world: World) -> None:
 def test_what_comes_while_others_are_queued_is_queued_behind_them(world: World) -> None:
     """However quick the directory is by then."""
     world.append(b"a")
-    ticket = world.log.begin_write()
+    ticket = world.log.disk_work.begin()
     world.pace.inline_bytes_max = NEVER
     assert world.append(b"b") == 1
-    assert world.log.begin_write() is None
+    assert world.log.disk_work.begin() is None
     assert ticket is not None
     ticket.run()
-    world.log.finish_write(ticket)
+    world.log.disk_work.finish(ticket)
     assert (world.log.log_end_offset, world.log.next_offset) == (1, 2)
     world.write_one()
     assert world.append(b"c") == 2
@@ -142,12 +142,12 @@ def test_an_epoch_is_on_disk_before_its_first_batch(world: World) -> None:
     world.append(b"a", leader_epoch=3)
     assert not world.filesystem.exists(world.log.leader_epochs.path)
     world.filesystem.fail("write", path=".log")
-    ticket = world.log.begin_write()
+    ticket = world.log.disk_work.begin()
     assert ticket is not None
     with pytest.raises(DiskError):
         ticket.run()
     assert b"3 0" in world.filesystem.after_crash(KEEP_ALL).peek(world.log.leader_epochs.path)
-    assert world.log.end_offset_for_epoch(3) == (3, 0)
+    assert world.log.reader.end_offset_for_epoch(3) == (3, 0)
 
 
 def test_a_segment_nobody_has_written_to_since_the_start_is_read_first() -> None:
@@ -160,7 +160,7 @@ def test_a_segment_nobody_has_written_to_since_the_start_is_read_first() -> None
         world.write_one()
     world.log.close()
     world.log = open_log(world.filesystem, world.config, opened=Opened(4, 0, clean_shutdown=True))
-    world.log.leave_writes_to(world.pace)
+    world.log.disk_work.leave_to(world.pace)
     before = world.disk_calls()
     assert world.append(b"y") == 4
     assert world.disk_calls() == before
@@ -197,7 +197,7 @@ def _queued(log: Log) -> list:  # type: ignore[type-arg]  # of QueuedWrite
 
 def test_an_aborted_transaction_is_in_the_index_once_its_marker_is_written(world: World) -> None:
     log = world.log
-    info = log.append_as_leader(
+    info = log.writer.append_as_leader(
         make_batch(b"t", producer_id=9, producer_epoch=0, base_sequence=0, transactional=True),
         leader_epoch=0,
         now_ms=NOW_MS,
@@ -205,7 +205,7 @@ def test_an_aborted_transaction_is_in_the_index_once_its_marker_is_written(world
     marker = build_end_transaction_marker(
         producer_id=9, producer_epoch=0, commit=False, coordinator_epoch=0, timestamp_ms=NOW_MS
     )
-    log.append_as_leader(
+    log.writer.append_as_leader(
         memoryview(marker), leader_epoch=0, now_ms=NOW_MS, origin=AppendOrigin.COORDINATOR
     )
     assert info.first_offset == 0
@@ -214,13 +214,13 @@ def test_an_aborted_transaction_is_in_the_index_once_its_marker_is_written(world
     world.write_one()
     log.update_high_watermark(log.log_end_offset)
     assert log.last_stable_offset == 2
-    assert log.aborted_transactions(0, 2) == [(9, 0)]
+    assert log.reader.aborted_transactions(0, 2) == [(9, 0)]
 
 
 def test_a_retry_of_what_is_queued_is_a_duplicate(world: World) -> None:
     batch = {"producer_id": 4, "producer_epoch": 0, "base_sequence": 0}
     assert world.append(b"a", **batch) == 0
-    info = world.log.append_as_leader(
+    info = world.log.writer.append_as_leader(
         make_batch(b"a", **batch),  # type: ignore[arg-type]  # numbers only
         leader_epoch=0,
         now_ms=NOW_MS,
@@ -243,9 +243,9 @@ def test_borrowed_memory_is_kept_until_it_is_written(world: World) -> None:
 
     memory, shared = Memory(), Shared()
     lent = make_batch(b"lent")
-    world.log.append_as_leader(lent, leader_epoch=0, now_ms=NOW_MS, memory=memory)  # type: ignore[arg-type]  # a plain double
+    world.log.writer.append_as_leader(lent, leader_epoch=0, now_ms=NOW_MS, memory=memory)  # type: ignore[arg-type]  # a plain double
     used_again = make_batch(b"copied")
-    world.log.append_as_leader(used_again, leader_epoch=0, now_ms=NOW_MS, memory=shared)
+    world.log.writer.append_as_leader(used_again, leader_epoch=0, now_ms=NOW_MS, memory=shared)
     used_again[:] = bytes(len(used_again))
     assert kept == [lent]
     assert world.pace.queued_bytes == len(lent) + len(used_again)
@@ -274,12 +274,12 @@ def test_a_write_that_fails_takes_those_behind_it_with_it(world: World) -> None:
     world.append(b"b")
     world.filesystem.tear_failed_writes = True
     world.filesystem.fail("write", errno.EIO, path=".log")
-    ticket = world.log.begin_write()
+    ticket = world.log.disk_work.begin()
     world.append(b"c")
     assert ticket is not None
     with pytest.raises(DiskError) as error:
         ticket.run()
-    world.log.finish_write(ticket, error.value)
+    world.log.disk_work.finish(ticket, error.value)
     log = world.log
     assert (log.log_end_offset, log.write_queue, world.pace.queued_bytes) == (1, None, 0)
     with pytest.raises(LogDirectoryOfflineError):
@@ -297,18 +297,18 @@ def test_a_write_that_finds_no_room_is_undone_and_the_log_goes_on(world: World) 
     world.append(b"c", leader_epoch=7, base_sequence=2, **options)
     world.filesystem.tear_failed_writes = True
     world.filesystem.fail("write", errno.ENOSPC, path=".log")
-    ticket = world.log.begin_write()
+    ticket = world.log.disk_work.begin()
     assert ticket is not None
     with pytest.raises(DiskError) as error:
         ticket.run()
     log = world.log
-    log.finish_write(ticket, error.value)
+    log.disk_work.finish(ticket, error.value)
     assert (log.failure, log.next_offset, world.pace.queued_bytes) == (None, 1, 0)
     with pytest.raises(LogDirectoryFullError):
         world.append(b"d")
     assert world.values() == [b"a"]
     assert isinstance(world.write_one(), BackTicket)
-    assert log.end_offset_for_epoch(7) == (-1, -1)
+    assert log.reader.end_offset_for_epoch(7) == (-1, -1)
     assert world.append(b"b", base_sequence=1, **options) == 1
     while log.write_queue is not None:
         world.write_one()
@@ -328,11 +328,11 @@ def test_a_clean_close_writes_what_is_queued(world: World) -> None:
 
 def test_a_roll_can_be_queued(world: World) -> None:
     """For retention, which may come at any time."""
-    world.log.queue_roll()
+    world.log.write_behind.queue_roll()
     assert world.log.write_queue is None
     world.append(b"a")
-    world.log.queue_roll()
-    world.log.queue_roll()
+    world.log.write_behind.queue_roll()
+    world.log.write_behind.queue_roll()
     world.append(b"b")
     while world.log.write_queue is not None:
         world.write_one()
@@ -350,13 +350,13 @@ def test_retention_does_not_roll_under_a_write() -> None:
     log = world.log
     log.update_high_watermark(1)
     world.append(b"b", timestamp_ms=1)
-    ticket = log.begin_write()
+    ticket = log.disk_work.begin()
     assert isinstance(ticket, AppendTicket)
-    assert log.delete_old_segments() == 0
+    assert log.retention.delete_old_segments() == 0
     with pytest.raises(AssertionError):
-        log.roll()
+        log.writer.roll()
     ticket.run()
-    log.finish_write(ticket)
+    log.disk_work.finish(ticket)
     assert [segment.base_offset for segment in log.segment_facts()] == [0]
     assert world.values() == [b"a", b"b"]
 
@@ -373,7 +373,7 @@ def test_the_first_write_after_a_start_begins_a_segment_if_the_last_one_is_full(
         world.write_one()
     world.log.close()
     world.log = open_log(world.filesystem, world.config, opened=Opened(1, 0, clean_shutdown=True))
-    world.log.leave_writes_to(world.pace)
+    world.log.disk_work.leave_to(world.pace)
     assert [world.append(value) for value in (b"a", b"b")] == [1, 2]
     tickets = []
     while world.log.write_queue is not None:
@@ -400,7 +400,7 @@ def old_world() -> World:
     while world.log.write_queue is not None:
         world.write_one()
     world.log.update_high_watermark(world.log.log_end_offset)
-    world.log.flush()
+    world.log.flusher.flush()
     return world
 
 
@@ -414,29 +414,29 @@ def test_retention_leaves_the_disk_to_the_thread() -> None:
     log = world.log
     leaving = [segment.base_offset for segment in log.segment_facts()[:-1]]
     before = world.disk_calls(), names(world)
-    assert log.delete_old_segments() == len(leaving) > 2
+    assert log.retention.delete_old_segments() == len(leaving) > 2
     assert (world.disk_calls(), names(world)) == before
     assert log.log_start_offset == log.segment_facts()[0].base_offset > leaving[-1]
     with pytest.raises(OffsetOutOfRangeError):
-        log.read(0, max_bytes=9, end_offset=6, min_one_batch=True)
+        log.reader.read(0, max_bytes=9, end_offset=6, min_one_batch=True)
     assert isinstance(world.write_one(), RetireTicket)
     found = names(world)
     for base_offset in leaving:
         assert f"{base_offset:020d}.log.deleted" in found
         assert not {f"{base_offset:020d}{kind}" for kind in (".log", ".index", ".snapshot")} & found
-    assert log.remove_deleted_files(now=True) == len(leaving)
+    assert log.deletion.remove_deleted_files(now=True) == len(leaving)
     assert not any(name.endswith(".deleted") for name in names(world))
 
 
 def test_what_is_written_meanwhile_is_written_behind_it() -> None:
     """One ticket at a time."""
     world = old_world()
-    world.log.delete_old_segments()
+    world.log.retention.delete_old_segments()
     world.append(b"new")
-    retire = world.log.begin_write()
+    retire = world.log.disk_work.begin()
     assert isinstance(retire, RetireTicket)
     retire.run()
-    world.log.finish_write(retire)
+    world.log.disk_work.finish(retire)
     while world.log.write_queue is not None:
         world.write_one()
     assert world.values()[-1] == b"new"
@@ -446,39 +446,39 @@ def test_a_full_disk_lets_retention_try_again() -> None:
     """Nobody's records are lost by that, and the thread is not kept busy with it."""
     world = old_world()
     log = world.log
-    count = log.delete_old_segments()
-    ticket = log.begin_write()
+    count = log.retention.delete_old_segments()
+    ticket = log.disk_work.begin()
     assert ticket is not None
     world.filesystem.fail("rename", errno.ENOSPC, skip=2)
     ticket.run()
     world.filesystem.heal()
-    log.finish_write(ticket)
-    assert (log.failure, log.refusal, log.is_retiring) == (None, None, False)
+    log.disk_work.finish(ticket)
+    assert (log.failure, log.refusal, log.deletion.is_due) == (None, None, False)
     assert isinstance(world.write_one(), RollTicket)
-    assert log.begin_write() is None
-    count += log.delete_old_segments()
+    assert log.disk_work.begin() is None
+    count += log.retention.delete_old_segments()
     assert isinstance(world.write_one(), RetireTicket)
-    assert log.remove_deleted_files(now=True) == count
+    assert log.deletion.remove_deleted_files(now=True) == count
 
 
 @pytest.mark.parametrize("error", [DiskError("no", DIRECTORY, errno.EIO), ValueError("a bug")])
 def test_a_disk_that_refuses_a_name_has_failed(error: Exception) -> None:
     world = old_world()
-    world.log.delete_old_segments()
+    world.log.retention.delete_old_segments()
     world.append(b"lost")
-    ticket = world.log.begin_write()
+    ticket = world.log.disk_work.begin()
     assert ticket is not None
-    world.log.finish_write(ticket, error)
+    world.log.disk_work.finish(ticket, error)
     assert world.log.failure is not None
-    assert world.log.begin_write() is None
+    assert world.log.disk_work.begin() is None
 
 
 @pytest.mark.parametrize("renamed", range(0, 12, 3))
 def test_a_start_finds_a_log_whatever_names_there_are(renamed: int) -> None:
     """What has no new name yet is there again, without a gap, and goes at the next pass."""
     world = old_world()
-    world.log.delete_old_segments()
-    ticket = world.log.begin_write()
+    world.log.retention.delete_old_segments()
+    ticket = world.log.disk_work.begin()
     assert ticket is not None
     world.filesystem.fail("rename", errno.ENOSPC, skip=renamed)
     ticket.run()
@@ -488,16 +488,16 @@ def test_a_start_finds_a_log_whatever_names_there_are(renamed: int) -> None:
     world.log.update_high_watermark(6)
     starts = [segment.base_offset for segment in world.log.segment_facts()]
     assert [record.offset for record in read_records(world.log)] == list(range(starts[0], 6))
-    world.log.delete_old_segments()
+    world.log.retention.delete_old_segments()
     assert len(world.log.segment_facts()) == 1
 
 
 def test_a_log_that_begins_anew_reuses_no_file_that_leaves() -> None:
     """The next segment may have the offset of one that waits for its name."""
     world = old_world()
-    world.log.delete_old_segments()
-    world.log.truncate_fully_and_start_at(0)
-    assert world.log.begin_write() is None
+    world.log.retention.delete_old_segments()
+    world.log.truncation.truncate_fully_and_start_at(0)
+    assert world.log.disk_work.begin() is None
     assert world.append(b"first") == 0
     while world.log.write_queue is not None:
         world.write_one()
@@ -508,7 +508,7 @@ def test_a_log_that_begins_anew_reuses_no_file_that_leaves() -> None:
 def test_a_folder_with_another_name_takes_what_leaves_along() -> None:
     """The topic is deleted before the thread has come to it."""
     world = old_world()
-    world.log.delete_old_segments()
+    world.log.retention.delete_old_segments()
     world.log.rename_directory("/data/gone")
     world.write_one()
     found = {entry.name for entry in world.filesystem.list_directory("/data/gone")}

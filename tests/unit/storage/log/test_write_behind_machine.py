@@ -95,7 +95,7 @@ class Machine(RuleBasedStateMachine):
 
     def _use_pace(self) -> None:
         self.pace = DirectoryPace(self.clock.monotonic_ms, self.clock.monotonic_s)
-        self.log.leave_writes_to(self.pace)
+        self.log.disk_work.leave_to(self.pace)
         self.memory = Memory()
 
     @property
@@ -128,8 +128,8 @@ class Machine(RuleBasedStateMachine):
             )
         else:
             batch = make_batch(*values, timestamp_ms=NOW_MS + time)
-        latest = self.log._latest_leader_epoch
-        info = self.log.append_as_leader(
+        latest = self.log.latest_leader_epoch
+        info = self.log.writer.append_as_leader(
             batch,
             leader_epoch=max(latest + epoch, 0),
             now_ms=NOW_MS,
@@ -159,15 +159,15 @@ class Machine(RuleBasedStateMachine):
             producer_epoch=0,
             base_sequence=sequence,
         )
-        info = self.log.append_as_leader(batch, leader_epoch=0, now_ms=NOW_MS)
+        info = self.log.writer.append_as_leader(batch, leader_epoch=0, now_ms=NOW_MS)
         assert (info.duplicate, info.first_offset) == (True, offset)
 
-    @precondition(lambda self: self.log.is_going_back)
+    @precondition(lambda self: self.log.disk_work.is_rolling_back)
     @rule()
     def append_while_it_goes_back(self) -> None:
         """Its producers are not those of its end yet."""
         with pytest.raises(LogDirectoryFullError):
-            self.log.append_as_leader(make_batch(b"x"), leader_epoch=9, now_ms=NOW_MS)
+            self.log.writer.append_as_leader(make_batch(b"x"), leader_epoch=9, now_ms=NOW_MS)
         assert not self.log.accept_appends()
 
     @precondition(lambda self: self.log.refusal is None)
@@ -191,8 +191,8 @@ class Machine(RuleBasedStateMachine):
             )
             values = [None]
         self.transaction_open = not self.transaction_open
-        epoch = max(self.log._latest_leader_epoch, 0)
-        info = self.log.append_as_leader(
+        epoch = max(self.log.latest_leader_epoch, 0)
+        info = self.log.writer.append_as_leader(
             batch, leader_epoch=epoch, now_ms=NOW_MS, origin=AppendOrigin.COORDINATOR
         )
         self._appended(values, -1, info.first_offset)
@@ -223,15 +223,19 @@ class Machine(RuleBasedStateMachine):
     def begin_or_finish(self) -> None:
         if self.ticket is None:
             log = self.log
-            nothing = log.write_queue is None and not log.is_going_back and not log.is_retiring
-            self.ticket = log.begin_write()
+            nothing = (
+                log.write_queue is None
+                and not log.disk_work.is_rolling_back
+                and not log.deletion.is_due
+            )
+            self.ticket = log.disk_work.begin()
             self.ticket_has_run = False
             assert (self.ticket is None) == nothing
-            assert self.log.begin_write() is None or self.ticket is None
+            assert self.log.disk_work.begin() is None or self.ticket is None
         elif self.ticket_has_run:
             ticket, self.ticket = self.ticket, None
             error, self.ticket_error = self.ticket_error, None
-            moved = self.log.finish_write(ticket, error)
+            moved = self.log.disk_work.finish(ticket, error)
             if error is not None:
                 self._failed()
                 return
@@ -250,10 +254,10 @@ class Machine(RuleBasedStateMachine):
         """
         assert self.log.write_queue is None
         if self.log.failure is None:
-            assert self.log.is_going_back
+            assert self.log.disk_work.is_rolling_back
             self.batches = [b for b in self.batches if b[0] < self.log.log_end_offset]
             return
-        assert self.log.begin_write() is None
+        assert self.log.disk_work.begin() is None
         assert (self.pace.queued_bytes, self.memory.kept) == (0, 0)
         self._restart(KEEP_ALL)
 
@@ -262,24 +266,24 @@ class Machine(RuleBasedStateMachine):
     @rule()
     def flush(self) -> None:
         if self.flush_ticket is None:
-            self.flush_ticket = self.log.begin_flush()
+            self.flush_ticket = self.log.flusher.begin_flush()
             return
         ticket, self.flush_ticket = self.flush_ticket, None
         ticket.run()
-        self.log.finish_flush(ticket)
+        self.log.flusher.finish_flush(ticket)
         self.durable = max(self.durable, self.log.recovery_point)
         assert self.log.recovery_point <= self.written
 
     @precondition(lambda self: self.ticket is None)
     @rule()
     def roll(self) -> None:
-        self.log.roll()
+        self.log.writer.roll()
         self._all_written()
         assert self.log.active_base_offset in (self.end, self.log.segment_facts()[-1].base_offset)
 
     @rule()
     def roll_behind(self) -> None:
-        self.log.queue_roll()
+        self.log.write_behind.queue_roll()
 
     def _all_written(self) -> None:
         self.written = self.end
@@ -295,7 +299,7 @@ class Machine(RuleBasedStateMachine):
 
     @rule()
     def retention(self) -> None:
-        self.log.delete_old_segments()
+        self.log.retention.delete_old_segments()
         assert self.log.log_start_offset >= self.log_start
         self.log_start = self.log.log_start_offset
 
@@ -303,7 +307,7 @@ class Machine(RuleBasedStateMachine):
     @rule(data=st.data())
     def truncate(self, data: st.DataObject) -> None:
         offset = data.draw(st.integers(self.log_start, self.end))
-        self.log.truncate_to(offset)
+        self.log.truncation.truncate_to(offset)
         assert self.log.write_queue is None
         self._keep_below(offset)
         self.log_start = min(self.log_start, self.end)

@@ -93,7 +93,7 @@ def append(log: Log, count: int = 1, *, key: bytes = b"k", value: bytes | None =
     """Write records and commit them."""
     for _ in range(count):
         batch = build_batch([(key, value, (), 1_700_000_000_000)])
-        log.append_as_leader(memoryview(batch), leader_epoch=0, now_ms=1_700_000_000_000)
+        log.writer.append_as_leader(memoryview(batch), leader_epoch=0, now_ms=1_700_000_000_000)
     log.update_high_watermark(log.log_end_offset)
 
 
@@ -480,7 +480,7 @@ def test_expired_producers_are_forgotten(disk: Disk) -> None:
     batch = build_batch(
         [(None, b"v", (), now_ms)], producer_id=4, producer_epoch=0, base_sequence=0
     )
-    log.append_as_leader(memoryview(batch), leader_epoch=0, now_ms=now_ms)
+    log.writer.append_as_leader(memoryview(batch), leader_epoch=0, now_ms=now_ms)
     disk.clock.advance(4_999)
     assert log.producer_state.remove_expired(disk.clock.now_ms()) == 0
     disk.clock.advance(1)
@@ -512,7 +512,7 @@ def test_compaction_pass(disk: Disk) -> None:
     assert manager.directories[0].checkpointed("cleaner-offset-checkpoint", A0) == stats.end_offset
     assert stats.end_offset == log.active_base_offset
     assert manager.clean_dirtiest() is None
-    log.delete_old_segments()
+    log.retention.delete_old_segments()
     manager.shutdown()
     again = disk.started(config)
     assert again.clean_dirtiest() is None
@@ -642,7 +642,7 @@ def test_serving_logs_are_changed_by_their_owner_only(disk: Disk) -> None:
     batch = build_batch(
         [(b"k", b"v", (), 1_700_000_000_000)], producer_id=4, producer_epoch=0, base_sequence=0
     )
-    log.append_as_leader(memoryview(batch), leader_epoch=0, now_ms=1_700_000_000_000)
+    log.writer.append_as_leader(memoryview(batch), leader_epoch=0, now_ms=1_700_000_000_000)
     assert calls == 0
     assert manager.clean_dirtiest() is not None
     assert calls > 0
@@ -812,7 +812,7 @@ def test_crash_at_every_step_keeps_what_was_flushed() -> None:
                 flushed[tp] = (topic_id, end, start, written + 2)
                 append(log, 2)
             elif act == "flush":
-                log.flush()
+                log.flusher.flush()
                 flushed[tp] = (topic_id, log.log_end_offset, start, written)
             elif act == "cut":
                 flushed[tp] = (topic_id, end, log.high_watermark, written)
@@ -858,7 +858,7 @@ def test_a_want_of_descriptors_takes_no_directory_offline(
     manager.checkpoint()
     for segment in log.segment_facts():
         segment.close()
-    refused(".log", log.flush)
+    refused(".log", log.flusher.flush)
     assert len([one for one in caplog.records if "descriptors" in one.message]) == 1
     disk.filesystem.fail("rmtree", code)
     manager.delete(A1)
@@ -869,7 +869,7 @@ def test_a_want_of_descriptors_takes_no_directory_offline(
     assert manager.offline_directories == []
     assert log.failure is None
     assert manager.remove_deleted() == 1
-    log.flush()
+    log.flusher.flush()
     manager.checkpoint()
     assert manager.get_or_create(B0, ID_B, CONFIG).log_end_offset == 0
     append(log)
@@ -892,7 +892,7 @@ def test_a_formerly_compacted_topic_survives_a_scan_of_everything(lost: tuple[st
     for number in range(60):
         append(log, key=b"%d" % (number % 7), value=b"v" * 40)
     assert manager.clean_dirtiest() is not None
-    log.flush(log.active_base_offset)
+    log.flusher.flush(log.active_base_offset)
     manager.checkpoint()
     expected = read_records(log)
     assert 7 <= len(expected) < 60
@@ -950,7 +950,7 @@ def test_an_epoch_of_an_unclean_start_is_known_after_a_power_cut_at_any_moment()
     disk = Disk()
     log = disk.started().get_or_create(A0, ID_A, CONFIG)
     append(log, 3)
-    log.flush()
+    log.flusher.flush()
     disk.filesystem.sync_directory("/")
     killed(disk)
     disks: list[FakeFilesystem] = []
@@ -969,8 +969,8 @@ def test_an_epoch_of_an_unclean_start_is_known_after_a_power_cut_at_any_moment()
     assert found.leader_epochs.entries() == [(0, 0), (4, 3)]
     for _ in range(3):
         batch = build_batch([(b"k", b"v", (), 1_700_000_000_000)])
-        found.append_as_leader(memoryview(batch), leader_epoch=4, now_ms=1_700_000_000_000)
-    found.flush()
+        found.writer.append_as_leader(memoryview(batch), leader_epoch=4, now_ms=1_700_000_000_000)
+    found.flusher.flush()
     manager.checkpoint_recovery_points()
     assert len(disks) > 10
     ends = set()
@@ -1024,7 +1024,7 @@ def test_epochs_begun_with_a_start_cost_no_sync(disk: Disk) -> None:
     assert synced == []
     log = manager.get(A0)
     assert log is not None
-    log.flush()
+    log.flusher.flush()
     assert synced == ["/one/a-0/leader-epoch-checkpoint"]
 
 

@@ -52,7 +52,7 @@ class Node:
         log = self.manager.get_or_create(A0, ID_A, SMALL)
         append(log, RECORDS)
         log.delete_records(LOG_START)
-        log.flush()
+        log.flusher.flush()
         self.manager.checkpoint()
         return log
 
@@ -62,7 +62,7 @@ class Node:
         copy = manager.begin_move(log, target)
         manager.copy_segments(log, copy)
         append(log, 2)
-        log.flush()
+        log.flusher.flush()
         manager.copy_segments(log, copy)
         append(log, 1)
         manager.before_take_out(log)
@@ -89,7 +89,7 @@ def check(log: Log | None, at_least: int) -> None:
 def _pieces(log: Log) -> Iterator[bytes]:
     offset = log.log_start_offset
     while offset < log.log_end_offset:
-        piece = log.read(
+        piece = log.reader.read(
             offset, max_bytes=1 << 20, end_offset=log.log_end_offset, min_one_batch=True
         )
         assert piece is not None
@@ -148,7 +148,7 @@ def test_a_crash_at_any_step_leaves_one_whole_log(keep: int | str | None) -> Non
             log_now = manager.get(A0)
             assert log_now is not None
             append(log_now)
-            log_now.flush()
+            log_now.flusher.flush()
             manager.shutdown()
             places.add(log_now.directory)
         step += 1
@@ -188,7 +188,7 @@ def test_retention_goes_on_while_a_log_is_copied() -> None:
     node.manager.copy_segments(log, copy)
     before = copy.size_bytes
     log.delete_records(RECORDS - 1)
-    assert log.delete_old_segments() > 0
+    assert log.retention.delete_old_segments() > 0
     append(log)
     assert node.manager.copy_segments(log, copy) > 0
     assert copy.size_bytes < before

@@ -72,7 +72,7 @@ def world() -> World:
 
 def append(log: Log) -> None:
     batch = build_batch([(b"k", b"v", (), 0)])
-    log.append_as_leader(memoryview(batch), leader_epoch=0, now_ms=0)
+    log.writer.append_as_leader(memoryview(batch), leader_epoch=0, now_ms=0)
     log.update_high_watermark(log.log_end_offset)
 
 
@@ -88,10 +88,10 @@ def test_a_full_directory_takes_no_records_and_the_other_does(world: World, code
             append(a)
     append(b)
     assert a.log_end_offset == 1
-    records = a.read(0, max_bytes=1000, end_offset=1, min_one_batch=True)
+    records = a.reader.read(0, max_bytes=1000, end_offset=1, min_one_batch=True)
     assert records is not None
     # The records are from 1970: their segments go, the active ones are replaced.
-    assert [log.delete_old_segments() for log in (a, b)] == [1, 1]
+    assert [log.retention.delete_old_segments() for log in (a, b)] == [1, 1]
     assert a.log_start_offset == 1
     world.manager.checkpoint()
     assert world.manager.has_room
@@ -230,7 +230,7 @@ def test_a_failed_sync_takes_it_offline_also_where_it_says_no_space(world: World
     append(a)
     world.filesystem.fail("sync", errno.ENOSPC, path=a.directory)
     with pytest.raises(DiskError) as failed:
-        a.flush()
+        a.flusher.flush()
     world.manager.fail_log(a, failed.value)
     assert [one.path for one in world.manager.offline_directories] == ["/one"]
     assert world.full == []

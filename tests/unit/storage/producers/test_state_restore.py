@@ -15,11 +15,11 @@ def test_it_is_on_disk_and_alone() -> None:
     filesystem = FakeFilesystem()
     source = open_log(filesystem, directory="/data/s-0")
     append(source, _batch(5))
-    source.roll()
+    source.writer.roll()
     snapshot = filesystem.read_bytes(source.producer_snapshot_path(1))
     log = open_log(filesystem)
     append(log, _batch(9))
-    log.roll()
+    log.writer.roll()
     state = log.producer_state
     state.restore(100, snapshot, NOW_MS)
     assert [entry.producer_id for entry in state.active_producers()] == [5]

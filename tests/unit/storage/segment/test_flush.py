@@ -30,7 +30,7 @@ def test_everything_it_covers_survives() -> None:
     filesystem.mkdir("/data")
     filesystem.sync_directory("/")
     log = _filled(filesystem)
-    ticket = log.begin_flush()
+    ticket = log.flusher.begin_flush()
     assert ticket is not None
     assert not filesystem.after_crash().exists(DIRECTORY)
     ticket.run()
@@ -47,7 +47,7 @@ def test_it_only_syncs() -> None:
     """It runs beside the loop, so it must not change a thing."""
     filesystem = FakeFilesystem()
     log = _filled(filesystem)
-    ticket = log.begin_flush()
+    ticket = log.flusher.begin_flush()
     assert ticket is not None
     filesystem.events.clear()
     ticket.run()
@@ -60,7 +60,7 @@ def test_the_active_segment_can_be_left_out() -> None:
     log = _filled(filesystem)
     active = log.segment_facts()[-1]
     filesystem.events.clear()
-    log.flush(log.active_base_offset)
+    log.flusher.flush(log.active_base_offset)
     assert log.recovery_point == active.base_offset
     assert active.path not in {event.path for event in filesystem.events}
 
@@ -69,12 +69,12 @@ def test_deleted_files_are_no_error() -> None:
     """Retention may take a segment while its flush is under way."""
     filesystem = FakeFilesystem()
     log = _filled(filesystem)
-    ticket = log.begin_flush()
+    ticket = log.flusher.begin_flush()
     assert ticket is not None
     log.delete_records(4)
-    assert log.delete_old_segments() > 0
+    assert log.retention.delete_old_segments() > 0
     ticket.run()
-    log.finish_flush(ticket)
+    log.flusher.finish_flush(ticket)
     assert log.recovery_point == 5
 
 
@@ -82,7 +82,7 @@ def test_a_file_that_is_renamed_while_it_is_opened_is_no_error() -> None:
     """That it is there under its new name does not make the old one a failure."""
     filesystem = FakeFilesystem()
     log = _filled(filesystem)
-    ticket = log.begin_flush()
+    ticket = log.flusher.begin_flush()
     assert ticket is not None
     first = log.segment_facts()[0]
 
@@ -109,5 +109,5 @@ def test_a_disk_that_refuses_is_an_error(kind: str) -> None:
     log = _filled(filesystem)
     filesystem.fail("sync", errno.EIO, path=kind)
     with pytest.raises(DiskError):
-        log.flush()
+        log.flusher.flush()
     assert log.recovery_point == 0

@@ -53,7 +53,7 @@ def test_set_aside_segments_are_told_of_until_somebody_removes_them() -> None:
     assert folder in text
     assert "varve dump-log" in text
     assert log.size() == sum(segment.size for segment in log.segment_facts()) < held
-    log.delete_old_segments()
+    log.retention.delete_old_segments()
     manager.remove_deleted()
     assert alerts_of(manager) == [text]
     manager.shutdown()

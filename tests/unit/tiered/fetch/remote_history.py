@@ -205,8 +205,8 @@ class RemoteHistory:
     def copy(self, *, roll: bool = True, drop: bool = True) -> None:
         """All closed segments leave."""
         if roll:
-            self.oracle.roll()
-            self.log.roll()
+            self.oracle.writer.roll()
+            self.log.writer.roll()
         facts = self.oracle.segment_facts()
         for segment, following in pairwise(facts):
             if not self.copied or segment.base_offset > self.copied[-1].end_offset:
@@ -216,7 +216,7 @@ class RemoteHistory:
             active = self.log.segment_facts()[-1]
             config = self.log.config.model_copy(update={"local_retention_bytes": active.size})
             self.log.update_config(config)
-            self.log.delete_old_segments()
+            self.log.retention.delete_old_segments()
             assert self.log.local_log_start_offset == self.copied[-1].end_offset + 1
 
     def copy_segment(self, log: Log, segment: Segment, end: int) -> RemoteLogSegmentMetadata:

@@ -470,19 +470,19 @@ async def test_overlapping_segments_are_told_apart_by_epoch() -> None:
             each.append(bytes([number]) * 50)
     for _ in range(10):
         past.append(b"lost" * 20)
-    past.oracle.roll()
+    past.oracle.writer.roll()
     wrong = past.oracle.segment_facts()[0]
     # What the past leader copied: 0 .. 29, all of epoch 0.
     history.copy_segment(past.oracle, _moved(history, past, wrong), 30)
     history.epoch = 3
     for number in range(30):
         history.append(bytes([100 + number]) * 50)
-    history.oracle.roll()
-    history.log.roll()
+    history.oracle.writer.roll()
+    history.log.writer.roll()
     segment = history.oracle.segment_facts()[0]
     replica = history.copy_segment(history.oracle, segment, 50)
     history.log.highest_remote_offset = 49
-    history.log.delete_old_segments()
+    history.log.retention.delete_old_segments()
     expected = history.tier.segments[replica.id].log
 
     offset = 0
@@ -560,12 +560,12 @@ async def test_aborted_transactions_are_those_of_the_whole_log(max_bytes: int) -
     for offset in range(history.log.local_log_start_offset):
         records = await history.answer(offset, max_bytes=max_bytes, with_aborted=True)
         last = headers_of(bytes_of(records))[-1]
-        exact = history.oracle.aborted_transactions(offset, last.next_offset)
+        exact = history.oracle.reader.aborted_transactions(offset, last.next_offset)
         # A bound that is a little too great may name later ones; never too few.
         assert set(exact) <= set(records.aborted)
         assert len(set(records.aborted)) == len(records.aborted)
         segment_end = next(m.end_offset for m in history.copied if m.end_offset >= offset) + 1
-        most = history.oracle.aborted_transactions(offset, segment_end)
+        most = history.oracle.reader.aborted_transactions(offset, segment_end)
         assert set(records.aborted) <= set(most)
         seen += len(exact)
     assert seen > 0
@@ -595,25 +595,25 @@ async def test_markers_of_another_history_do_not_count(is_committed: bool, goes_
     for _ in range(8):
         past.append(b"lost" * 20)
     past.mark(1, commit=not is_committed)
-    past.oracle.roll()
+    past.oracle.writer.roll()
     if goes_on:
         _in_transaction(past, b"lost")
         past.mark(1, commit=False)
-        past.oracle.roll()
+        past.oracle.writer.roll()
     for segment in past.oracle.segment_facts()[:-1]:
         end = 30 if segment.base_offset == 0 else 32
         history.copy_segment(past.oracle, _moved(history, past, segment), end)
     history.epoch = 3
     # What its successor copied begins where the histories part, and ends before the other's end.
     for log in (history.oracle, history.log):
-        log.roll()
+        log.writer.roll()
     history.append(b"w")
     history.mark(1, commit=is_committed)
     for log in (history.oracle, history.log):
-        log.roll()
+        log.writer.roll()
     history.fill(20)
     for log in (history.oracle, history.log):
-        log.roll()
+        log.writer.roll()
     facts = history.oracle.segment_facts()
     for at in (1, 2):
         history.copy_segment(history.oracle, facts[at], facts[at + 1].base_offset)
@@ -621,13 +621,13 @@ async def test_markers_of_another_history_do_not_count(is_committed: bool, goes_
     history.log.update_config(
         history.log.config.model_copy(update={"local_retention_bytes": facts[-1].size})
     )
-    history.log.delete_old_segments()
+    history.log.retention.delete_old_segments()
     assert history.log.local_log_start_offset == facts[-1].base_offset
 
     records = await history.answer(20, with_aborted=True)
     headers = headers_of(bytes_of(records))
     assert headers[-1].next_offset == 21
-    assert list(records.aborted) == history.oracle.aborted_transactions(20, 21)
+    assert list(records.aborted) == history.oracle.reader.aborted_transactions(20, 21)
     assert list(records.aborted) == ([] if is_committed else [(1, 20)])
 
 
@@ -709,4 +709,4 @@ async def test_closing_ends_reads_and_loses_nothing() -> None:
 async def test_time_is_looked_up_from_the_log_start() -> None:
     history = _filled()
     found = await history.reader.find_timestamp(PARTITION, history.log, NOW_MS + 7, ALICE)
-    assert found == history.oracle.offset_for_timestamp(NOW_MS + 7)
+    assert found == history.oracle.reader.offset_for_timestamp(NOW_MS + 7)

@@ -41,7 +41,7 @@ async def test_every_time_is_found_where_the_whole_log_has_it() -> None:
     history = _history()
     local = history.log.local_log_start_offset
     for time_ms in range(NOW_MS - 150, NOW_MS + 700, 10):
-        expected = history.oracle.offset_for_timestamp(time_ms)
+        expected = history.oracle.reader.offset_for_timestamp(time_ms)
         if expected is not None and expected.offset >= local:
             expected = None
         assert await _find(history, time_ms) == expected
@@ -53,7 +53,7 @@ async def test_what_lies_below_the_log_start_does_not_count() -> None:
         history.log.raise_log_start(start)
         history.oracle.raise_log_start(start)
         found = await _find(history, NOW_MS - 200)
-        assert found == history.oracle.offset_for_timestamp(NOW_MS - 200)
+        assert found == history.oracle.reader.offset_for_timestamp(NOW_MS - 200)
 
 
 async def test_the_greatest_time_is_that_of_this_history() -> None:
@@ -62,7 +62,7 @@ async def test_the_greatest_time_is_that_of_this_history() -> None:
     latest = await find(PARTITION, history.log, None, ALICE)
     assert latest is not None
     assert latest.timestamp == max(metadata.max_timestamp_ms for metadata in history.copied)
-    assert latest == history.oracle.offset_for_timestamp(latest.timestamp)
+    assert latest == history.oracle.reader.offset_for_timestamp(latest.timestamp)
     # A segment that is going to be removed does not count, nor one of another history.
     for metadata in history.copied[2:]:
         history.metadata.tell(metadata, SegmentState.DELETE_SEGMENT_STARTED)
@@ -116,7 +116,7 @@ async def test_metadata_that_is_not_ready_is_waited_for() -> None:
     await settle()
     assert not task.done()
     history.metadata.let_go()
-    assert await task == history.oracle.offset_for_timestamp(NOW_MS)
+    assert await task == history.oracle.reader.offset_for_timestamp(NOW_MS)
 
 
 async def test_cancelling_stops_what_only_it_wanted() -> None:
@@ -162,7 +162,7 @@ async def test_a_time_index_that_was_evicted_is_fetched_again() -> None:
     await _find(history, NOW_MS)
     for name in history.files("/cache/indexes"):
         history.fs.unlink(f"/cache/indexes/{name}")
-    assert await _find(history, NOW_MS) == history.oracle.offset_for_timestamp(NOW_MS)
+    assert await _find(history, NOW_MS) == history.oracle.reader.offset_for_timestamp(NOW_MS)
     assert history.tier.index_calls[0] == 2
 
 

@@ -313,9 +313,9 @@ def test_every_closed_segment_of_a_log_passes(steps: list[tuple[str, int]], seve
         if step == "epoch":
             epoch += 1
         elif step == "roll":
-            log.roll()
+            log.writer.roll()
         elif step == "cut":
-            log.truncate_to(max(log.log_start_offset, log.log_end_offset - size // 10))
+            log.truncation.truncate_to(max(log.log_start_offset, log.log_end_offset - size // 10))
         elif step == "reopen":
             log.close()
             end = log.log_end_offset
@@ -343,7 +343,7 @@ def test_every_closed_segment_of_a_log_passes(steps: list[tuple[str, int]], seve
                 3 if several else 1
             )
             append(log, memoryview(bytearray().join(batches)), leader_epoch=epoch)
-    log.roll()
+    log.writer.roll()
     buffer = memoryview(bytearray(100))
     for segment, after in pairwise(log.segment_facts()):
         if not segment.size:
@@ -369,7 +369,7 @@ def test_every_closed_segment_of_a_log_passes(steps: list[tuple[str, int]], seve
             index.path if has_aborts else None,
             encode_epochs([entry for entry in log.leader_epochs.entries() if entry[1] < end]),
         )
-        log.flush()
+        log.flusher.flush()
         parts = {
             SideFile.OFFSET: disk.read_bytes(files.offset_index),
             SideFile.TIMESTAMP: disk.read_bytes(files.time_index),

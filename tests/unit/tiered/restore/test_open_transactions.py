@@ -61,13 +61,13 @@ def test_the_log_goes_on_where_the_remote_part_ends(clean: bool) -> None:
     retry = build_batch(
         [(None, b"v", (), 1_700_000_000_000)], producer_id=9, producer_epoch=3, base_sequence=7
     )
-    again = log.append_as_leader(memoryview(retry), leader_epoch=5, now_ms=1_700_000_000_000)
+    again = log.writer.append_as_leader(memoryview(retry), leader_epoch=5, now_ms=1_700_000_000_000)
     assert again.first_offset == 90
 
     batch = build_batch(
         [(None, b"v", (), 1_700_000_000_000)], producer_id=9, producer_epoch=3, base_sequence=8
     )
-    info = log.append_as_leader(memoryview(batch), leader_epoch=5, now_ms=1_700_000_000_000)
+    info = log.writer.append_as_leader(memoryview(batch), leader_epoch=5, now_ms=1_700_000_000_000)
     assert info.first_offset == 100
 
 
@@ -79,6 +79,6 @@ def test_what_was_open_is_aborted() -> None:
     assert log.last_stable_offset == 50
     assert abort_open_transactions(log, leader_epoch=5, now_ms=1_700_000_000_001) == 2
     assert (log.log_end_offset, log.last_stable_offset) == (102, 102)
-    aborted = log.aborted_transactions(100, 102)
+    aborted = log.reader.aborted_transactions(100, 102)
     assert sorted(aborted) == [(7, 70), (9, 50)]
     assert abort_open_transactions(log, leader_epoch=5, now_ms=1_700_000_000_001) == 0

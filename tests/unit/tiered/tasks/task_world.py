@@ -218,8 +218,8 @@ class World:
                 leader_epoch=self.leader_epoch,
                 now_ms=when,
             )
-            self.log.roll()
-        self.log.flush()
+            self.log.writer.roll()
+        self.log.flusher.flush()
 
     def checkpoint(self) -> None:
         """The log start is on disk."""
@@ -232,8 +232,8 @@ class World:
         Else a crash would forget a DeleteRecords whose segments have gone, and find a hole.
         """
         self.checkpoint()
-        count = self.log.delete_old_segments()
-        self.log.remove_deleted_files(now=True)
+        count = self.log.retention.delete_old_segments()
+        self.log.deletion.remove_deleted_files(now=True)
         return count
 
     # -- looking -----------------------------------------------------------------------------

@@ -32,7 +32,7 @@ async def test_only_what_is_closed_committed_and_on_disk() -> None:
         make_batch(b"t", producer_id=5, producer_epoch=0, base_sequence=0, transactional=True),
         origin=AppendOrigin.CLIENT,
     )
-    world.log.roll()
+    world.log.writer.roll()
     world.write(1)
     append(world.log, make_batch(b"x" * 40))
     await world.start()
@@ -41,11 +41,11 @@ async def test_only_what_is_closed_committed_and_on_disk() -> None:
     assert world.finished() == [(0, 0), (1, 1)]
     flushed = World()
     append(flushed.log, make_batch(b"x" * 40))
-    flushed.log.roll()
+    flushed.log.writer.roll()
     await flushed.start()
     await flushed.interval()
     assert flushed.finished() == []
-    flushed.log.flush()
+    flushed.log.flusher.flush()
     await flushed.interval()
     assert flushed.finished() == [(0, 0)]
 
@@ -148,8 +148,8 @@ async def test_an_index_is_rebuilt_beside_the_one_that_the_loop_reads() -> None:
     world = World(tiered_config(segment_bytes=2000, index_interval_bytes=0))
     for number in range(8):
         append(world.log, make_batch(b"x" * 40, timestamp_ms=1000 + number))
-    world.log.roll()
-    world.log.flush()
+    world.log.writer.roll()
+    world.log.flusher.flush()
     segment = world.log.segment_facts()[0]
     path = segment.offset_index.path
     file = world.filesystem.open(path)
@@ -174,7 +174,7 @@ async def test_an_index_is_rebuilt_beside_the_one_that_the_loop_reads() -> None:
     assert world.filesystem.peek(path) != damaged
     assert segment.offset_index.entries()[0][0] > 0
     for offset in range(8):
-        found = world.log.read(offset, max_bytes=1, end_offset=8, min_one_batch=True)
+        found = world.log.reader.read(offset, max_bytes=1, end_offset=8, min_one_batch=True)
         assert found is not None
     assert not [e for e in world.filesystem.list_directory("/data/t-0") if "cleaned" in e.name]
 
@@ -299,8 +299,8 @@ async def test_an_overlapping_segment_of_another_roll_is_copied_whole() -> None:
     replica = World(tiered_config(segment_bytes=1000))
     for _ in range(4):
         append(replica.log, make_batch(b"x" * 40))
-    replica.log.roll()
-    replica.log.flush()
+    replica.log.writer.roll()
+    replica.log.flusher.flush()
     replica.events, replica.bucket = world.events, world.bucket
     await world.manager.stop()
     replica.boot()

@@ -46,8 +46,8 @@ async def leading() -> World:
     for sequence, epoch in enumerate((0, 1, 3)):
         batch = make_batch(b"x" * 40, producer_id=7, producer_epoch=2, base_sequence=sequence)
         append(world.log, batch, leader_epoch=epoch)
-        world.log.roll()
-    world.log.flush()
+        world.log.writer.roll()
+    world.log.flusher.flush()
     await world.start()
     await world.interval()
     world.expire_local()
@@ -87,11 +87,11 @@ async def test_an_empty_follower_begins_after_the_remote_part() -> None:
     assert entry is not None
     assert (entry.epoch, entry.last_sequence) == (2, 2)
     # It is one log with what the leader sends next, and survives a restart.
-    found = world.log.read(3, max_bytes=999, end_offset=4, min_one_batch=True)
+    found = world.log.reader.read(3, max_bytes=999, end_offset=4, min_one_batch=True)
     assert found is not None
-    log.append_as_follower(memoryview(found.file.read_at(found.length, found.position)))
+    log.writer.append_as_follower(memoryview(found.file.read_at(found.length, found.position)))
     assert log.log_end_offset == 4
-    log.flush()
+    log.flusher.flush()
     again = follower(world)
     assert again.log_end_offset == 4
     assert again.producer_state.last_entry(7) is not None
@@ -104,7 +104,7 @@ async def test_a_retry_is_still_known_after_it_becomes_the_leader() -> None:
     log = follower(world)
     await start(world, log)
     retried = make_batch(b"x" * 40, producer_id=7, producer_epoch=2, base_sequence=2)
-    info = log.append_as_leader(retried, leader_epoch=4, now_ms=NOW_MS)
+    info = log.writer.append_as_leader(retried, leader_epoch=4, now_ms=NOW_MS)
     assert info.duplicate
     assert log.log_end_offset == 3
 

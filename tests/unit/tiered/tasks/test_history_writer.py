@@ -26,7 +26,7 @@ def open_transaction(world: World) -> None:
         b"t" * 40, producer_id=PRODUCER, producer_epoch=0, base_sequence=0, transactional=True
     )
     append(world.log, batch, leader_epoch=world.leader_epoch)
-    world.log.roll()
+    world.log.writer.roll()
 
 
 def abort(world: World) -> None:
@@ -52,7 +52,7 @@ async def with_an_abort_beyond_the_end() -> World:
     open_transaction(world)
     world.write(1)
     abort(world)
-    world.log.flush()
+    world.log.flusher.flush()
     await until_told(world, 4)
     return world
 
@@ -66,7 +66,7 @@ async def test_committed_rows_end_where_a_transaction_is_open_at_the_end_of_the_
 
 async def test_they_end_further_on_when_its_end_was_copied() -> None:
     world = await with_an_abort_beyond_the_end()
-    world.log.roll()
+    world.log.writer.roll()
     await world.interval(3)
     await world.run(INTERVAL_MS)
     assert told(world).summary[6:9] == (0, 5, 5)

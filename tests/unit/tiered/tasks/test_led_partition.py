@@ -43,7 +43,7 @@ def test_a_segment_of_which_a_part_was_copied_waits_too() -> None:
     world.log.update_config(world.config)
     for _ in range(3):
         append(world.log, make_batch(b"x" * 40))
-    world.log.roll()
+    world.log.writer.roll()
     led = LedPartition(world.tiered())
     world.log.highest_remote_offset = 1
     assert ends(led) == [3]

@@ -219,8 +219,8 @@ async def test_failures_of_one_partition_back_off_and_leave_others_alone() -> No
     other = PARTITION._replace(partition=1)
     log = open_log(world.filesystem, tiered_config(), directory="/data/t-1", clock=world.clock)
     append(log, make_batch(b"y" * 40))
-    log.roll()
-    log.flush()
+    log.writer.roll()
+    log.flusher.flush()
 
     async def fail(point: str) -> None:
         present = world.bucket.segment_objects()

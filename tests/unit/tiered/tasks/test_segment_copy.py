@@ -16,8 +16,8 @@ async def test_metadata_says_what_the_segment_holds() -> None:
     world = World(tiered_config(segment_bytes=400))
     for epoch in (0, 0, 3):
         append(world.log, make_batch(b"x" * 40, timestamp_ms=epoch + 1000), leader_epoch=epoch)
-    world.log.roll()
-    world.log.flush()
+    world.log.writer.roll()
+    world.log.flusher.flush()
     world.log.delete_records(1)
     await world.start()
     await world.interval()

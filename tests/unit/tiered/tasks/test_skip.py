@@ -56,7 +56,7 @@ async def test_reads_go_on_behind_it_here_and_when_it_is_remote() -> None:
     world = await _blocked()
     await world.manager.skip_blocked(PARTITION, 2)
     await world.interval()
-    found = world.log.read(2, max_bytes=1000, end_offset=6, min_one_batch=True)
+    found = world.log.reader.read(2, max_bytes=1000, end_offset=6, min_one_batch=True)
     assert found is not None
     assert int.from_bytes(found.file.read_at(8, found.position), "big") == 3
     world.set_config(local_retention_bytes=0)
@@ -138,7 +138,7 @@ async def test_what_was_aborted_in_it_stays_aborted() -> None:
     segment.transaction_index.append(AbortedTxn(9, 1, 2, 1))
     segment.transaction_index.flush()
     await world.manager.skip_blocked(PARTITION, 2)
-    assert world.log.aborted_transactions(1, 4) == [(9, 1)]
+    assert world.log.reader.aborted_transactions(1, 4) == [(9, 1)]
 
 
 async def test_a_sound_copy_of_the_file_clears_the_alert() -> None:

@@ -24,7 +24,7 @@ async def test_a_complete_copy_that_is_the_only_one_is_published_as_finished() -
     found = await unfinished(world, segment(0, 1, state=STARTED), whole=True)
     gone = world.log.segment_facts()[:2]
     for lost in gone:
-        world.log._segments.remove(lost)
+        world.log.segments.remove(lost)
     await world.start()
     await world.interval()
     assert world.finished() == [(0, 1), (2, 2)]
@@ -39,7 +39,7 @@ async def test_a_broken_copy_that_is_the_only_one_is_counted_as_a_loss() -> None
     world.write(3)
     await unfinished(world, segment(0, 1, state=STARTED), whole=False)
     for lost in world.log.segment_facts()[:2]:
-        world.log._segments.remove(lost)
+        world.log.segments.remove(lost)
     await world.start()
     await world.interval()
     assert world.finished() == [(2, 2)]

@@ -60,7 +60,7 @@ class OffsetsMachine(RuleBasedStateMachine):
 
     def _append(self, batch: bytearray, version: int = 0) -> int:
         log = self.disk.log
-        info = log.append_as_leader(
+        info = log.writer.append_as_leader(
             memoryview(batch),
             leader_epoch=0,
             now_ms=self.disk.clock.now_ms(),
@@ -156,7 +156,7 @@ class OffsetsMachine(RuleBasedStateMachine):
             async def read_internal(
                 self, topic_partition: TopicPartition, offset: int, max_bytes: int
             ) -> memoryview:
-                part = log.read(
+                part = log.reader.read(
                     offset, max_bytes=max_bytes, end_offset=log.log_end_offset, min_one_batch=True
                 )
                 if part is None:

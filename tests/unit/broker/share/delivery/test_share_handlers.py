@@ -508,7 +508,7 @@ def remote(s: ShareWorld) -> FakeRemoteReader:
     assert local is not None
     reader = FakeRemoteReader(everything.log, at_once=False)
     s.w.replicas.remote_reader = reader
-    original = local.log.read
+    original = local.log.reader.read
 
     def read(offset: int, **more: Any) -> Any:
         if offset < 4:

@@ -89,7 +89,7 @@ async def test_a_marker_ends_the_transaction(world: World, write: Writer, commit
     assert found is not None
     assert found.control_type is (ControlType.COMMIT if commit else ControlType.ABORT)
     assert found.coordinator_epoch == 3
-    assert logs[0].aborted_transactions(0, 10) == ([] if commit else [(PID, 0)])
+    assert logs[0].reader.aborted_transactions(0, 10) == ([] if commit else [(PID, 0)])
     assert write.groups.ended == []
 
 
@@ -374,7 +374,7 @@ async def test_a_disk_that_refuses(
     def fail(*_args: object, **_options: object) -> None:
         raise DiskError("write", "/d", 5)
 
-    monkeypatch.setattr(type(partition.log), "append_markers", fail)
+    monkeypatch.setattr(type(partition.log.markers), "append", fail)
     assert write() == {T: ErrorCode.KAFKA_STORAGE_ERROR}
 
 

@@ -61,7 +61,7 @@ class Replicas(ReplicaManager):
     ) -> memoryview:
         partition = self.get_partition(*topic_partition)
         assert partition is not None
-        found = partition.log.read(
+        found = partition.log.reader.read(
             offset,
             max_bytes=max_bytes,
             end_offset=partition.log.high_watermark,
@@ -269,12 +269,12 @@ def visible(log: Log) -> tuple[list[bytes], set[bytes]]:
     seen: list[bytes] = []
     open_: dict[int, list[bytes]] = {}
     # As consumers do it: left out from the first offset of an aborted one up to its marker.
-    aborted = sorted(log.aborted_transactions(0, log.last_stable_offset), key=lambda t: t[1])
+    aborted = sorted(log.reader.aborted_transactions(0, log.last_stable_offset), key=lambda t: t[1])
     ignored: set[int] = set()
     by_index: list[bytes] = []
     offset = log.log_start_offset
     while offset < log.last_stable_offset:
-        found = log.read(
+        found = log.reader.read(
             offset, max_bytes=1 << 20, end_offset=log.last_stable_offset, min_one_batch=True
         )
         assert found is not None

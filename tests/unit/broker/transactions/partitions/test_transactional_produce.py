@@ -361,7 +361,7 @@ async def test_what_waits_is_bounded(world: World, monkeypatch: pytest.MonkeyPat
 async def test_a_topic_that_is_worked_on_by_a_thread(world: World) -> None:
     """The guard goes with the batch; a marker that comes meanwhile keeps it out."""
     partition = world.add("t", config=TopicConfig(record_validation="full"))
-    assert partition.log.works_by_record
+    assert partition.log.writer.works_by_record
     big = b"x" * 10_000
     world.send(ApiKey.PRODUCE, 12, request(records(value=big)))
     end(world, epoch=1, version=2)

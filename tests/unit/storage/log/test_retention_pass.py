@@ -1,4 +1,4 @@
-"""What leaves a log: retention, DeleteRecords, truncation; and who may still be reading it."""
+"""What leaves a log by retention and DeleteRecords."""
 
 import pytest
 
@@ -27,16 +27,16 @@ def test_retention_takes_the_oldest_and_never_the_active_segment() -> None:
     log = open_log(filesystem, small_segments(150, retention_ms=1000), clock=clock)
     for _ in range(5):
         append(log, make_batch(b"x" * 40))
-    assert log.delete_old_segments() == 0
+    assert log.retention.delete_old_segments() == 0
     clock.advance(1001)
     count = len(log.segment_facts())
-    assert log.delete_old_segments() == count
+    assert log.retention.delete_old_segments() == count
     assert (log.log_start_offset, log.log_end_offset, log.size()) == (5, 5, 0)
     names = [entry.name for entry in filesystem.list_directory(DIRECTORY)]
     assert sum(name.endswith(".log.deleted") for name in names) == count
-    assert log.remove_deleted_files() == 0
+    assert log.deletion.remove_deleted_files() == 0
     clock.advance(1000)
-    assert log.remove_deleted_files() == count
+    assert log.deletion.remove_deleted_files() == count
     assert append(log, make_batch(b"y")).first_offset == 5
     assert read_records(open_log(filesystem, opened=Opened(0, 5)))[0].offset == 5
 
@@ -51,24 +51,9 @@ def test_delete_records_moves_the_start() -> None:
     assert log.delete_records(4) == 4
     assert log.delete_records(2) == 4
     with pytest.raises(OffsetOutOfRangeError):
-        log.read(3, max_bytes=9, end_offset=6, min_one_batch=True)
-    assert log.delete_old_segments() > 0
+        log.reader.read(3, max_bytes=9, end_offset=6, min_one_batch=True)
+    assert log.retention.delete_old_segments() > 0
     assert [record.offset for record in read_records(log)] == [4, 5]
-
-
-def test_a_slice_outlives_its_segment() -> None:
-    """Retention, truncation and the pool of open files leave readers alone."""
-    filesystem = FakeFilesystem(open_files_max=1)
-    log = open_log(filesystem, small_segments(150))
-    for number in range(4):
-        append(log, make_batch(bytes([65 + number]) * 40))
-    found = log.read(0, max_bytes=999, end_offset=4, min_one_batch=True)
-    assert found is not None
-    log.truncate_fully_and_start_at(100)
-    data = found.file.read_at(found.length, found.position)
-    assert b"A" * 40 in data
-    assert (log.log_start_offset, log.log_end_offset, log.recovery_point) == (100, 100, 100)
-    assert append(log, make_batch(b"n")).first_offset == 100
 
 
 def test_a_copied_segment_leaves_the_disk_and_stays_in_the_log() -> None:
@@ -79,15 +64,15 @@ def test_a_copied_segment_leaves_the_disk_and_stays_in_the_log() -> None:
     log.leader_epochs.assign(0, 0)
     for _ in range(6):
         append(log, make_batch(b"x" * 40))
-    assert log.delete_old_segments() == 0
+    assert log.retention.delete_old_segments() == 0
     bases = [segment.base_offset for segment in log.segment_facts()]
     log.highest_remote_offset = bases[2] - 1
-    assert log.delete_old_segments() == 2
+    assert log.retention.delete_old_segments() == 2
     assert (log.log_start_offset, log.local_log_start_offset) == (0, bases[2])
     for offset in (0, bases[2] - 1):
         with pytest.raises(OffsetNotLocalError):
-            log.read(offset, max_bytes=9, end_offset=6, min_one_batch=True)
-    assert log.read(bases[2], max_bytes=9, end_offset=6, min_one_batch=True) is not None
+            log.reader.read(offset, max_bytes=9, end_offset=6, min_one_batch=True)
+    assert log.reader.read(bases[2], max_bytes=9, end_offset=6, min_one_batch=True) is not None
     log.close()
 
     again = open_log(filesystem, config, opened=Opened(0, 0))
@@ -108,7 +93,7 @@ def test_without_copying_the_whole_retention_counts_here() -> None:
     log = open_log(FakeFilesystem(), config)
     for _ in range(3):
         append(log, make_batch(b"x" * 40))
-    assert log.delete_old_segments() > 0
+    assert log.retention.delete_old_segments() > 0
     assert log.log_start_offset == log.local_log_start_offset > 0
 
 
@@ -121,12 +106,12 @@ def test_what_was_not_copied_stays_when_its_time_has_come() -> None:
     log = open_log(FakeFilesystem(clock), config, clock=clock)
     append(log, make_batch(b"x" * 40))
     clock.advance(11)
-    assert log.delete_old_segments() == 0
+    assert log.retention.delete_old_segments() == 0
     assert len(log.segment_facts()) == 2
     assert (log.local_log_start_offset, log.log_end_offset) == (0, 1)
-    assert log.delete_old_segments() == 0
+    assert log.retention.delete_old_segments() == 0
     log.highest_remote_offset = 0
-    assert log.delete_old_segments() == 1
+    assert log.retention.delete_old_segments() == 1
     assert (log.log_start_offset, log.local_log_start_offset) == (0, 1)
 
 
@@ -138,42 +123,7 @@ def test_a_tiered_log_gives_up_only_what_a_crash_cannot_bring_back() -> None:
         append(log, make_batch(b"x" * 40))
     log.delete_records(4)
     assert (log.log_start_offset, log.durable_log_start_offset) == (4, 0)
-    assert log.delete_old_segments() == 0
+    assert log.retention.delete_old_segments() == 0
     log.durable_log_start_offset = 4
-    assert log.delete_old_segments() > 0
+    assert log.retention.delete_old_segments() > 0
     assert log.local_log_start_offset == 4
-
-
-def test_retention_only_renames() -> None:
-    """What frees blocks, or waits for the disk, is left for later, also where no thread writes."""
-    filesystem = FakeFilesystem()
-    log = open_log(filesystem, small_segments(150, retention_bytes=0))
-    for _ in range(6):
-        append(log, make_batch(b"x" * 40))
-    log.flush()
-    old = [segment.base_offset for segment in log.segment_facts()[1:]]
-    kinds = []
-    filesystem.observer = lambda event: kinds.append(event.kind)
-    assert log.delete_old_segments() > 2
-    assert "rename" in kinds
-    assert not {"unlink", "sync", "sync_directory"} & set(kinds)
-    names = {entry.name for entry in filesystem.list_directory(DIRECTORY)}
-    assert {f"{base:020d}.snapshot.deleted" for base in old} <= names
-    assert not {f"{base:020d}.snapshot" for base in old} & names
-    log.remove_deleted_files(now=True)
-    assert not any(".deleted" in entry.name for entry in filesystem.list_directory(DIRECTORY))
-
-
-def test_a_start_finishes_what_retention_began() -> None:
-    """Also the snapshots that only had their new names."""
-    filesystem = FakeFilesystem()
-    log = open_log(filesystem, small_segments(150, retention_bytes=0))
-    for _ in range(6):
-        append(log, make_batch(b"x" * 40))
-    assert log.delete_old_segments() > 2
-    restarted = open_log(filesystem, opened=Opened(0, log.log_start_offset))
-    assert (restarted.log_start_offset, restarted.log_end_offset) == (
-        log.log_start_offset,
-        log.log_end_offset,
-    )
-    assert not any(".deleted" in entry.name for entry in filesystem.list_directory(DIRECTORY))

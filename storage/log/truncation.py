@@ -1,0 +1,120 @@
+"""Truncating a log: everything from an offset on is removed, or everything.
+
+Wherever a crash stops it, the next start finds a log without a gap.
+
+Source: Kafka, UnifiedLog.java (truncateTo, truncateFullyAndStartAt).
+"""
+
+from storage.log.deletion import SegmentDeletion
+from storage.log.disk_work import LogDiskWork
+from storage.log.flush import LogFlusher
+from storage.log.recovery import replay
+from storage.log.segment_factory import SegmentFactory
+from storage.log.state import LogState
+from storage.segment.segment import Segment
+
+
+class LogTruncation:
+    """Removes the end of one log, with what the other parts know of it.
+
+    Owns nothing. Called by the log's owner while no ticket is out and nothing is appended.
+    """
+
+    __slots__ = ("_deletion", "_disk_work", "_factory", "_flusher", "_state")
+
+    def __init__(
+        self,
+        state: LogState,
+        factory: SegmentFactory,
+        flusher: LogFlusher,
+        deletion: SegmentDeletion,
+        disk_work: LogDiskWork,
+    ) -> None:
+        self._state = state
+        self._factory = factory
+        self._flusher = flusher
+        self._deletion = deletion
+        self._disk_work = disk_work
+
+    def truncate_to(self, offset: int) -> bool:
+        """Remove everything from `offset` on. Blocks for the disk.
+
+        A batch that holds `offset` goes whole, so the log may end before it. The recovery point
+        moves down with the log: its checkpoint must be written before the next append.
+
+        Returns:
+            Whether anything was removed.
+
+        Raises:
+            DiskError: The disk refused.
+        """
+        state = self._state
+        assert offset >= 0, offset
+        self._disk_work.write_queued()
+        if offset >= state.log_end_offset:
+            state.leader_epochs.truncate_from_end(state.log_end_offset)
+            state.load_latest_epoch()
+            return False
+        if offset < state.segments[0].base_offset:
+            self.truncate_fully_and_start_at(offset)
+            return True
+        state.generation += 1
+        at = state.segments.index_of(offset)
+        # From the end, and on disk before the last is cut: wherever this stops, there is no gap.
+        later = list(state.segments)[at + 1 :]
+        for segment in reversed(later):
+            self._remove_now(segment)
+        if later:
+            state.filesystem.sync_directory(state.directory)
+        end = state.segments.active.truncate_to(offset)
+        self._end_at(end)
+        state.producer_state.truncate_and_reload(state.log_start_offset, end, state.clock.now_ms())
+        if state.producer_state.map_end_offset < end:
+            replay(
+                state.segments,
+                state.producer_state,
+                state.producer_state.map_end_offset,
+                end,
+            )
+        state.producer_state.map_end_offset = end
+        self._flusher.take_snapshot(end)
+        return True
+
+    def _end_at(self, end: int) -> None:
+        state = self._state
+        state.log_end_offset = end
+        state.recovery_point = min(state.recovery_point, end)
+        state.log_start_offset = min(state.log_start_offset, end)
+        state.leader_epochs.truncate_from_end(end)
+        state.load_latest_epoch()
+        self._flusher.forget_above(end)
+        if state.high_watermark > end:
+            state.update_high_watermark(end)
+
+    def truncate_fully_and_start_at(self, offset: int) -> None:
+        """Remove everything; the next record gets `offset`. Blocks for the disk.
+
+        Raises:
+            DiskError: The disk refused.
+        """
+        state = self._state
+        self._disk_work.drop_queued()
+        state.generation += 1
+        self._deletion.remove_leaving()
+        for segment in reversed(list(state.segments)):
+            self._remove_now(segment)
+        state.segments.add(self._factory.create(offset))
+        self._flusher.directory_changed = True
+        state.filesystem.sync_directory(state.directory)
+        state.log_start_offset = offset
+        state.durable_log_start_offset = min(state.durable_log_start_offset, offset)
+        state.leader_epochs.clear()
+        state.producer_state.truncate_fully_and_start_at(offset)
+        self._end_at(offset)
+        state.high_watermark = offset
+        state.recovery_point = offset
+
+    def _remove_now(self, segment: Segment) -> None:
+        self._state.segments.remove(segment)
+        segment.delete_files()
+        self._state.producer_state.delete_snapshot(segment.base_offset)
