@@ -1,1 +1,1 @@
-"""The log of one partition: append, read, flush, truncate, recover."""
+"""The log of one partition: its state, and a part for each thing that is done to it."""

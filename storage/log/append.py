@@ -29,8 +29,8 @@ from storage.index.transaction_index import AbortedTxn
 from storage.log.directory_pace import LATE_S
 from storage.log.disk_work import LogDiskWork
 from storage.log.flush import LogFlusher
+from storage.log.recovery.segment_recovery import read_control, replay_batch
 from storage.log.roll import SegmentRoller
-from storage.log.segment_recovery import read_control, replay_batch
 from storage.log.state import LogState
 from storage.log.validator import BatchValidator, HeaderFields, headers_of
 from storage.log.write_behind import WriteBehind

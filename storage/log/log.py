@@ -60,7 +60,7 @@ from storage.log.deletion import SegmentDeletion
 from storage.log.disk_work import LogDiskWork
 from storage.log.flush import LogFlusher
 from storage.log.read import LogReader
-from storage.log.recovery import LogLoader, Progress
+from storage.log.recovery.loader import LogLoader, Progress
 from storage.log.replacement import SegmentReplacement
 from storage.log.retention_pass import LogRetention
 from storage.log.roll import SegmentRoller
@@ -176,7 +176,7 @@ class Log(LogState):
     ) -> "Log":
         """Open the log in `directory`, which is created if it is missing; recovers what must be.
 
-        May run in any thread, and block for long: see `storage.log.recovery`.
+        May run in any thread, and block for long: see `storage.log.recovery.loader`.
 
         Args:
             directory: Of the partition.

@@ -3,7 +3,7 @@
     .cleaned ──prepare──> .swap ──put──> live, the others .deleted ──sync──> on disk
                             └──undo──> removed
 
-Wherever a crash stops it, the next start finishes or undoes it (`storage.log.recovery`).
+Wherever a crash stops it, the next start finishes or undoes it (`storage.log.recovery.loader`).
 
 Source: Kafka, LocalLog.java (replaceSegments).
 """

@@ -8,7 +8,7 @@ Until both are back at the log's end the log takes no records (`LogState.is_roll
 """
 
 from storage.errors import DiskError
-from storage.log.recovery import replay
+from storage.log.recovery.loader import replay
 from storage.log.state import LogState
 from storage.log.write_ticket import BackTicket
 from storage.producers.state import ProducerStateManager

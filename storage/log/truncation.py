@@ -8,7 +8,7 @@ Source: Kafka, UnifiedLog.java (truncateTo, truncateFullyAndStartAt).
 from storage.log.deletion import SegmentDeletion
 from storage.log.disk_work import LogDiskWork
 from storage.log.flush import LogFlusher
-from storage.log.recovery import replay
+from storage.log.recovery.loader import replay
 from storage.log.segment_factory import SegmentFactory
 from storage.log.state import LogState
 from storage.segment.segment import Segment

@@ -5,7 +5,7 @@
     3  after a clean     only the end of the active segment is read, to learn the log end offset
        stop
        else              every segment from the one that holds the recovery point is scanned
-                         (`storage.log.segment_recovery`): the log ends before the first bad batch.
+                         (`SegmentRecovery`): the log ends before the first bad batch.
                          Segments after it are set aside (`storage.segment.set_aside`)
     4  log start         the checkpoint's, but not before the first segment, nor after the log end
     5  producer state    newest snapshot, then the batches after it; leader epochs cut to the log
@@ -45,14 +45,14 @@ from storage.checkpoints.log_loading import LoadingStoppedError
 from storage.environment.filesystem import Filesystem
 from storage.errors import CorruptFileError
 from storage.index.batch_scan import read_batch_header
-from storage.log.segment_factory import SegmentFactory
-from storage.log.segment_recovery import (
+from storage.log.recovery.segment_recovery import (
     MisplacedSegmentError,
     SegmentRecovery,
     SuspectBatchError,
     begins_after_gap,
     replay_batch,
 )
+from storage.log.segment_factory import SegmentFactory
 from storage.producers.state import ProducerStateManager
 from storage.segment.segment import Segment
 from storage.segment.segments import Segments

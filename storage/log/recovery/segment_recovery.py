@@ -7,7 +7,7 @@ A sum covers a batch from byte 21 on. The bytes before it are judged by what sur
 
     base offset    lies above the batch before. Compaction leaves gaps, and the topic may have got
                    another `cleanup.policy` since: a jump is a damage only where the next batch lies
-                   below it again. (One of the last batch is for `storage.log.recovery` to judge)
+                   below it again. (One of the last batch is for `LogLoader` to judge)
     batch length   a wrong one makes the sum wrong
     leader epoch   of no consequence: the checkpoint knows it. Batches are asked where there is no
                    checkpoint, and for epochs that the cluster knows and the checkpoint does not:

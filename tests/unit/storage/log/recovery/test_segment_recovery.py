@@ -4,7 +4,7 @@ import tracemalloc
 
 import pytest
 
-from storage.log import segment_recovery
+from storage.log.recovery import segment_recovery
 from tests.fakes.filesystem import FakeFilesystem
 from tests.unit.storage.log.log_model import (
     DIRECTORY,

@@ -1,0 +1,1 @@
+"""Opening a log: what is on the disk is checked, cut and put together."""
