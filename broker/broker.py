@@ -52,7 +52,8 @@ from storage.environment.alerts import Alerts
 from storage.environment.clock import Clock, SystemClock, sleep_ms
 from storage.environment.descriptors import DescriptorShares, descriptor_limit, share_out
 from storage.environment.environment import Environment
-from storage.environment.filesystem import Filesystem, LocalFilesystem
+from storage.environment.filesystem import Filesystem
+from storage.environment.local_filesystem import LocalFilesystem
 from storage.environment.randomness import Randomness, SystemRandomness
 from storage.environment.throttle import Throttle
 from storage.errors import StorageError
@@ -138,9 +139,7 @@ class Broker:
             self.clock, sleep_ms, settings.log_cleaner_io_max_bytes_per_second
         )
         self.log_manager = LogManager(
-            self.filesystem,
-            self.clock,
-            self.randomness,
+            self.environment,
             log_dirs,
             settings=LogManagerSettings.of(settings),
             on_owner=self._on_loop,
@@ -152,12 +151,12 @@ class Broker:
             # Another file system than the machine's is this process's alone.
             self.cleaners = ProcessCleaner(
                 LocalCleaningProcess,
-                lambda: self.log_manager.in_thread,
+                lambda: self.log_manager.compaction.in_thread,
                 filesystem=self.filesystem,
                 clock=self.clock,
                 limits=limits_of(settings),
             )
-            self.log_manager.clean_with(self.cleaners)
+            self.log_manager.compaction.clean_with(self.cleaners)
         self.replicas = ReplicaManager(
             clock=self.clock,
             timer=self.timer,
@@ -324,7 +323,7 @@ class Broker:
 
     def _set_cleaner_limits(self, settings: "BrokerConfig") -> None:
         self.cleaner_throttle.set_rate(settings.log_cleaner_io_max_bytes_per_second)
-        self.log_manager.update_cleaner(LogManagerSettings.of(settings))
+        self.log_manager.compaction.update_cleaner(LogManagerSettings.of(settings))
         if self.cleaners is not None:
             self.cleaners.set_limits(limits_of(settings))
 
@@ -338,7 +337,7 @@ class Broker:
             environment=self.environment,
             log_dir=home,
             node_id=self.settings.node_id,
-            checkpoint_log_starts=self.log_manager.checkpoint_log_start_offsets,
+            checkpoint_log_starts=self.log_manager.checkpoints.write_log_start_offsets,
             alerts=self.alerts,
         )
         pages = TierPages(
@@ -431,7 +430,7 @@ class Broker:
         )
         replicas.is_offline = manager.is_given_up
         replicas.known_name = lambda topic_id: controller.image.name_of(topic_id)
-        controller.has_room = lambda: manager.has_room
+        controller.has_room = lambda: manager.room.has_room
 
     def _build_services(
         self, controller: Controller, coordinators: Coordinators, log_mover: LogMover
@@ -541,7 +540,7 @@ class Broker:
         self.health.is_stopping = True
         if self.loading is not None:
             self.loading.stop()
-        self.log_manager.stop_loading()
+        self.log_manager.startup.stop_loading()
         if self.network is not None:
             self.network.stop_accepting()
         if self.background is not None:

@@ -94,7 +94,7 @@ class DiskFailures:
     def _store_full(self, reason: str) -> None:
         """The metadata store found no room: its log directory's reserve is for it, too."""
         path = self._store_path
-        self._log_manager.out_of_room_at(dirname(path), DiskError(reason, path, errno.ENOSPC))
+        self._log_manager.room.out_of_room_at(dirname(path), DiskError(reason, path, errno.ENOSPC))
 
     def _directory_offline(self, path: str, partitions: list[TopicPartition]) -> None:
         LOGGER.error("log directory offline directory=%s partitions=%d", path, len(partitions))

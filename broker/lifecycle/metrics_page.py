@@ -96,7 +96,7 @@ def _kept(services: "Services", parts: MeasuredParts) -> KeptMetrics:
             "addresses with parked polls": lambda: len(replicas.parked_by_address.counts),
             "hashes of group names": lambda: remembered_hash.cache_info().currsize,
             "timers": lambda: parts.timer.armed,
-            "deleted directories": lambda: manager.deleted_count,
+            "deleted directories": lambda: manager.deletion.deleted_count,
             "abandoned compactions": lambda: manager.cleaning.abandoned_count,
         }
     )

@@ -102,7 +102,9 @@ class NodeDirectories:
         if self.missing:
             self._leave_unused([directory for directory in fresh if directory not in again])
         self._say_what_is_missing(counts)
-        await self._run(self._log_manager.claim, image.cluster_id, self._node_id, store_id, again)
+        await self._run(
+            self._log_manager.startup.claim, image.cluster_id, self._node_id, store_id, again
+        )
         await self._write_down(known, strays)
         self._show_missing()
 
@@ -224,7 +226,7 @@ class NodeDirectories:
         paths = {directory.path for directory in self._log_manager.directories}
         for path in self.missing.values():
             if path and path not in paths:
-                self._log_manager.add_missing(path)
+                self._log_manager.startup.add_missing(path)
 
     # -- records ---------------------------------------------------------------------------------
 

@@ -99,7 +99,7 @@ class NodeStartup:
     async def _open(self) -> OpenNode:
         run = self._environment.run_blocking
         manager, other = self._log_manager, self._metadata_directory
-        await run(manager.open_directories)
+        await run(manager.startup.open_directories)
         if other is not None:
             await run(other.open)
         store = self._store = await self._node_store.open()
@@ -107,7 +107,7 @@ class NodeStartup:
             store,
             self._settings,
             randomness=self._environment.randomness,
-            cluster_id=manager.stored_cluster_id,
+            cluster_id=manager.startup.stored_cluster_id,
         )
         if other is not None:
             await run(self._claim, other, controller.image.cluster_id)

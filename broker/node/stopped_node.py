@@ -45,11 +45,14 @@ async def stopped_node(settings: BrokerConfig) -> AsyncIterator[NodeStore]:
     """
     filesystem, clock, randomness = LocalFilesystem(), SystemClock(), SystemRandomness()
     log_dirs = list(map(os.path.abspath, settings.log_dirs))
-    log_manager = LogManager(filesystem, clock, randomness, log_dirs)
+    log_manager = LogManager(
+        Environment.without_loop(clock=clock, filesystem=filesystem, randomness=randomness),
+        log_dirs,
+    )
     metadata_directory = metadata_directory_of(settings, filesystem)
     timer = TimerWheel(asyncio.get_running_loop(), clock)
     try:
-        await asyncio.to_thread(log_manager.open_directories)
+        await asyncio.to_thread(log_manager.startup.open_directories)
         if metadata_directory is not None:
             await asyncio.to_thread(metadata_directory.open)
         yield NodeStore(

@@ -43,6 +43,7 @@ from config.errors import InvalidConfigError
 from config.topic import TopicConfig, validate_topic_overrides
 from protocol.records.builder import build_batch
 from storage.environment.clock import Clock
+from storage.environment.environment import Environment
 from storage.environment.filesystem import Filesystem
 from storage.environment.randomness import Randomness
 from storage.errors import CorruptFileError
@@ -135,7 +136,9 @@ class Restoring:
         self._randomness = randomness
         self._metadata_topic_id = randomness.uuid4()
         self._log_manager = LogManager(
-            filesystem, clock, randomness, log_dirs, settings=LogManagerSettings.of(settings)
+            Environment.without_loop(clock=clock, filesystem=filesystem, randomness=randomness),
+            log_dirs,
+            settings=LogManagerSettings.of(settings),
         )
         self.result = RestoreResult(problems=list(content.problems))
         self._overrides = {topic.name: self._kept(topic) for topic in content.topics.values()}
@@ -148,8 +151,8 @@ class Restoring:
             StorageError: A disk refused.
         """
         run = asyncio.to_thread
-        await run(self._log_manager.open_directories)
-        await run(self._log_manager.claim, self._cluster_id, self._settings.node_id)
+        await run(self._log_manager.startup.open_directories)
+        await run(self._log_manager.startup.claim, self._cluster_id, self._settings.node_id)
         await self._fill_store(store)
         await run(self._make_logs)
         await run(self._publish)
@@ -240,7 +243,7 @@ class Restoring:
 
     def _make_logs(self) -> None:
         """Empty ones, each where its remote part ends, as a follower makes them."""
-        self._log_manager.load(lambda _topic: TopicConfig())
+        self._log_manager.startup.load(lambda _topic: TopicConfig())
         now_ms = self._clock.now_ms()
         for topic in self._content.topics.values():
             self.result.topics += 1
@@ -249,7 +252,7 @@ class Restoring:
                 (TopicPartition(topic.name, index), topic.topic_id, config)
                 for index in topic.partitions
             ]
-            logs = self._log_manager.create_all(wanted)
+            logs = self._log_manager.creation.create_all(wanted)
             for log, restored in zip(logs, topic.partitions.values(), strict=True):
                 plan, epoch = restored.plan, _leader_epoch(restored)
                 state = AuxiliaryState(
@@ -269,7 +272,7 @@ class Restoring:
     def _publish(self) -> None:
         """Write what `__remote_log_metadata` has to know."""
         config = TopicConfig.resolve(self._settings, REMOTE_LOG_METADATA_CONFIGS)
-        logs = self._log_manager.create_all(
+        logs = self._log_manager.creation.create_all(
             (TopicPartition(REMOTE_LOG_METADATA, index), self._metadata_topic_id, config)
             for index in range(self._metadata_partitions)
         )

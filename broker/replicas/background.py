@@ -84,15 +84,15 @@ class Background:
         self._every(FLUSH_CHECK_MS, self._flush_due)
         self._every(
             min(float(settings.replica_high_watermark_checkpoint_interval_ms), CHECKPOINT_MS),
-            lambda: self._disk.run(manager.checkpoint_high_watermarks),
+            lambda: self._disk.run(manager.checkpoints.write_high_watermarks),
         )
         self._every(
             min(float(settings.log_flush_offset_checkpoint_interval_ms), CHECKPOINT_MS),
-            lambda: self._disk.run(manager.checkpoint_recovery_points),
+            lambda: self._disk.run(manager.checkpoints.write_recovery_points),
         )
         self._every(
             float(settings.log_flush_start_offset_checkpoint_interval_ms),
-            lambda: self._disk.run(manager.checkpoint_log_start_offsets),
+            lambda: self._disk.run(manager.checkpoints.write_log_start_offsets),
         )
         self._every(
             float(settings.log_retention_check_interval_ms),
@@ -103,7 +103,7 @@ class Background:
             float(settings.producer_id_expiration_check_interval_ms), self._expire_producers
         )
         self._every(ROOM_CHECK_MS, self._room)
-        self._every(REMOVE_DELETED_MS, lambda: self._disk.run(manager.remove_deleted))
+        self._every(REMOVE_DELETED_MS, lambda: self._disk.run(manager.deletion.remove_deleted))
         self._every(lambda: float(self._settings().log_cleaner_backoff_ms), self._clean)
 
     def _every(
@@ -211,7 +211,7 @@ class Background:
             task.add_done_callback(self._tasks.discard)
 
     async def _room(self) -> None:
-        await self._disk.run(self._log_manager.room_pass)
+        await self._disk.run(self._log_manager.room.check)
         await self._create_unmade()
 
     async def _retention(self) -> None:
@@ -222,7 +222,7 @@ class Background:
             if partition.log.remote_storage
         ):
             # A tiered log deletes nothing that would become a hole after a crash.
-            await self._disk.run(self._log_manager.checkpoint_log_start_offsets)
+            await self._disk.run(self._log_manager.checkpoints.write_log_start_offsets)
 
         def delete_old(partition: "Partition", reads: Reads) -> None:
             if cleaning.try_pause(partition.topic_partition):
@@ -243,7 +243,7 @@ class Background:
 
         async def clean() -> None:
             while not self._stopped:
-                if await self._disk.run(self._log_manager.clean_dirtiest) is None:
+                if await self._disk.run(self._log_manager.compaction.clean_dirtiest) is None:
                     return
 
         await asyncio.gather(

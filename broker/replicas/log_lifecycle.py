@@ -143,7 +143,7 @@ class LogLifecycle:
             # A listing would take a folder that is being made for a stray one.
             async with self._creating:
                 jobs = await self._disk.run(
-                    self._log_manager.load_jobs,
+                    self._log_manager.startup.load_jobs,
                     lambda topic: configs.get(topic, defaults),
                     on_loaded=self._hand_over,
                     is_stray=is_stray,
@@ -183,7 +183,7 @@ class LogLifecycle:
         self._is_loaded = True
         await self._serve_in_new_epochs()
         if self._outdated:
-            await self._disk.run(self._log_manager.delete_all, self._outdated)
+            await self._disk.run(self._log_manager.deletion.delete_all, self._outdated)
             self._outdated = []
         missing = self._missing_after_load(image)
         choose = self._log_manager.placement()
@@ -442,7 +442,7 @@ class LogLifecycle:
     async def _create_all(
         self, wanted: list[tuple[TopicPartition, UUID, TopicConfig]], leader_epoch: int
     ) -> list["Log"]:
-        create_all = partial(self._log_manager.create_all, leader_epoch=leader_epoch)
+        create_all = partial(self._log_manager.creation.create_all, leader_epoch=leader_epoch)
         try:
             return await self._disk.run(create_all, wanted)
         except StorageError as error:
@@ -462,7 +462,7 @@ class LogLifecycle:
 
     async def create_unmade(self) -> None:
         """Create the logs for which there was no room, unless their topics were deleted."""
-        if not self._unmade or not self._log_manager.has_room:
+        if not self._unmade or not self._log_manager.room.has_room:
             return
         unmade, self._unmade = self._unmade, {}
         topics = self._controller.image.topics
@@ -498,8 +498,8 @@ class LogLifecycle:
                 if self._log_manager.is_given_up(topic_partition):
                     gone.append(topic_partition)
             try:
-                await self._disk.run(self._log_manager.delete_all, gone)
+                await self._disk.run(self._log_manager.deletion.delete_all, gone)
             finally:
-                self._log_manager.forget_offline(
+                self._log_manager.deletion.forget_offline(
                     TopicPartition(topic.name, partition.index) for partition in topic.partitions
                 )

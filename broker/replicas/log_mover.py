@@ -245,16 +245,16 @@ class LogMover:
             move.target.path,
         )
         copy = move.copy = await self._in_thread(
-            manager.begin_move, log, move.target, self._throttle
+            manager.moves.begin_move, log, move.target, self._throttle
         )
         try:
-            while await self._in_thread(manager.copy_segments, log, copy) > CAUGHT_UP_BYTES:
+            while await self._in_thread(manager.moves.copy_segments, log, copy) > CAUGHT_UP_BYTES:
                 self._check(move, partition)
             await self._flush(log)
-            await self._in_thread(manager.copy_segments, log, copy)
+            await self._in_thread(manager.moves.copy_segments, log, copy)
             self._check(move, partition)
         except BaseException:
-            await self._in_thread(manager.drop_copy, copy, move.target)
+            await self._in_thread(manager.moves.drop_copy, copy, move.target)
             raise
         await self._swap(move, partition, copy)
         LOGGER.info(
@@ -283,21 +283,21 @@ class LogMover:
     async def _swap(self, move: Move, partition: "Partition", copy: LogCopy) -> None:
         manager, log, target = self._log_manager, partition.log, move.target
         config = self._config_for(move.topic_partition.topic)
-        await self._in_thread(manager.before_take_out, log)
+        await self._in_thread(manager.moves.before_take_out, log)
         self._resign([move.topic_partition])
         await partition.idle()
-        manager.take_out(log)
+        manager.moves.take_out(log)
         # From here on it cannot be cancelled, and is quick: the partition is not served.
         copy.hurry()
         source = manager.directory_of(log)
         assert source is not None
         try:
-            await self._in_thread(manager.finish_move, log, copy, target)
+            await self._in_thread(manager.moves.finish_move, log, copy, target)
             if not await self._assign(partition, target):
                 raise StorageError(f"{move.topic_partition} is deleted, or the store refuses")
-            opened = await self._in_thread(manager.swap, log, copy, target, config)
+            opened = await self._in_thread(manager.moves.swap, log, copy, target, config)
         except StorageError:
-            opened = await self._in_thread(manager.put_back, log, copy, target, config)
+            opened = await self._in_thread(manager.moves.put_back, log, copy, target, config)
             await self._assign(partition, source)
             await self._serve_again(opened, partition)
             raise
@@ -316,4 +316,4 @@ class LogMover:
             self._serve(log)
         else:
             # Its topic was deleted while it could not be.
-            await self._in_thread(self._log_manager.delete_all, [log.topic_partition])
+            await self._in_thread(self._log_manager.deletion.delete_all, [log.topic_partition])

@@ -3,6 +3,7 @@
 Source: Kafka, LogManager.scala (checkpointLogRecoveryOffsets and its like).
 """
 
+import threading
 from collections.abc import Callable
 from posixpath import dirname
 
@@ -19,48 +20,57 @@ from storage.manager.log_table import LogTable
 from storage.types.topic_partition import TopicPartition
 
 
-class LogCheckpoints(LogTable):
-    """The part of the log manager that writes down offsets."""
+class LogCheckpoints:
+    """Writes the offset checkpoints of all logs.
 
-    def checkpoint_recovery_points(self) -> None:
-        """Write down what is known to be on disk."""
-        self._checkpoint(RECOVERY_POINT_CHECKPOINT, lambda log: log.recovery_point)
+    Owns the order of writes of log start offsets. Called at intervals and at shutdown, in threads;
+    each call blocks for the disk.
+    """
 
-    def checkpoint_log_start_offsets(self) -> None:
-        """Write down log start offsets; a log that starts at 0 needs none."""
+    def __init__(self, table: LogTable) -> None:
+        self._table = table
+        # The durable log start of a log is what was written last.
+        self._log_start_lock = threading.Lock()
+
+    def write_recovery_points(self) -> None:
+        """Write the recovery points: what is on disk."""
+        self._write(RECOVERY_POINT_CHECKPOINT, lambda log: log.recovery_point)
+
+    def write_log_start_offsets(self) -> None:
+        """Write the log start offsets; a log that starts at 0 needs none."""
         with self._log_start_lock:
-            written = self._checkpoint(
+            written = self._write(
                 LOG_START_OFFSET_CHECKPOINT, lambda log: log.log_start_offset or None
             )
             for log, offset in written:
                 log.durable_log_start_offset = offset
 
-    def checkpoint_high_watermarks(self) -> None:
-        """Write down high watermarks."""
-        self._checkpoint(HIGH_WATERMARK_CHECKPOINT, lambda log: log.high_watermark)
+    def write_high_watermarks(self) -> None:
+        """Write the high watermarks."""
+        self._write(HIGH_WATERMARK_CHECKPOINT, lambda log: log.high_watermark)
 
-    def checkpoint(self) -> None:
+    def write(self) -> None:
         """All three."""
-        self.checkpoint_recovery_points()
-        self.checkpoint_log_start_offsets()
-        self.checkpoint_high_watermarks()
+        self.write_recovery_points()
+        self.write_log_start_offsets()
+        self.write_high_watermarks()
 
-    def _checkpoint(
-        self, name: str, offset_of: Callable[[Log], int | None]
-    ) -> list[tuple[Log, int]]:
+    def _write(self, name: str, offset_of: Callable[[Log], int | None]) -> list[tuple[Log, int]]:
         """Write a checkpoint in every directory; the logs and offsets that are on disk now."""
-        with self._lock:
+        with self._table.lock:
             # Together: a log that is open when the checkpoint is written, and was not when the
             # offsets were read, would be in neither.
-            logs = self.logs()
-            loading = {directory.path: set(directory.loading) for directory in self.directories}
+            logs = self._table.logs()
+            loading = {
+                directory.path: set(directory.loading) for directory in self._table.directories
+            }
         by_path: dict[str, dict[TopicPartition, int]] = {
             directory.path: {
                 tp: offset
                 for tp in loading[directory.path]
                 if (offset := directory.checkpointed(name, tp)) is not None
             }
-            for directory in self.directories
+            for directory in self._table.directories
         }
         chosen: dict[str, list[tuple[Log, int]]] = {}
         for log in logs:
@@ -70,23 +80,25 @@ class LogCheckpoints(LogTable):
                 by_path[path][log.topic_partition] = offset
                 chosen.setdefault(path, []).append((log, offset))
         written: list[tuple[Log, int]] = []
-        for directory in self._online():
+        for directory in self._table.online():
             try:
                 directory.write_checkpoint(name, by_path[directory.path])
             except DiskError as error:
-                self._fail(directory, error)
+                self._table.fail(directory, error)
             else:
                 written += chosen.get(directory.path, ())
         # Deleted in the meantime, perhaps after the deletion had dropped them from the checkpoints.
         gone = {
-            log.topic_partition for log in logs if self._logs.get(log.topic_partition) is not log
+            log.topic_partition
+            for log in logs
+            if self._table.serving.get(log.topic_partition) is not log
         }
-        for directory in self.directories:
+        for directory in self._table.directories:
             open_since = loading[directory.path] - directory.loading
-            gone.update(tp for tp in open_since if tp not in self._logs)
-        for directory in self._online() if gone else ():
+            gone.update(tp for tp in open_since if tp not in self._table.serving)
+        for directory in self._table.online() if gone else ():
             try:
                 directory.forget(gone)
             except DiskError as error:
-                self._fail(directory, error)
+                self._table.fail(directory, error)
         return written

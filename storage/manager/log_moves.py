@@ -1,4 +1,4 @@
-"""Log moves between log directories: the log manager's part (KIP-113).
+"""Moving a log from one log directory to another (KIP-113): its steps on the disk.
 
     begin ─> copy, while the log serves ─> take_out ─> finish ─> swap ─> it serves again
                  └─> drop                     └────────────┴─> put_back
@@ -28,12 +28,30 @@ from storage.errors import DiskError
 from storage.log.log import Log
 from storage.manager.log_checkpoints import LogCheckpoints
 from storage.manager.log_copy import LogCopy, SegmentSize, Throttled, unthrottled
-from storage.manager.log_startup import LogStartup
+from storage.manager.log_deletion import LogDeletion
+from storage.manager.log_opener import LogOpener
+from storage.manager.log_table import LogTable
 from storage.types.partition_directory import DirectoryState, marked_name
 
 
-class LogMoves(LogStartup, LogCheckpoints):
-    """The part of the log manager that moves logs. All but `take_out` block for disks."""
+class LogMoves:
+    """Moves logs from one log directory to another.
+
+    Owns nothing. Called by the mover's thread; all but `take_out`, which is called on the loop,
+    block for disks.
+    """
+
+    def __init__(
+        self,
+        table: LogTable,
+        opener: LogOpener,
+        checkpoints: LogCheckpoints,
+        deletion: LogDeletion,
+    ) -> None:
+        self._table = table
+        self._opener = opener
+        self._checkpoints = checkpoints
+        self._deletion = deletion
 
     def begin_move(
         self, log: Log, target: LogDirectory, throttle: Throttled = unthrottled
@@ -43,12 +61,14 @@ class LogMoves(LogStartup, LogCheckpoints):
         Raises:
             DiskError: The disk refused; the directory is offline now.
         """
-        name = marked_name(log.topic_partition, DirectoryState.FUTURE, self._randomness.uuid4())
+        name = marked_name(
+            log.topic_partition, DirectoryState.FUTURE, self._table.randomness.uuid4()
+        )
         path = join(target.path, name)
-        with self._failing(target):
-            self._filesystem.mkdir(path)
-            self._filesystem.sync_directory(target.path)
-        return LogCopy(self._filesystem, log.directory, path, throttle)
+        with self._table.failing(target):
+            self._table.filesystem.mkdir(path)
+            self._table.filesystem.sync_directory(target.path)
+        return LogCopy(self._table.filesystem, log.directory, path, throttle)
 
     def copy_segments(self, log: Log, copy: LogCopy) -> int:
         """Bring the copy of a log that serves up to what it has now; returns bytes copied.
@@ -62,22 +82,22 @@ class LogMoves(LogStartup, LogCheckpoints):
             facts = log.segment_facts()
             return [SegmentSize(one.base_offset, one.size) for one in facts], log.log_end_offset
 
-        segments, end_offset = self._on_owner(list_segments)
+        segments, end_offset = self._table.on_owner(list_segments)
         return copy.copy(segments, end_offset)
 
     def before_take_out(self, log: Log) -> None:
         """Have checkpoints keep what they say of the log while it is out."""
-        source = self.directory_of(log)
+        source = self._table.directory_of(log)
         assert source is not None
         source.remember(log.topic_partition, _offsets_of(log))
 
     def take_out(self, log: Log) -> None:
         """The log serves no longer, and belongs to the thread that moves it. On the loop."""
-        source = self.directory_of(log)
+        source = self._table.directory_of(log)
         assert source is not None
-        with self._lock:
-            self._logs.pop(log.topic_partition, None)
-            self._loading[log.topic_partition] = source
+        with self._table.lock:
+            self._table.serving.pop(log.topic_partition, None)
+            self._table.loading[log.topic_partition] = source
 
     def finish_move(self, log: Log, copy: LogCopy, target: LogDirectory) -> None:
         """Close a log that was taken out, and make its copy whole.
@@ -85,9 +105,9 @@ class LogMoves(LogStartup, LogCheckpoints):
         Raises:
             DiskError: A disk refused.
         """
-        source = self.directory_of(log)
+        source = self._table.directory_of(log)
         assert source is not None
-        with self._failing(source):
+        with self._table.failing(source):
             log.close(clean=True)
         copy.finish()
         offsets = _offsets_of(log)
@@ -100,7 +120,7 @@ class LogMoves(LogStartup, LogCheckpoints):
             # It also says that offsets may be missing.
             known = dict(target.offsets[CLEANER_CHECKPOINT])
             target.write_checkpoint(CLEANER_CHECKPOINT, known)
-        self.checkpoint()
+        self._checkpoints.write()
 
     def swap(self, log: Log, copy: LogCopy, target: LogDirectory, config: TopicConfig) -> Log:
         """Let a finished copy take the log's place; the log that serves from now on.
@@ -109,18 +129,18 @@ class LogMoves(LogStartup, LogCheckpoints):
             DiskError: The new directory's disk refused; the log is where it was.
         """
         topic_partition = log.topic_partition
-        source = self.directory_of(log)
+        source = self._table.directory_of(log)
         assert source is not None
-        with self._failing(target):
-            self._filesystem.rename(copy.target, join(target.path, str(topic_partition)))
-            self._filesystem.sync_directory(target.path)
-        with self._lock:
-            self._loading[topic_partition] = target
+        with self._table.failing(target):
+            self._table.filesystem.rename(copy.target, join(target.path, str(topic_partition)))
+            self._table.filesystem.sync_directory(target.path)
+        with self._table.lock:
+            self._table.loading[topic_partition] = target
             source.loading.discard(topic_partition)
             source.partition_count -= 1
             target.partition_count += 1
         try:
-            with self._failing(source):
+            with self._table.failing(source):
                 self._remove_old(log, source)
         except DiskError:
             # It was about to be removed anyway: the new one serves.
@@ -133,7 +153,7 @@ class LogMoves(LogStartup, LogCheckpoints):
         Raises:
             DiskError: The disk refused; its directory is offline now.
         """
-        source = self.directory_of(log)
+        source = self._table.directory_of(log)
         assert source is not None
         target.loading.discard(log.topic_partition)
         opened = self._serve_again(source, log, config)
@@ -143,26 +163,26 @@ class LogMoves(LogStartup, LogCheckpoints):
     def drop_copy(self, copy: LogCopy, target: LogDirectory) -> None:
         """Remove a copy that is not wanted; a disk that refuses keeps it until the next start."""
         try:
-            with self._failing(target):
-                self._filesystem.rmtree(copy.target)
+            with self._table.failing(target):
+                self._table.filesystem.rmtree(copy.target)
         except DiskError:
             return
 
     def _remove_old(self, log: Log, source: LogDirectory) -> None:
         topic_partition = log.topic_partition
-        name = marked_name(topic_partition, DirectoryState.DELETE, self._randomness.uuid4())
+        name = marked_name(topic_partition, DirectoryState.DELETE, self._table.randomness.uuid4())
         path = join(source.path, name)
-        self._filesystem.rename(log.directory, path)
-        self._filesystem.sync_directory(source.path)
+        self._table.filesystem.rename(log.directory, path)
+        self._table.filesystem.sync_directory(source.path)
         source.forget({topic_partition})
-        self._deleted.append((self._clock.now_ms() + log.config.file_delete_delay_ms, path))
+        self._deletion.schedule(path, self._table.clock.now_ms() + log.config.file_delete_delay_ms)
 
     def _serve_again(self, directory: LogDirectory, log: Log, config: TopicConfig) -> Log:
-        with self._failing(directory):
-            opened = self._open_log(
+        with self._table.failing(directory):
+            opened = self._opener.open(
                 directory, log.topic_partition, log.topic_id, config, None, is_new=False
             )
-        self._adopt(directory, opened)
+        self._opener.serve(directory, opened)
         return opened
 
 

@@ -8,18 +8,11 @@ Source: Kafka, LogManager.scala (loadLogs).
 import logging
 from collections.abc import Callable, Collection, Mapping
 from contextlib import suppress
-from dataclasses import replace
 from posixpath import join
 from types import MappingProxyType
 from uuid import UUID
 
 from config.topic import TopicConfig
-from storage.checkpoints.checkpoint_files import (
-    CLEANER_CHECKPOINT,
-    HIGH_WATERMARK_CHECKPOINT,
-    LOG_START_OFFSET_CHECKPOINT,
-    RECOVERY_POINT_CHECKPOINT,
-)
 from storage.checkpoints.log_directory import LOST, LogDirectory
 from storage.checkpoints.log_loading import LoadingStoppedError, LoadJob, bytes_to_recover
 from storage.checkpoints.partition_metadata import (
@@ -33,9 +26,11 @@ from storage.errors import (
     StorageError,
 )
 from storage.log.log import Log
+from storage.manager.log_deletion import LogDeletion
 from storage.manager.log_jobs import Run, run_one_by_one
-from storage.manager.log_table import LogManagerSettings, LogTable
-from storage.segment.set_aside import describe as describe_set_aside
+from storage.manager.log_opener import LogOpener
+from storage.manager.log_table import LogTable
+from storage.manager.set_aside_alerts import SetAsideAlerts
 from storage.types.partition_directory import DirectoryState, PartitionDirectory, marked_name
 from storage.types.topic_partition import TopicPartition
 from storage.types.uuid_text import NIL, format_uuid
@@ -47,8 +42,26 @@ def _no_new_epoch(_topic_partition: TopicPartition) -> int | None:
     return None
 
 
-class LogStartup(LogTable):
-    """The part of the log manager that finds logs and opens them."""
+class LogStartup:
+    """Opens the log directories, and finds and loads the logs in them.
+
+    Owns the jobs that wait for room. `open_directories`, `claim` and `load_jobs` are called once
+    each, in a thread; the jobs run in any number of threads.
+    """
+
+    def __init__(
+        self,
+        table: LogTable,
+        opener: LogOpener,
+        set_aside_alerts: SetAsideAlerts,
+        deletion: LogDeletion,
+    ) -> None:
+        self._table = table
+        self._opener = opener
+        self._set_aside_alerts = set_aside_alerts
+        self._deletion = deletion
+        # Of logs for which there was no room.
+        self._postponed: list[LoadJob] = []
 
     def open_directories(self) -> None:
         """Lock all directories and read their owners.
@@ -58,23 +71,23 @@ class LogStartup(LogTable):
             CorruptFileError: A meta.properties does not parse.
             LogDirectoryOfflineError: None of them works.
         """
-        for directory in self.directories:
+        for directory in self._table.directories:
             try:
                 directory.open()
             except DiskError as error:
-                self._go_offline(directory, str(error))
-        self._check_any_online()
+                self._table.go_offline(directory, str(error))
+        self._table.check_any_online()
 
     def add_missing(self, path: str) -> None:
         """A log directory is missing that `log.dirs` does not name: it is one more offline."""
-        directory = LogDirectory(path, self._filesystem)
+        directory = LogDirectory(path, self._table.filesystem)
         directory.go_offline("missing")
-        self.directories.append(directory)
+        self._table.directories.append(directory)
 
     @property
     def stored_cluster_id(self) -> str | None:
         """The cluster the directories belong to; None: they are fresh."""
-        for directory in self.directories:
+        for directory in self._table.directories:
             if directory.meta is not None and directory.meta.cluster_id is not None:
                 return directory.meta.cluster_id
         return None
@@ -98,18 +111,18 @@ class LogStartup(LogTable):
             InconsistentDirectoryError: One belongs to another cluster, node or metadata store.
             LogDirectoryOfflineError: None of them works.
         """
-        for directory in self._online():
+        for directory in self._table.online():
             try:
                 directory.claim(
                     cluster_id,
                     node_id,
-                    self._randomness,
+                    self._table.randomness,
                     store_id=store_id,
                     directory_id=ids.get(directory),
                 )
             except DiskError as error:
-                self._fail(directory, error)
-        self._check_any_online()
+                self._table.fail(directory, error)
+        self._table.check_any_online()
 
     def load_jobs(
         self,
@@ -145,11 +158,11 @@ class LogStartup(LogTable):
         # All are listed before the first is examined: a partition may lie where it should not.
         holders: dict[TopicPartition, set[UUID | None]] = {}
         strays: set[str] = set()
-        for directory in self._online():
+        for directory in self._table.online():
             try:
                 found[directory] = directory.start()
                 for one in found[directory]:
-                    self.progress.check_stopped()
+                    self._table.progress.check_stopped()
                     if one.state is not DirectoryState.CURRENT:
                         continue
                     path = join(directory.path, one.name)
@@ -158,13 +171,13 @@ class LogStartup(LogTable):
                     else:
                         holders.setdefault(one.topic_partition, set()).add(directory.id)
             except DiskError as error:
-                self._fail(directory, error)
+                self._table.fail(directory, error)
                 if not error.is_disk_failure:
                     # What lies here is unknown: its partitions must not be created elsewhere.
                     raise
         jobs: list[LoadJob] = []
         for directory, names in found.items():
-            with suppress(DiskError), self._failing(directory):
+            with suppress(DiskError), self._table.failing(directory):
                 directory.reserve.hold()
             if not directory.is_online:
                 continue
@@ -174,10 +187,10 @@ class LogStartup(LogTable):
                 if not error.is_disk_failure:
                     raise
                 jobs = [job for job in jobs if job.directory is not directory]
-                self._fail(directory, error)
-        self._check_any_online()
+                self._table.fail(directory, error)
+        self._table.check_any_online()
         jobs.sort(key=lambda job: job.rank)
-        self.progress.add(len(jobs), sum(job.recover_bytes for job in jobs))
+        self._table.progress.add(len(jobs), sum(job.recover_bytes for job in jobs))
         return jobs
 
     def stop_loading(self) -> None:
@@ -186,7 +199,7 @@ class LogStartup(LogTable):
         What is not open by then is not marked clean; of a log that was half scanned the recovery
         point is kept.
         """
-        self.progress.is_stopped = True
+        self._table.progress.is_stopped = True
 
     def load(
         self,
@@ -209,16 +222,16 @@ class LogStartup(LogTable):
     ) -> list[LoadJob]:
         jobs = []
         for found in names:
-            self.progress.check_stopped()
+            self._table.progress.check_stopped()
             path = join(directory.path, found.name)
             if found.state is DirectoryState.DELETE:
-                self._deleted.append((self._clock.now_ms(), path))
+                self._deletion.schedule(path, self._table.clock.now_ms())
             elif found.state is DirectoryState.FUTURE and found.topic_partition in holders:
                 # A move that was not finished: the log is where it was.
                 _log.info("removing a future log whose move was not finished directory=%s", path)
-                self._deleted.append((self._clock.now_ms(), path))
+                self._deletion.schedule(path, self._table.clock.now_ms())
             elif found.state is not DirectoryState.CURRENT:
-                self.stray.append(path)
+                self._table.stray.append(path)
                 _log.warning("stray partition directory is kept and not served directory=%s", path)
             elif path in strays:
                 self._set_aside(directory, found, "it belongs to no topic")
@@ -233,7 +246,7 @@ class LogStartup(LogTable):
             if error.is_disk_failure:
                 raise
             # The next checkpoint has no room for them either.
-            self._fail(directory, error)
+            self._table.fail(directory, error)
         if not directory.had_clean_shutdown and jobs:
             _log.warning(
                 "recovering after an unclean shutdown directory=%s partitions=%d",
@@ -255,12 +268,12 @@ class LogStartup(LogTable):
         newer one may be there, and this is left alone.
         """
         topic_partition = found.topic_partition
-        assigned = self.assigned(topic_partition)
+        assigned = self._table.assigned(topic_partition)
         if assigned is None or assigned == directory.id:
             return True
         path = join(directory.path, found.name)
-        if self.directory_by_id(assigned) is None and assigned != LOST:
-            self.left_alone.append(path)
+        if self._table.directory_by_id(assigned) is None and assigned != LOST:
+            self._table.left_alone.append(path)
             _log.error(
                 "partition is offline, it belongs to a log directory that is missing "
                 "directory=%s found=%s",
@@ -287,33 +300,35 @@ class LogStartup(LogTable):
         topic_partition: TopicPartition,
         open_log: Callable[[LoadJob], None],
     ) -> LoadJob:
-        other = self._loading.get(topic_partition)
+        other = self._table.loading.get(topic_partition)
         if other is not None:
             raise StorageError(
                 f"partition {topic_partition} is in both {other.path} and {directory.path}: "
                 "delete the older of the two directories"
             )
-        self._loading[topic_partition] = directory
-        if directory.id is not None and self.assigned(topic_partition) != directory.id:
-            self.found_elsewhere[topic_partition] = directory.id
+        self._table.loading[topic_partition] = directory
+        if directory.id is not None and self._table.assigned(topic_partition) != directory.id:
+            self._table.found_elsewhere[topic_partition] = directory.id
         directory.loading.add(topic_partition)
         directory.partition_count += 1
-        recover_bytes = bytes_to_recover(self._filesystem, directory, topic_partition)
-        return LoadJob(directory, topic_partition, recover_bytes, open_log, self.progress)
+        recover_bytes = bytes_to_recover(self._table.filesystem, directory, topic_partition)
+        return LoadJob(directory, topic_partition, recover_bytes, open_log, self._table.progress)
 
     def _topic_id(self, path: str) -> UUID | None:
         try:
-            return read_partition_metadata(self._filesystem, join(path, PARTITION_METADATA))
+            return read_partition_metadata(self._table.filesystem, join(path, PARTITION_METADATA))
         except CorruptFileError as error:
             _log.warning("partition.metadata cannot be read, the topic id is unknown: %s", error)
             return None
 
     def _set_aside(self, directory: LogDirectory, found: PartitionDirectory, why: str) -> None:
-        name = marked_name(found.topic_partition, DirectoryState.STRAY, self._randomness.uuid4())
+        name = marked_name(
+            found.topic_partition, DirectoryState.STRAY, self._table.randomness.uuid4()
+        )
         path = join(directory.path, name)
-        self._filesystem.rename(join(directory.path, found.name), path)
-        self._filesystem.sync_directory(directory.path)
-        self.stray.append(path)
+        self._table.filesystem.rename(join(directory.path, found.name), path)
+        self._table.filesystem.sync_directory(directory.path)
+        self._table.stray.append(path)
         _log.warning("stray partition, %s directory=%s", why, path)
 
     def _load(
@@ -325,9 +340,9 @@ class LogStartup(LogTable):
     ) -> None:
         directory, topic_partition = job.directory, job.topic_partition
         try:
-            if directory.is_online and not self.progress.is_stopped:
+            if directory.is_online and not self._table.progress.is_stopped:
                 path = join(directory.path, str(topic_partition))
-                log = self._open_log(
+                log = self._opener.open(
                     directory,
                     topic_partition,
                     self._topic_id(path) or NIL,
@@ -336,11 +351,11 @@ class LogStartup(LogTable):
                     new_epoch_of(topic_partition),
                 )
                 self._keep_flush_limit(log)
-                self._report_set_aside(topic_partition, log.set_aside)
-                if self._adopt(directory, log) and on_loaded is not None:
+                self._set_aside_alerts.report(topic_partition, log.set_aside)
+                if self._opener.serve(directory, log) and on_loaded is not None:
                     on_loaded(log)
         except DiskError as error:
-            self._fail(directory, error)
+            self._table.fail(directory, error)
             if not error.is_disk_failure:
                 self._load_again(job)
                 return
@@ -349,7 +364,7 @@ class LogStartup(LogTable):
                 directory.keep_recovery_point(topic_partition, stopped.recovery_point)
         except Exception as error:  # noqa: BLE001  because one log must not keep the others
             _log.exception("log cannot be opened partition=%s", topic_partition)
-            self._give_up(directory, topic_partition, error)
+            self._leave_unopened(directory, topic_partition, error)
         job.finish()
 
     def _keep_flush_limit(self, log: Log) -> None:
@@ -357,19 +372,19 @@ class LogStartup(LogTable):
         if not log.flusher.has_flush_limit:
             return
         try:
-            log.flusher.flush_all(self.progress.check_stopped)
+            log.flusher.flush_all(self._table.progress.check_stopped)
         except LoadingStoppedError as stopped:
             raise LoadingStoppedError(log.recovery_point) from stopped
 
-    def _give_up(
+    def _leave_unopened(
         self, directory: LogDirectory, topic_partition: TopicPartition, error: Exception
     ) -> None:
         """Take one partition offline; what its directory's checkpoints say of it is kept."""
-        with self._lock:
-            self._loading.pop(topic_partition, None)
-            self._offline[topic_partition] = directory.path
-            self._given_up[topic_partition] = directory
-        self.alerts.set(
+        with self._table.lock:
+            self._table.loading.pop(topic_partition, None)
+            self._table.offline[topic_partition] = directory.path
+            self._table.unopened[topic_partition] = directory
+        self._table.alerts.set(
             AlertKind.PARTITION_OFFLINE,
             str(topic_partition),
             f"its log in {directory.path} cannot be opened ({error!r}); its files "
@@ -388,117 +403,9 @@ class LogStartup(LogTable):
         else:
             self._postponed.append(job)
 
-    def _load_postponed(self, directory: LogDirectory) -> None:
+    def load_postponed(self, directory: LogDirectory) -> None:
         """Try again to open the logs for which there was no room."""
         for job in self._postponed[:]:
             if job.directory is directory:
                 self._postponed.remove(job)
                 job()
-
-    def _report_set_aside(self, topic_partition: TopicPartition, folders: tuple[str, ...]) -> None:
-        """Say where segments of a partition lie that are not part of its log; all is well if none.
-
-        Raises:
-            DiskError: A folder cannot be listed.
-        """
-        if not folders:
-            if self._kept_aside.pop(topic_partition, None) is not None:
-                self.alerts.clear(AlertKind.SEGMENTS_SET_ASIDE, str(topic_partition))
-            return
-        self._kept_aside[topic_partition] = folders
-        self.alerts.set(
-            AlertKind.SEGMENTS_SET_ASIDE,
-            str(topic_partition),
-            describe_set_aside(self._filesystem, topic_partition, folders),
-        )
-
-    def _check_set_aside(self) -> None:
-        """Notice what the operator has removed, or what has left with its partition."""
-        for topic_partition, folders in list(self._kept_aside.items()):
-            log = self._logs.get(topic_partition)
-            directory = None if log is None else self.directory_of(log)
-            left = () if log is None else tuple(filter(self._filesystem.exists, log.set_aside))
-            if left != folders:
-                with self._failing(directory):
-                    self._report_set_aside(topic_partition, left)
-
-    def _adopt(self, directory: LogDirectory, log: Log) -> bool:
-        """Let a log serve; False if its directory has gone offline meanwhile."""
-        with self._lock:
-            if not directory.is_online:
-                log.close(clean=False)
-                return False
-            self._close_if_full(directory, log)
-            self._logs[log.topic_partition] = log
-            self._loading.pop(log.topic_partition, None)
-            directory.loading.discard(log.topic_partition)
-            return True
-
-    def _open_log(
-        self,
-        directory: LogDirectory,
-        topic_partition: TopicPartition,
-        topic_id: UUID,
-        config: TopicConfig,
-        job: LoadJob | None,
-        new_leader_epoch: int | None = None,
-        *,
-        is_new: bool | None = None,
-    ) -> Log:
-        """Open a log: a job's, a new one, which no checkpoint knows, or one that was closed clean.
-
-        `is_new` is by default whether there is no job.
-        """
-        is_known = job is not None if is_new is None else not is_new
-
-        def checkpointed(name: str) -> int | None:
-            return directory.checkpointed(name, topic_partition) if is_known else None
-
-        return Log.open(
-            join(directory.path, str(topic_partition)),
-            topic_partition,
-            topic_id=topic_id,
-            config=config,
-            filesystem=self._filesystem,
-            clock=self._clock,
-            randomness=self._randomness,
-            recovery_point=checkpointed(RECOVERY_POINT_CHECKPOINT),
-            log_start_offset=checkpointed(LOG_START_OFFSET_CHECKPOINT) or 0,
-            high_watermark=checkpointed(HIGH_WATERMARK_CHECKPOINT) or 0,
-            was_compacted=bool(checkpointed(CLEANER_CHECKPOINT)),
-            new_leader_epoch=new_leader_epoch,
-            clean_shutdown=job is None or directory.had_clean_shutdown,
-            producer_id_expiration_ms=self._settings.producer_id_expiration_ms,
-            requires_verification=self._settings.transaction_partition_verification_enable,
-            on_progress=None if job is None else job.advance,
-        )
-
-    # -- logs --------------------------------------------------------------------------------
-
-    def update_cleaner(self, settings: LogManagerSettings) -> None:
-        """Settings of the cleaner have changed: from the next log on."""
-        self._settings = replace(
-            self._settings,
-            log_cleaner_dedupe_buffer_size=settings.log_cleaner_dedupe_buffer_size,
-            log_cleaner_io_buffer_size=settings.log_cleaner_io_buffer_size,
-            log_cleaner_io_buffer_load_factor=settings.log_cleaner_io_buffer_load_factor,
-        )
-        self.in_thread = self._new_cleaner()
-
-    def expire_producers_after(self, expiration_ms: int) -> None:
-        """`producer.id.expiration.ms` has changed: for all logs, and those to come.
-
-        On the thread that appends.
-        """
-        self._settings = replace(self._settings, producer_id_expiration_ms=expiration_ms)
-        for log in self.logs():
-            log.producer_state.expiration_ms = expiration_ms
-
-    def require_verification(self, enabled: bool) -> None:
-        """`transaction.partition.verification.enable` has changed: for all logs, and those to come.
-
-        On the thread that appends.
-        """
-        self._settings = replace(self._settings, transaction_partition_verification_enable=enabled)
-        for log in self.logs():
-            log.producer_state.requires_verification = enabled

@@ -1,4 +1,4 @@
-"""The logs of a broker and the directories they are in: what every part of the log manager shares.
+"""The state of the log manager, which its parts share: logs by partition, directories, failures.
 
 One lock guards the map of logs, held only for moments. A directory whose disk fails goes offline,
 its partitions with it.
@@ -16,15 +16,11 @@ from uuid import UUID
 
 from config.broker import BrokerConfig
 from storage.checkpoints.log_directory import LogDirectory
-from storage.checkpoints.log_loading import LoadJob, LoadProgress
+from storage.checkpoints.log_loading import LoadProgress
 from storage.checkpoints.reserve import RESERVE_BYTES
-from storage.cleaner.cleaner import Cleaner
-from storage.cleaner.cleaning import CleansLogs
 from storage.cleaner.log_cleaner_manager import LogCleanerManager
 from storage.environment.alerts import AlertKind, Alerts
-from storage.environment.clock import Clock
-from storage.environment.filesystem import Filesystem
-from storage.environment.randomness import Randomness
+from storage.environment.environment import Environment
 from storage.errors import (
     DiskError,
     LogDirectoryFullError,
@@ -40,8 +36,8 @@ _log = logging.getLogger(__name__)
 GIVING_ROOM: Final = frozenset({"__remote_log_metadata"})
 """Topics that are written while the disk is full: segments that were copied can be deleted here."""
 
-LOG_INTERVAL_MS: Final = 10_000.0
-"""Between two log lines about the same lasting fault."""
+LOGGED_AGAIN_MS: Final = 10_000.0
+"""Between two log lines about the same lasting condition."""
 
 CLEANER_DEDUPE_BUFFER_BYTES: Final = 128 << 20
 """Default of `log.cleaner.dedupe.buffer.size`."""
@@ -79,10 +75,6 @@ class LogManagerSettings:
         )
 
 
-def _unthrottled(_size: int, _check_done: Callable[[], None]) -> None:
-    pass
-
-
 def _nowhere(_topic_partition: TopicPartition) -> UUID | None:
     return None
 
@@ -96,13 +88,24 @@ def _ignore_full() -> None:
 
 
 class LogTable:
-    """State of the log manager, and what its parts do alike.
+    """See the module.
 
     Attributes:
+        environment: Of the broker; its filesystem, clock and randomness follow.
+        filesystem: Where the logs are.
+        clock: For retention, expiry, delayed deletion.
+        randomness: For identifiers.
+        settings: See `LogManagerSettings`.
+        on_owner: Runs a call on the thread that owns the logs which serve.
+        lock: Of the maps that follow; held for moments.
+        serving: Logs that serve, by partition.
+        loading: Partitions whose log is there and does not serve yet, or not at the moment.
+        offline: Partitions that were seen in a directory which is offline now: its path.
+        unopened: Partitions whose log could not be opened, in a directory that serves.
         directories: All of `log.dirs`, also those offline.
         progress: Of loading.
-        alerts: What is wrong with directories and logs.
-        cleaning: Which logs are compacted and which may not be.
+        alerts: Conditions of directories and logs, for the operator.
+        cleaning: Which logs are being compacted, and which may not be.
         stray: Directories set aside because their topic no longer exists.
         assigned: Gives the id of the log directory a partition belongs to; None: it is not known.
             From any thread.
@@ -111,41 +114,36 @@ class LogTable:
             says, or that nothing was known of: where they are.
         on_directory_failure: Called with a directory's path and its partitions when it goes
             offline, from whatever thread saw the failure.
-        on_directory_full: Called when one has no room left, from whatever thread saw it: a
-            `room_pass` is due.
+        on_directory_full: Called when one has no room left, from whatever thread saw it:
+            `LogRoom.check` is due.
     """
 
     def __init__(
         self,
-        filesystem: Filesystem,
-        clock: Clock,
-        randomness: Randomness,
+        environment: Environment,
         log_dirs: Sequence[str],
         *,
         settings: LogManagerSettings | None = None,
-        cleaner_throttle: Callable[[int, Callable[[], None]], None] = _unthrottled,
         on_owner: OnOwner = in_this_thread,
         alerts: Alerts | None = None,
     ) -> None:
         """Touch nothing yet.
 
         Args:
-            filesystem: Where the logs are.
-            clock: For retention, expiry, delayed deletion.
-            randomness: For identifiers.
+            environment: Of the broker.
             log_dirs: Absolute paths.
             settings: See there; default: all defaults.
-            cleaner_throttle: See `Cleaner`.
             on_owner: See there; used by all that changes a log which serves.
-            alerts: Where faults are reported; default: one of its own.
+            alerts: Conditions for the operator; default: a list of its own.
         """
-        self._filesystem = filesystem
-        self._clock = clock
-        self._randomness = randomness
-        self._settings = settings or LogManagerSettings()
+        self.environment = environment
+        self.filesystem = environment.filesystem
+        self.clock = environment.clock
+        self.randomness = environment.randomness
+        self.settings = settings or LogManagerSettings()
         self.alerts = alerts or Alerts()
         self.directories = [
-            LogDirectory(path, filesystem, reserve_bytes=self._settings.reserve_bytes)
+            LogDirectory(path, self.filesystem, reserve_bytes=self.settings.reserve_bytes)
             for path in log_dirs
         ]
         self.progress = LoadProgress()
@@ -156,60 +154,23 @@ class LogTable:
         self.assigned: Callable[[TopicPartition], UUID | None] = _nowhere
         self.on_directory_failure: Callable[[str, list[TopicPartition]], None] = _ignore_failure
         self.on_directory_full: Callable[[], None] = _ignore_full
-        self._cleaner_throttle = cleaner_throttle
-        self.in_thread = self._new_cleaner()
-        self._cleaner_process: CleansLogs | None = None
-        self._on_owner = on_owner
-        self._lock = threading.RLock()
-        self._room_lock = threading.Lock()
-        # So that what a log takes to be on disk is what was written last.
-        self._log_start_lock = threading.Lock()
-        # Runs of several threads end at the same time.
-        self._cleaned_lock = threading.Lock()
-        self._logs: dict[TopicPartition, Log] = {}
-        self._loading: dict[TopicPartition, LogDirectory] = {}
-        # Those among them that are to be opened when there is room.
-        self._postponed: list[LoadJob] = []
-        # Partitions that were seen in a directory which is offline now.
-        self._offline: dict[TopicPartition, str] = {}
+        self.on_owner = on_owner
+        self.lock = threading.RLock()
+        self.serving: dict[TopicPartition, Log] = {}
+        self.loading: dict[TopicPartition, LogDirectory] = {}
+        self.offline: dict[TopicPartition, str] = {}
         self._descriptors_logged_ms = float("-inf")
-        # Partitions whose new logs are being made, each by one thread.
-        self._creating: set[TopicPartition] = set()
-        self._created = threading.Condition(self._lock)
-        # Those of them whose log could not be opened, in a directory that serves.
-        self._given_up: dict[TopicPartition, LogDirectory] = {}
-        # Folders with segments that a recovery has set aside; the operator removes them.
-        self._kept_aside: dict[TopicPartition, tuple[str, ...]] = {}
-        # Directories to remove: (when, path).
-        self._deleted: list[tuple[int, str]] = []
+        self.unopened: dict[TopicPartition, LogDirectory] = {}
 
-    @property
-    def _cleaner(self) -> CleansLogs:
-        return self.in_thread if self._cleaner_process is None else self._cleaner_process
-
-    def clean_with(self, cleaner: CleansLogs) -> None:
-        """Have another cleaner do the work; it falls back to `in_thread`."""
-        self._cleaner_process = cleaner
-
-    def _new_cleaner(self) -> Cleaner:
-        settings = self._settings
-        return Cleaner(
-            self._filesystem,
-            dedupe_buffer_bytes=settings.log_cleaner_dedupe_buffer_size,
-            load_factor=settings.log_cleaner_io_buffer_load_factor,
-            read_bytes=settings.log_cleaner_io_buffer_size,
-            throttle=self._cleaner_throttle,
-        )
-
-    # -- which log is where --
+    # -- look-up --
 
     def get(self, topic_partition: TopicPartition) -> Log | None:
         """The partition's log, if it is here and serves."""
-        return self._logs.get(topic_partition)
+        return self.serving.get(topic_partition)
 
     def logs(self) -> list[Log]:
         """All logs that serve."""
-        return list(self._logs.values())
+        return list(self.serving.values())
 
     def logs_in(self, directory: LogDirectory) -> list[Log]:
         """All logs that serve from one directory."""
@@ -222,18 +183,16 @@ class LogTable:
 
     def directory_by_id(self, directory_id: UUID) -> LogDirectory | None:
         """The log directory that serves under an id; None: it is not here, or offline."""
-        return next((d for d in self._online() if d.id == directory_id), None)
+        return next((d for d in self.online() if d.id == directory_id), None)
 
     def placement(self) -> Callable[[], UUID | None]:
         """A choice of log directories for partitions to come: each time the one with the fewest.
 
         None that is full is chosen.
         """
-        with self._lock:
+        with self.lock:
             counts = {
-                d.id: d.partition_count
-                for d in self._online()
-                if d.id is not None and not d.is_full
+                d.id: d.partition_count for d in self.online() if d.id is not None and not d.is_full
             }
 
         def choose() -> UUID | None:
@@ -247,12 +206,13 @@ class LogTable:
 
     def is_given_up(self, topic_partition: TopicPartition) -> bool:
         """Whether the partition's log could not be opened, in a directory that serves."""
-        return topic_partition in self._given_up
+        return topic_partition in self.unopened
 
-    def _each(self, act: Callable[[Log], int]) -> int:
+    def for_each(self, act: Callable[[Log], int]) -> int:
+        """The sum of `act` over all logs that serve; a DiskError fails the log it is about."""
         total = 0
         for log in self.logs():
-            if self._logs.get(log.topic_partition) is not log:
+            if self.serving.get(log.topic_partition) is not log:
                 continue
             try:
                 total += act(log)
@@ -271,9 +231,10 @@ class LogTable:
         """A log's disk refused: its whole directory goes offline, where the disk has failed."""
         directory = self.directory_of(log)
         if directory is not None:
-            self._fail(directory, error)
+            self.fail(directory, error)
 
-    def _fail(self, directory: LogDirectory, error: DiskError) -> None:
+    def fail(self, directory: LogDirectory, error: DiskError) -> None:
+        """A disk call in a directory raised `error`: full, out of descriptors, or offline now."""
         if error.is_descriptor_limit:
             self._out_of_descriptors(error)
             return
@@ -281,38 +242,38 @@ class LogTable:
             # It is known, or over by now.
             return
         if error.is_full:
-            self._out_of_room(directory, error)
+            self.out_of_room(directory, error)
             return
-        with self._lock:
+        with self.lock:
             if not directory.is_online:
                 return
-            self._go_offline(directory, str(error))
+            self.go_offline(directory, str(error))
             logs = self.logs_in(directory)
             partitions = [log.topic_partition for log in logs]
             for log in logs:
                 log.fail(error)
-                self._logs.pop(log.topic_partition, None)
+                self.serving.pop(log.topic_partition, None)
             for topic_partition in directory.loading:
-                self._loading.pop(topic_partition, None)
+                self.loading.pop(topic_partition, None)
             partitions.extend(directory.loading)
-            self._offline.update(dict.fromkeys(partitions, directory.path))
+            self.offline.update(dict.fromkeys(partitions, directory.path))
         self.on_directory_failure(directory.path, partitions)
 
     def _out_of_descriptors(self, error: DiskError) -> None:
         """Log the shortage: the disk is sound, the caller's request fails and may be retried."""
-        now_ms = self._clock.monotonic_ms()
-        if now_ms - self._descriptors_logged_ms >= LOG_INTERVAL_MS:
+        now_ms = self.clock.monotonic_ms()
+        if now_ms - self._descriptors_logged_ms >= LOGGED_AGAIN_MS:
             self._descriptors_logged_ms = now_ms
             _log.warning("out of file descriptors, raise ulimit -n error=%s", error)
 
-    def _out_of_room(self, directory: LogDirectory, error: DiskError) -> None:
-        """The disk is full: the directory takes no records until `LogRoom.room_pass` finds room."""
-        with self._lock:
+    def out_of_room(self, directory: LogDirectory, error: DiskError) -> None:
+        """The disk is full: the directory takes no records until `LogRoom.check` finds room."""
+        with self.lock:
             if directory.is_full or not directory.is_online:
                 return
             directory.full_error = error.to_keep()
             for log in self.logs_in(directory):
-                self._close_if_full(directory, log)
+                self.refuse_if_full(directory, log)
         self.on_directory_full()
         self.alerts.set(
             AlertKind.DIRECTORY_FULL,
@@ -322,7 +283,7 @@ class LogTable:
             "itself",
         )
 
-    def _close_if_full(self, directory: LogDirectory, log: Log) -> None:
+    def refuse_if_full(self, directory: LogDirectory, log: Log) -> None:
         """Have a log refuse records while its directory is full.
 
         What gives room back has to be written down: those logs may use the reserve.
@@ -330,7 +291,8 @@ class LogTable:
         if directory.full_error is not None and log.topic_partition.topic not in GIVING_ROOM:
             log.refuse_appends(directory.full_error)
 
-    def _go_offline(self, directory: LogDirectory, reason: str) -> None:
+    def go_offline(self, directory: LogDirectory, reason: str) -> None:
+        """Take a directory out of service, and set its alert."""
         directory.go_offline(reason)
         self.alerts.set(
             AlertKind.DIRECTORY_OFFLINE,
@@ -339,14 +301,17 @@ class LogTable:
             "repaired and the broker restarted",
         )
 
-    def _failing(self, directory: LogDirectory | None) -> "_Failing":
+    def failing(self, directory: LogDirectory | None) -> "_Failing":
+        """A context: a DiskError that leaves it fails the directory."""
         return _Failing(self, directory)
 
-    def _online(self) -> list[LogDirectory]:
+    def online(self) -> list[LogDirectory]:
+        """Log directories that serve."""
         return [directory for directory in self.directories if directory.is_online]
 
-    def _check_any_online(self) -> None:
-        if not self._online():
+    def check_any_online(self) -> None:
+        """Raise LogDirectoryOfflineError if no log directory serves."""
+        if not self.online():
             reasons = "; ".join(d.offline_reason or "" for d in self.directories)
             raise LogDirectoryOfflineError(
                 f"all log directories are offline ({reasons})", "log.dirs"
@@ -365,4 +330,4 @@ class _Failing:
 
     def __exit__(self, _type: object, error: BaseException | None, _traceback: object) -> None:
         if isinstance(error, DiskError) and self._directory is not None:
-            self._table._fail(self._directory, error)
+            self._table.fail(self._directory, error)

@@ -299,7 +299,7 @@ async def test_a_start_that_fails_leaves_the_disk_as_it_was(
     await client.create_topic("t")
     await client.produce("t", b"a", b"b")
     await client.delete_records("t", 1)
-    node.broker.log_manager.checkpoint()
+    node.broker.log_manager.checkpoints.write()
     # What kill -9 leaves.
     shutil.copytree(tmp_path / "data", tmp_path / "copy")
     # Room held back for a full disk is nobody's data: each start takes it, each stop gives it up.

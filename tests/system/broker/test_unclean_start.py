@@ -259,7 +259,7 @@ async def test_duties_begin_with_the_first_partition_that_serves(
     await client.produce("fast", b"f")
     await client.produce("slow", b"s", b"s")
     await client.delete_records("slow", 1)
-    node.broker.log_manager.checkpoint()
+    node.broker.log_manager.checkpoints.write()
     copy = await killed(node, tmp_path)
     disk = SlowDisk("/slow-0/")
     second = await start_node(
@@ -332,7 +332,7 @@ async def test_one_log_that_cannot_be_opened_takes_one_partition_offline(
         await client.create_topic(topic)
         await client.produce(topic, b"v")
     await client.delete_records("bad", 1)
-    node.broker.log_manager.checkpoint()
+    node.broker.log_manager.checkpoints.write()
     copy = await killed(node, tmp_path)
     before = (copy / "bad-0" / LOG_NAME).read_bytes()
     opened = Log.open.__func__  # type: ignore[attr-defined]  # the function under the class method

@@ -187,7 +187,7 @@ async def test_a_move_that_fails_leaves_the_partition_where_it_was(
         if where == "finish":
             patch.setattr(LogCopy, "finish", fail)
         else:
-            patch.setattr(node.broker.log_manager, "swap", fail)
+            patch.setattr(node.broker.log_manager.moves, "swap", fail)
         assert await move(client, there, ("t", 0)) == [0]
         mover = node.broker.log_mover
         assert mover is not None

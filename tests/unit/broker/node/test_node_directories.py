@@ -14,6 +14,7 @@ from storage.manager.log_manager import LogManager
 from tests.fakes.broker.controller import open_controller
 from tests.fakes.broker.metadata_store import MemoryStore
 from tests.fakes.clock import ManualClock
+from tests.fakes.environment import FakeEnvironment
 from tests.fakes.filesystem import FakeFilesystem
 
 STORE = UUID(int=4000)
@@ -27,8 +28,11 @@ class Node:
     def __init__(self, filesystem: FakeFilesystem, controller: Controller, *paths: str) -> None:
         self.alerts = Alerts()
         self.controller = controller
-        self.logs = LogManager(filesystem, ManualClock(), RANDOMNESS, paths)
-        self.logs.open_directories()
+        self.logs = LogManager(
+            FakeEnvironment(filesystem=filesystem, clock=ManualClock(), randomness=RANDOMNESS),
+            paths,
+        )
+        self.logs.startup.open_directories()
         self.directories = NodeDirectories(controller, self.logs, self.alerts, self._run)
         controller.place_by(self.logs.placement)
 

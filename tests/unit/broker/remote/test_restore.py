@@ -25,6 +25,7 @@ from storage.producers.entry import ProducerEntry
 from storage.types.topic_partition import TopicPartition
 from tests.fakes.broker.metadata_store import MemoryStore
 from tests.fakes.clock import ManualClock
+from tests.fakes.environment import FakeEnvironment
 from tests.fakes.filesystem import FakeFilesystem
 from tests.fakes.tiered.manifest_bucket import CLUSTER, ManifestBucket, topic_id
 from tiered.metadata.partition_state import MetadataPartitionState
@@ -72,11 +73,16 @@ class Node:
     async def logs(self) -> LogManager:
         """Opened as a broker opens them."""
         image = await self.image()
-        manager = LogManager(self.filesystem, self.clock, SeededRandomness(3), DIRS)
-        manager.open_directories()
-        manager.claim(image.cluster_id, SETTINGS.node_id)
+        manager = LogManager(
+            FakeEnvironment(
+                filesystem=self.filesystem, clock=self.clock, randomness=SeededRandomness(3)
+            ),
+            DIRS,
+        )
+        manager.startup.open_directories()
+        manager.startup.claim(image.cluster_id, SETTINGS.node_id)
         assert all(directory.meta is not None for directory in manager.directories)
-        manager.load(
+        manager.startup.load(
             lambda topic: TopicConfig.resolve(SETTINGS, image.topics[topic].overrides),
             is_stray=lambda where, found: found != image.topics[where.topic].topic_id,
         )

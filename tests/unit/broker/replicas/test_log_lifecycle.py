@@ -18,6 +18,7 @@ from broker.replicas.log_lifecycle import LogLifecycle
 from broker.replicas.replica_manager import ReplicaManager
 from broker.runtime.disk import Disk
 from protocol.error_codes import ErrorCode
+from storage.environment.environment import Environment
 from storage.environment.filesystem import DirEntry
 from storage.environment.randomness import SeededRandomness
 from storage.log.log import Log
@@ -42,10 +43,13 @@ class Node:
         self.filesystem = FailingDisk()
         self.pool = Disk(2)
         self.logs = LogManager(
-            self.filesystem, clock, SeededRandomness(1), [str(path) for path in directories]
+            Environment.without_loop(
+                filesystem=self.filesystem, clock=clock, randomness=SeededRandomness(1)
+            ),
+            [str(path) for path in directories],
         )
-        self.logs.open_directories()
-        self.logs.claim(controller.image.cluster_id, 1)
+        self.logs.startup.open_directories()
+        self.logs.startup.claim(controller.image.cluster_id, 1)
         self.replicas = ReplicaManager(
             clock=clock,
             timer=ManualTimer(clock),
@@ -186,14 +190,14 @@ async def test_a_topic_whose_logs_cannot_be_deleted_does_not_keep_the_others(
     """All are deleted in the metadata: the names of the others are free."""
     for name in ("bad", "good"):
         await node.create(name)
-    delete_all = node.logs.delete_all
+    delete_all = node.logs.deletion.delete_all
 
     def refuse(partitions: list[TopicPartition]) -> int:
         if partitions[0].topic == "bad":
             raise TimeoutError("it does not stop")
         return delete_all(partitions)
 
-    monkeypatch.setattr(node.logs, "delete_all", refuse)
+    monkeypatch.setattr(node.logs.deletion, "delete_all", refuse)
     topics = node.controller.image.topics
     await node.controller.delete_topics([topics[name].topic_id for name in ("bad", "good")])
     assert node.logs.get(TopicPartition("good", 0)) is None

@@ -17,6 +17,7 @@ from protocol.internal.consumer_offsets import (
 )
 from protocol.records.builder import build_batch
 from protocol.records.control import build_end_transaction_marker
+from storage.environment.environment import Environment
 from storage.environment.filesystem import LocalFilesystem
 from storage.environment.randomness import SeededRandomness
 from storage.log.log import Log
@@ -53,11 +54,14 @@ def produce(log: Log, batch: bytearray, origin: AppendOrigin = AppendOrigin.CLIE
 def data(tmp_path: Path) -> Path:
     """A data directory after a clean stop: plain, compressed and aborted batches."""
     clock = ManualClock(NOW)
-    manager = LogManager(LocalFilesystem(), clock, SeededRandomness(1), [str(tmp_path)])
-    manager.open_directories()
-    manager.claim("cluster", 4)
-    manager.load(lambda _topic: TopicConfig())
-    log = manager.get_or_create(
+    environment = Environment.without_loop(
+        filesystem=LocalFilesystem(), clock=clock, randomness=SeededRandomness(1)
+    )
+    manager = LogManager(environment, [str(tmp_path)])
+    manager.startup.open_directories()
+    manager.startup.claim("cluster", 4)
+    manager.startup.load(lambda _topic: TopicConfig())
+    log = manager.creation.get_or_create(
         TopicPartition("events", 0), UUID(int=1 << 100), TopicConfig(index_interval_bytes=0)
     )
     produce(log, build_batch([(b"k", b"v1", (("h", b"\xff"),), NOW), (None, None, (), NOW + 5)]))

@@ -7,8 +7,8 @@ from dataclasses import dataclass, field
 import pytest
 
 from config.topic import TopicConfig
-from storage.cleaner.log_cleaner_manager import LogCleanerManager, LogToClean, measure
 from storage.cleaner.cleaning import CleaningAbortedError, ReplacesSegments
+from storage.cleaner.log_cleaner_manager import LogCleanerManager, LogToClean, measure
 from storage.producers.state import ProducerStateManager
 from storage.types.topic_partition import TopicPartition
 from tests.fakes.filesystem import FakeFilesystem

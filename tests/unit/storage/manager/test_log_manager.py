@@ -30,6 +30,7 @@ from storage.manager.log_manager import LogManager, LogManagerSettings
 from storage.types.topic_partition import TopicPartition
 from storage.types.uuid_text import NIL
 from tests.fakes.clock import ManualClock
+from tests.fakes.environment import FakeEnvironment
 from tests.fakes.filesystem import KEEP_ALL, Event, FakeFilesystem
 from tests.unit.storage.log.log_model import read_records, small_segments
 
@@ -65,22 +66,24 @@ class Disk:
         """A broker's logs before `load`."""
         self.seed += 1
         manager = LogManager(
-            self.filesystem,
-            self.clock,
-            SeededRandomness(self.seed),
+            FakeEnvironment(
+                filesystem=self.filesystem,
+                clock=self.clock,
+                randomness=SeededRandomness(self.seed),
+            ),
             self.directories,
             settings=LogManagerSettings(log_cleaner_dedupe_buffer_size=1 << 16, **settings),
             cleaner_throttle=cleaner_throttle,
         )
         if claim:
-            manager.open_directories()
-            manager.claim("cluster", 1)
+            manager.startup.open_directories()
+            manager.startup.claim("cluster", 1)
         return manager
 
     def started(self, config: TopicConfig = CONFIG) -> LogManager:
         """A broker's logs, serving."""
         manager = self.manager()
-        manager.load(lambda _topic: config)
+        manager.startup.load(lambda _topic: config)
         return manager
 
 
@@ -109,8 +112,8 @@ def test_fresh_directory_gets_an_owner(disk: Disk) -> None:
     assert meta.directory_id is not None
     manager.shutdown()
     again = disk.manager(claim=False)
-    again.open_directories()
-    assert again.stored_cluster_id == "cluster"
+    again.startup.open_directories()
+    assert again.startup.stored_cluster_id == "cluster"
     assert again.directories[0].meta == meta
 
 
@@ -119,9 +122,9 @@ def test_foreign_directory_is_refused(disk: Disk, cluster: str, node: int) -> No
     """Two clusters' or nodes' data must not mix."""
     disk.started().shutdown()
     manager = disk.manager(claim=False)
-    manager.open_directories()
+    manager.startup.open_directories()
     with pytest.raises(InconsistentDirectoryError, match="belongs to"):
-        manager.claim(cluster, node)
+        manager.startup.claim(cluster, node)
 
 
 def test_second_broker_is_refused(disk: Disk) -> None:
@@ -138,12 +141,12 @@ def test_new_partitions_spread(disk: Disk) -> None:
     disk.directories = ("/one", "/two", "/three")
     manager = disk.started()
     for index in range(7):
-        manager.get_or_create(TopicPartition("a", index), ID_A, CONFIG)
+        manager.creation.get_or_create(TopicPartition("a", index), ID_A, CONFIG)
     assert [len(manager.logs_in(directory)) for directory in manager.directories] == [3, 2, 2]
-    manager.delete_all([TopicPartition("a", 0), TopicPartition("a", 3)])
+    manager.deletion.delete_all([TopicPartition("a", 0), TopicPartition("a", 3)])
     manager.shutdown()
     manager = disk.started()
-    log = manager.get_or_create(B0, ID_B, CONFIG)
+    log = manager.creation.get_or_create(B0, ID_B, CONFIG)
     directory = manager.directory_of(log)
     assert directory is not None
     assert directory.path == "/one"
@@ -155,13 +158,13 @@ def test_new_partitions_spread(disk: Disk) -> None:
 def test_clean_restart_brings_everything_back(disk: Disk) -> None:
     """Offsets, topic id, log start; and nothing is recovered."""
     manager = disk.started()
-    log = manager.get_or_create(A0, ID_A, CONFIG)
+    log = manager.creation.get_or_create(A0, ID_A, CONFIG)
     append(log, 10)
     log.delete_records(4)
     manager.shutdown()
     assert disk.filesystem.exists("/one/.kafka_cleanshutdown")
     manager = disk.manager()
-    jobs = manager.load_jobs(lambda _topic: CONFIG)
+    jobs = manager.startup.load_jobs(lambda _topic: CONFIG)
     assert [job.recover_bytes for job in jobs] == [0]
     assert not disk.filesystem.exists("/one/.kafka_cleanshutdown")
     for job in jobs:
@@ -175,8 +178,8 @@ def test_clean_restart_brings_everything_back(disk: Disk) -> None:
 def test_checkpoints_are_kafkas(disk: Disk) -> None:
     """The four files, byte for byte."""
     manager = disk.started()
-    append(manager.get_or_create(A0, ID_A, CONFIG), 3)
-    manager.get_or_create(B0, ID_B, CONFIG)
+    append(manager.creation.get_or_create(A0, ID_A, CONFIG), 3)
+    manager.creation.get_or_create(B0, ID_B, CONFIG)
     manager.shutdown()
     peek = disk.filesystem.peek
     assert peek("/one/recovery-point-offset-checkpoint") == b"0\n2\na 0 3\nb 0 0\n"
@@ -189,11 +192,11 @@ def test_unclean_restart_recovers_and_serves_one_by_one(disk: Disk) -> None:
     """What is above the recovery point is read again; each partition serves when it is done."""
     manager = disk.started()
     for tp in (A0, A1, TopicPartition("__consumer_offsets", 0)):
-        append(manager.get_or_create(tp, ID_A, CONFIG), 5 if tp == A0 else 1)
+        append(manager.creation.get_or_create(tp, ID_A, CONFIG), 5 if tp == A0 else 1)
     disk.filesystem.crash("all")
     manager = disk.manager()
     loaded: list[TopicPartition] = []
-    jobs = manager.load_jobs(
+    jobs = manager.startup.load_jobs(
         lambda _topic: CONFIG, on_loaded=lambda log: loaded.append(log.topic_partition)
     )
     order = [job.topic_partition for job in jobs]
@@ -204,7 +207,7 @@ def test_unclean_restart_recovers_and_serves_one_by_one(disk: Disk) -> None:
         assert manager.progress.partitions_done == done
         assert manager.get(job.topic_partition) is None
         with pytest.raises(PartitionLoadingError):
-            manager.get_or_create(job.topic_partition, ID_A, CONFIG)
+            manager.creation.get_or_create(job.topic_partition, ID_A, CONFIG)
         job()
         assert manager.get(job.topic_partition) is not None
     assert loaded == order
@@ -219,12 +222,12 @@ def test_no_marker_while_partitions_are_unrecovered(disk: Disk) -> None:
     """A stop during recovery must not look clean; and their checkpoint entries stay."""
     manager = disk.started()
     for tp in (A0, A1):
-        append(manager.get_or_create(tp, ID_A, CONFIG), 5)
-    manager.get_or_create(A1, ID_A, CONFIG).delete_records(2)
-    manager.checkpoint()
+        append(manager.creation.get_or_create(tp, ID_A, CONFIG), 5)
+    manager.creation.get_or_create(A1, ID_A, CONFIG).delete_records(2)
+    manager.checkpoints.write()
     disk.filesystem.crash("all")
     manager = disk.manager()
-    jobs = {job.topic_partition: job for job in manager.load_jobs(lambda _topic: CONFIG)}
+    jobs = {job.topic_partition: job for job in manager.startup.load_jobs(lambda _topic: CONFIG)}
     jobs[A0]()
     manager.shutdown()
     assert not disk.filesystem.exists("/one/.kafka_cleanshutdown")
@@ -237,9 +240,9 @@ def test_no_marker_while_partitions_are_unrecovered(disk: Disk) -> None:
 def after_delete_records(disk: Disk) -> bytes:
     """A broker was killed that had deleted records; returns its log start offsets."""
     manager = disk.started()
-    append(manager.get_or_create(A0, ID_A, CONFIG), 5)
-    manager.get_or_create(A0, ID_A, CONFIG).delete_records(2)
-    manager.checkpoint()
+    append(manager.creation.get_or_create(A0, ID_A, CONFIG), 5)
+    manager.creation.get_or_create(A0, ID_A, CONFIG).delete_records(2)
+    manager.checkpoints.write()
     disk.filesystem.crash("all")
     return disk.filesystem.peek("/one/log-start-offset-checkpoint")
 
@@ -259,11 +262,11 @@ def test_refused_broker_leaves_no_trace(disk: Disk) -> None:
     """The directory is another's, who may be killed the next moment."""
     after_delete_records(disk)
     first = disk.started()
-    first.checkpoint()
+    first.checkpoints.write()
     offsets = disk.filesystem.peek("/one/log-start-offset-checkpoint")
     second = disk.manager(claim=False)
     with pytest.raises(LockedDirectoryError):
-        second.open_directories()
+        second.startup.open_directories()
     second.shutdown()
     assert not disk.filesystem.exists("/one/.kafka_cleanshutdown")
     assert disk.filesystem.peek("/one/log-start-offset-checkpoint") == offsets
@@ -276,7 +279,7 @@ def test_start_that_stops_at_a_listing_leaves_no_trace(disk: Disk) -> None:
     disk.filesystem.mkdir("/two/a-0")
     manager = disk.manager()
     with pytest.raises(StorageError, match="both"):
-        manager.load(lambda _topic: CONFIG)
+        manager.startup.load(lambda _topic: CONFIG)
     manager.shutdown()
     assert not disk.filesystem.exists("/one/.kafka_cleanshutdown")
     assert disk.filesystem.peek("/one/log-start-offset-checkpoint") == offsets
@@ -299,8 +302,8 @@ def test_side_files_may_be_missing_or_damaged(
 ) -> None:
     """No record is lost, and the topic id is learnt again."""
     manager = disk.started()
-    append(manager.get_or_create(A0, ID_A, CONFIG), 5)
-    manager.checkpoint()
+    append(manager.creation.get_or_create(A0, ID_A, CONFIG), 5)
+    manager.checkpoints.write()
     if clean:
         manager.shutdown()
     else:
@@ -310,7 +313,7 @@ def test_side_files_may_be_missing_or_damaged(
     else:
         disk.filesystem.poke(f"/one/{name}", damage)
     manager = disk.started()
-    log = manager.get_or_create(A0, ID_A, CONFIG)
+    log = manager.creation.get_or_create(A0, ID_A, CONFIG)
     assert (log.log_start_offset, log.log_end_offset, log.topic_id) == (0, 5, ID_A)
     assert manager.offline_directories == []
 
@@ -338,7 +341,7 @@ def test_same_partition_twice_stops_the_start(disk: Disk) -> None:
 def test_jobs_run_as_the_caller_likes(disk: Disk) -> None:
     """`run` gets all of them at once."""
     manager = disk.started()
-    manager.create_all([(TopicPartition("a", n), ID_A, CONFIG) for n in range(4)])
+    manager.creation.create_all([(TopicPartition("a", n), ID_A, CONFIG) for n in range(4)])
     manager.shutdown()
     manager = disk.manager()
     seen: list[int] = []
@@ -348,7 +351,7 @@ def test_jobs_run_as_the_caller_likes(disk: Disk) -> None:
         for job in reversed(jobs):
             job()
 
-    manager.load(lambda _topic: CONFIG, run=run)
+    manager.startup.load(lambda _topic: CONFIG, run=run)
     assert seen == [4]
     assert len(manager.logs()) == 4
 
@@ -359,35 +362,35 @@ def test_jobs_run_as_the_caller_likes(disk: Disk) -> None:
 def test_existing_log_is_returned(disk: Disk) -> None:
     """Twice asked, once made."""
     manager = disk.started()
-    log = manager.get_or_create(A0, ID_A, CONFIG)
-    assert manager.get_or_create(A0, ID_A, CONFIG) is log
+    log = manager.creation.get_or_create(A0, ID_A, CONFIG)
+    assert manager.creation.get_or_create(A0, ID_A, CONFIG) is log
     assert manager.directories[0].partition_count == 1
 
 
 def test_other_topic_of_the_same_name_is_refused(disk: Disk) -> None:
     """The old one's records must not show up in the new one."""
     manager = disk.started()
-    manager.get_or_create(A0, ID_A, CONFIG)
+    manager.creation.get_or_create(A0, ID_A, CONFIG)
     with pytest.raises(InconsistentTopicIdError):
-        manager.get_or_create(A0, ID_B, CONFIG)
+        manager.creation.get_or_create(A0, ID_B, CONFIG)
 
 
 def test_deleted_partition_goes_in_two_steps(disk: Disk) -> None:
     """Renamed at once, removed after `file.delete.delay.ms`."""
     manager = disk.started()
-    append(manager.get_or_create(A0, ID_A, CONFIG), 5)
-    assert manager.delete(A0)
-    assert not manager.delete(A0)
+    append(manager.creation.get_or_create(A0, ID_A, CONFIG), 5)
+    assert manager.deletion.delete(A0)
+    assert not manager.deletion.delete(A0)
     assert manager.get(A0) is None
     names = [e.name for e in disk.filesystem.list_directory("/one") if e.is_directory]
     assert len(names) == 1
     assert names[0].startswith("a-0.")
     assert names[0].endswith("-delete")
-    assert manager.deleted_count == 1
+    assert manager.deletion.deleted_count == 1
     disk.clock.advance(CONFIG.file_delete_delay_ms - 1)
-    assert manager.remove_deleted() == 0
+    assert manager.deletion.remove_deleted() == 0
     disk.clock.advance(1)
-    assert manager.remove_deleted() == 1
+    assert manager.deletion.remove_deleted() == 1
     assert [e for e in disk.filesystem.list_directory("/one") if e.is_directory] == []
 
 
@@ -397,12 +400,12 @@ def test_recreated_topic_starts_over(disk: Disk) -> None:
     An old log start offset would make the next start throw away the new records.
     """
     manager = disk.started()
-    log = manager.get_or_create(A0, ID_A, CONFIG)
+    log = manager.creation.get_or_create(A0, ID_A, CONFIG)
     append(log, 9)
     log.delete_records(7)
-    manager.checkpoint()
-    manager.delete(A0)
-    append(manager.get_or_create(A0, ID_B, CONFIG), 2)
+    manager.checkpoints.write()
+    manager.deletion.delete(A0)
+    append(manager.creation.get_or_create(A0, ID_B, CONFIG), 2)
     disk.filesystem.crash("all")
     found = disk.started().get(A0)
     assert found is not None
@@ -414,18 +417,18 @@ def test_deletion_during_a_checkpoint_leaves_no_entry(
 ) -> None:
     """Its old log start offset would cut off a topic of the same name after a crash."""
     manager = disk.started()
-    append(manager.get_or_create(A0, ID_A, CONFIG), 5)
-    manager.get_or_create(A0, ID_A, CONFIG).delete_records(5)
+    append(manager.creation.get_or_create(A0, ID_A, CONFIG), 5)
+    manager.creation.get_or_create(A0, ID_A, CONFIG).delete_records(5)
     write = LogDirectory.write_checkpoint
 
     def delete_first(directory: LogDirectory, name: str, offsets: Any) -> bool:
         monkeypatch.undo()
-        manager.delete(A0)
-        append(manager.get_or_create(A0, ID_B, CONFIG), 3)
+        manager.deletion.delete(A0)
+        append(manager.creation.get_or_create(A0, ID_B, CONFIG), 3)
         return write(directory, name, offsets)
 
     monkeypatch.setattr(LogDirectory, "write_checkpoint", delete_first)
-    manager.checkpoint_log_start_offsets()
+    manager.checkpoints.write_log_start_offsets()
     disk.filesystem.crash("all")
     log = disk.started().get(A0)
     assert log is not None
@@ -438,7 +441,7 @@ def test_stale_checkpoint_entries_are_dropped_at_start(disk: Disk) -> None:
     disk.filesystem.poke("/one/log-start-offset-checkpoint", b"0\n1\na 0 7\n")
     manager = disk.started()
     assert disk.filesystem.peek("/one/log-start-offset-checkpoint") == b"0\n0\n"
-    append(manager.get_or_create(A0, ID_A, CONFIG), 2)
+    append(manager.creation.get_or_create(A0, ID_A, CONFIG), 2)
     disk.filesystem.crash("all")
     log = disk.started().get(A0)
     assert log is not None
@@ -451,17 +454,17 @@ def test_interrupted_deletion_is_finished(disk: Disk) -> None:
     disk.filesystem.mkdir("/one/a-0.0123456789abcdef0123456789abcdef-delete")
     manager = disk.started()
     assert manager.logs() == []
-    assert manager.remove_deleted() == 1
+    assert manager.deletion.remove_deleted() == 1
 
 
 def test_stray_partitions_are_set_aside(disk: Disk) -> None:
     """Of a topic that was deleted while the directory was away; nothing is destroyed."""
     manager = disk.started()
-    append(manager.get_or_create(A0, ID_A, CONFIG), 5)
-    manager.get_or_create(B0, ID_B, CONFIG)
+    append(manager.creation.get_or_create(A0, ID_A, CONFIG), 5)
+    manager.creation.get_or_create(B0, ID_B, CONFIG)
     manager.shutdown()
     manager = disk.manager()
-    manager.load(lambda _topic: CONFIG, is_stray=lambda _tp, topic_id: topic_id == ID_A)
+    manager.startup.load(lambda _topic: CONFIG, is_stray=lambda _tp, topic_id: topic_id == ID_A)
     assert [log.topic_partition for log in manager.logs()] == [B0]
     assert len(manager.stray) == 1
     assert manager.stray[0].endswith("-stray")
@@ -474,8 +477,8 @@ def test_stray_partitions_are_set_aside(disk: Disk) -> None:
 def test_expired_producers_are_forgotten(disk: Disk) -> None:
     """After `producer.id.expiration.ms`."""
     manager = disk.manager(producer_id_expiration_ms=5_000)
-    manager.load(lambda _topic: CONFIG)
-    log = manager.get_or_create(A0, ID_A, CONFIG)
+    manager.startup.load(lambda _topic: CONFIG)
+    log = manager.creation.get_or_create(A0, ID_A, CONFIG)
     now_ms = disk.clock.now_ms()
     batch = build_batch(
         [(None, b"v", (), now_ms)], producer_id=4, producer_epoch=0, base_sequence=0
@@ -490,10 +493,10 @@ def test_expired_producers_are_forgotten(disk: Disk) -> None:
 def test_unchanged_checkpoints_are_not_rewritten(disk: Disk) -> None:
     """An idle broker leaves the disk alone."""
     manager = disk.started()
-    append(manager.get_or_create(A0, ID_A, CONFIG), 5)
-    manager.checkpoint()
+    append(manager.creation.get_or_create(A0, ID_A, CONFIG), 5)
+    manager.checkpoints.write()
     before = disk.filesystem.changes
-    manager.checkpoint()
+    manager.checkpoints.write()
     assert disk.filesystem.changes == before
 
 
@@ -503,19 +506,19 @@ def test_compaction_pass(disk: Disk) -> None:
         cleanup_policy=("compact",), segment_bytes=300, min_cleanable_dirty_ratio=0.1
     )
     manager = disk.started()
-    log = manager.get_or_create(A0, ID_A, config)
+    log = manager.creation.get_or_create(A0, ID_A, config)
     append(log, 40)
     before = log.size()
-    stats = manager.clean_dirtiest()
+    stats = manager.compaction.clean_dirtiest()
     assert stats is not None
     assert log.size() < before / 3
     assert manager.directories[0].checkpointed("cleaner-offset-checkpoint", A0) == stats.end_offset
     assert stats.end_offset == log.active_base_offset
-    assert manager.clean_dirtiest() is None
+    assert manager.compaction.clean_dirtiest() is None
     log.retention.delete_old_segments()
     manager.shutdown()
     again = disk.started(config)
-    assert again.clean_dirtiest() is None
+    assert again.compaction.clean_dirtiest() is None
 
 
 @pytest.mark.parametrize("hangs_at_batch", [1, 3, 30, 60])
@@ -535,19 +538,19 @@ def test_a_log_is_deleted_under_its_compaction(
         nonlocal batches
         batches += 1
         if batches == hangs_at_batch:
-            assert manager.delete_all([A0, A1]) == 2
-            assert manager.remove_deleted() == 1, "only the one that nobody compacts"
-            append(manager.get_or_create(A0, ID_B, config), 25)
+            assert manager.deletion.delete_all([A0, A1]) == 2
+            assert manager.deletion.remove_deleted() == 1, "only the one that nobody compacts"
+            append(manager.creation.get_or_create(A0, ID_B, config), 25)
 
     manager = disk.manager(cleaner_throttle=hang)
-    manager.load(lambda _topic: config)
+    manager.startup.load(lambda _topic: config)
     abandon = manager.cleaning.abandon
     monkeypatch.setattr(
         manager.cleaning, "abandon", lambda partitions: abandon(partitions, timeout_s=0.0)
     )
-    append(manager.get_or_create(A0, ID_A, config), 40)
-    append(manager.get_or_create(A1, ID_A, config), 1)
-    assert manager.clean_dirtiest() is None
+    append(manager.creation.get_or_create(A0, ID_A, config), 40)
+    append(manager.creation.get_or_create(A1, ID_A, config), 1)
+    assert manager.compaction.clean_dirtiest() is None
     assert batches >= hangs_at_batch
     assert not manager.offline_directories
     assert not manager.cleaning.uncleanable
@@ -555,10 +558,10 @@ def test_a_log_is_deleted_under_its_compaction(
     log = manager.get(A0)
     assert log is not None
     assert (log.topic_id, log.log_end_offset) == (ID_B, 25)
-    assert manager.remove_deleted() == 1
+    assert manager.deletion.remove_deleted() == 1
     files = [entry.name for entry in disk.filesystem.list_directory(log.directory)]
     assert not [name for name in files if "cleaned" in name]
-    assert manager.clean_dirtiest() is not None
+    assert manager.compaction.clean_dirtiest() is not None
 
 
 def test_one_log_that_cannot_be_deleted_does_not_keep_the_others(
@@ -568,7 +571,7 @@ def test_one_log_that_cannot_be_deleted_does_not_keep_the_others(
     disk = Disk("/one", "/two")
     manager = disk.started()
     for partition in (A0, A1, B0):
-        append(manager.get_or_create(partition, ID_A, CONFIG), 1)
+        append(manager.creation.get_or_create(partition, ID_A, CONFIG), 1)
     rename = Log.rename_directory
 
     def refuse(log: Log, directory: str) -> None:
@@ -578,7 +581,7 @@ def test_one_log_that_cannot_be_deleted_does_not_keep_the_others(
 
     monkeypatch.setattr(Log, "rename_directory", refuse)
     with pytest.raises(DiskError):
-        manager.delete_all([A0, A1, B0])
+        manager.deletion.delete_all([A0, A1, B0])
     assert manager.logs() == []
     names = [
         e.name.split(".")[0]
@@ -596,15 +599,15 @@ def test_damaged_log_is_left_alone(disk: Disk) -> None:
         cleanup_policy=("compact",), segment_bytes=300, min_cleanable_dirty_ratio=0.1
     )
     manager = disk.started()
-    append(manager.get_or_create(A0, ID_A, config), 40)
-    append(manager.get_or_create(B0, ID_B, config), 20)
+    append(manager.creation.get_or_create(A0, ID_A, config), 40)
+    append(manager.creation.get_or_create(B0, ID_B, config), 20)
     path = "/one/a-0/00000000000000000000.log"
     damaged = bytearray(disk.filesystem.peek(path))
     damaged[-1] ^= 1
     disk.filesystem.poke(path, bytes(damaged))
-    assert manager.clean_dirtiest() is None
+    assert manager.compaction.clean_dirtiest() is None
     assert list(manager.cleaning.uncleanable) == [A0]
-    assert manager.clean_dirtiest() is not None
+    assert manager.compaction.clean_dirtiest() is not None
     assert manager.get(A0) is not None
     assert disk.filesystem.peek(path) == bytes(damaged)
 
@@ -628,26 +631,24 @@ def test_serving_logs_are_changed_by_their_owner_only(disk: Disk) -> None:
             inside -= 1
 
     manager = LogManager(
-        disk.filesystem,
-        disk.clock,
-        SeededRandomness(1),
+        FakeEnvironment(filesystem=disk.filesystem, clock=disk.clock),
         disk.directories,
         on_owner=on_owner,
     )
-    manager.open_directories()
-    manager.claim("cluster", 1)
-    manager.load(lambda _topic: config)
-    log = manager.get_or_create(A0, ID_A, config)
+    manager.startup.open_directories()
+    manager.startup.claim("cluster", 1)
+    manager.startup.load(lambda _topic: config)
+    log = manager.creation.get_or_create(A0, ID_A, config)
     append(log, 40)
     batch = build_batch(
         [(b"k", b"v", (), 1_700_000_000_000)], producer_id=4, producer_epoch=0, base_sequence=0
     )
     log.writer.append_as_leader(memoryview(batch), leader_epoch=0, now_ms=1_700_000_000_000)
     assert calls == 0
-    assert manager.clean_dirtiest() is not None
+    assert manager.compaction.clean_dirtiest() is not None
     assert calls > 0
     before = calls
-    manager.delete(A0)
+    manager.deletion.delete(A0)
     assert calls == before + 1
     assert inside == 0
 
@@ -660,8 +661,8 @@ def two_directories() -> tuple[Disk, LogManager, list[tuple[str, list[TopicParti
     manager = disk.started()
     failures: list[tuple[str, list[TopicPartition]]] = []
     manager.on_directory_failure = lambda path, partitions: failures.append((path, partitions))
-    manager.get_or_create(A0, ID_A, CONFIG)
-    manager.get_or_create(A1, ID_A, CONFIG)
+    manager.creation.get_or_create(A0, ID_A, CONFIG)
+    manager.creation.get_or_create(A1, ID_A, CONFIG)
     return disk, manager, failures
 
 
@@ -676,13 +677,13 @@ def test_failing_directory_goes_offline_and_the_other_serves() -> None:
     assert [d.path for d in manager.offline_directories] == ["/one"]
     assert manager.get(A0) is None
     with pytest.raises(LogDirectoryOfflineError):
-        manager.get_or_create(A0, ID_A, CONFIG)
+        manager.creation.get_or_create(A0, ID_A, CONFIG)
     with pytest.raises(LogDirectoryOfflineError):
         append(log)
     survivor = manager.get(A1)
     assert survivor is not None
     append(survivor)
-    assert manager.get_or_create(B0, ID_B, CONFIG).directory == "/two/b-0"
+    assert manager.creation.get_or_create(B0, ID_B, CONFIG).directory == "/two/b-0"
     manager.shutdown()
     assert not disk.filesystem.exists("/one/.kafka_cleanshutdown")
     assert disk.filesystem.exists("/two/.kafka_cleanshutdown")
@@ -695,7 +696,7 @@ def test_checkpoint_failure_takes_only_its_directory(kind: str) -> None:
     for log in manager.logs():
         append(log, 3)
     disk.filesystem.fail(kind, path="/two", times=1)
-    manager.checkpoint_high_watermarks()
+    manager.checkpoints.write_high_watermarks()
     assert failures == [("/two", [A1])]
     assert disk.filesystem.peek("/one/replication-offset-checkpoint") == b"0\n1\na 0 3\n"
 
@@ -725,15 +726,15 @@ def test_failed_creation_takes_the_directory_offline(disk: Disk) -> None:
     manager = disk.started()
     disk.filesystem.fail("mkdir", path="/one/a-0")
     with pytest.raises(DiskError):
-        manager.get_or_create(A0, ID_A, CONFIG)
+        manager.creation.get_or_create(A0, ID_A, CONFIG)
     assert [d.path for d in manager.offline_directories] == ["/one"]
-    assert manager.get_or_create(A1, ID_A, CONFIG).directory == "/two/a-1"
+    assert manager.creation.get_or_create(A1, ID_A, CONFIG).directory == "/two/a-1"
 
 
 def test_failed_flush_at_shutdown_leaves_no_marker(disk: Disk) -> None:
     """It was no clean shutdown."""
     manager = disk.started()
-    append(manager.get_or_create(A0, ID_A, CONFIG), 3)
+    append(manager.creation.get_or_create(A0, ID_A, CONFIG), 3)
     disk.filesystem.fail("sync", path="a-0", times=1)
     manager.shutdown()
     assert not disk.filesystem.exists("/one/.kafka_cleanshutdown")
@@ -742,7 +743,7 @@ def test_failed_flush_at_shutdown_leaves_no_marker(disk: Disk) -> None:
 def test_unclean_shutdown_leaves_the_disk_as_it_is(disk: Disk) -> None:
     """For tests of crashes, and for a broker that must go at once."""
     manager = disk.started()
-    append(manager.get_or_create(A0, ID_A, CONFIG), 3)
+    append(manager.creation.get_or_create(A0, ID_A, CONFIG), 3)
     before = disk.filesystem.changes
     manager.shutdown(clean=False)
     assert disk.filesystem.changes == before
@@ -805,7 +806,7 @@ def test_crash_at_every_step_keeps_what_was_flushed() -> None:
                 incarnation += 1
                 topic_id = UUID(int=incarnation << 64)
                 flushed[tp] = (topic_id, 0, 0, 0)
-                manager.get_or_create(tp, topic_id, CONFIG)
+                manager.creation.get_or_create(tp, topic_id, CONFIG)
                 continue
             topic_id, end, start, written = flushed[tp]
             if act == "append":
@@ -819,10 +820,10 @@ def test_crash_at_every_step_keeps_what_was_flushed() -> None:
                 log.delete_records(log.high_watermark)
             elif act == "delete":
                 flushed[tp] = (topic_id, 0, start, written)
-                manager.delete(tp)
+                manager.deletion.delete(tp)
                 del flushed[tp]
             else:
-                manager.checkpoint()
+                manager.checkpoints.write()
         disk.filesystem.observer = None
     assert points > 1_500
 
@@ -830,10 +831,10 @@ def test_crash_at_every_step_keeps_what_was_flushed() -> None:
 def test_transactions_are_verified_or_not(disk: Disk) -> None:
     """In logs that are there, and in those to come."""
     manager = disk.started()
-    first = manager.get_or_create(A0, ID_A, CONFIG)
+    first = manager.creation.get_or_create(A0, ID_A, CONFIG)
     assert not first.producer_state.requires_verification
     manager.require_verification(True)
-    second = manager.get_or_create(B0, ID_B, CONFIG)
+    second = manager.creation.get_or_create(B0, ID_B, CONFIG)
     assert first.producer_state.requires_verification
     assert second.producer_state.requires_verification
 
@@ -844,7 +845,7 @@ def test_a_want_of_descriptors_takes_no_directory_offline(
 ) -> None:
     """Whatever was to be opened: creating, checkpoints, flushing, removing. It is said once."""
     manager = disk.started()
-    log = manager.get_or_create(A0, ID_A, CONFIG)
+    log = manager.creation.get_or_create(A0, ID_A, CONFIG)
     append(log)
 
     def refused(path: str, act: Callable[[], object]) -> None:
@@ -853,25 +854,25 @@ def test_a_want_of_descriptors_takes_no_directory_offline(
             act()
         assert caught.value.is_descriptor_limit
 
-    refused("b-0", lambda: manager.get_or_create(B0, ID_B, CONFIG))
+    refused("b-0", lambda: manager.creation.get_or_create(B0, ID_B, CONFIG))
     disk.filesystem.fail("open", code, path="checkpoint")
-    manager.checkpoint()
+    manager.checkpoints.write()
     for segment in log.segment_facts():
         segment.close()
     refused(".log", log.flusher.flush)
     assert len([one for one in caplog.records if "descriptors" in one.message]) == 1
     disk.filesystem.fail("rmtree", code)
-    manager.delete(A1)
-    manager.get_or_create(A1, ID_A, CONFIG)
-    manager.delete(A1)
+    manager.deletion.delete(A1)
+    manager.creation.get_or_create(A1, ID_A, CONFIG)
+    manager.deletion.delete(A1)
     disk.clock.advance(CONFIG.file_delete_delay_ms)
-    assert manager.remove_deleted() == 0
+    assert manager.deletion.remove_deleted() == 0
     assert manager.offline_directories == []
     assert log.failure is None
-    assert manager.remove_deleted() == 1
+    assert manager.deletion.remove_deleted() == 1
     log.flusher.flush()
-    manager.checkpoint()
-    assert manager.get_or_create(B0, ID_B, CONFIG).log_end_offset == 0
+    manager.checkpoints.write()
+    assert manager.creation.get_or_create(B0, ID_B, CONFIG).log_end_offset == 0
     append(log)
     assert log.log_end_offset == 2
 
@@ -888,12 +889,12 @@ def test_a_formerly_compacted_topic_survives_a_scan_of_everything(lost: tuple[st
     )
     manager = disk.started(compact)
     disk.filesystem.sync_directory("/")
-    log = manager.get_or_create(A0, ID_A, compact)
+    log = manager.creation.get_or_create(A0, ID_A, compact)
     for number in range(60):
         append(log, key=b"%d" % (number % 7), value=b"v" * 40)
-    assert manager.clean_dirtiest() is not None
+    assert manager.compaction.clean_dirtiest() is not None
     log.flusher.flush(log.active_base_offset)
-    manager.checkpoint()
+    manager.checkpoints.write()
     expected = read_records(log)
     assert 7 <= len(expected) < 60
     for name in lost:
@@ -921,7 +922,7 @@ def test_what_flush_messages_promises_holds_before_a_log_serves(flush_messages: 
     disk = Disk()
     config = small_segments(300, flush_messages=flush_messages)
     first = disk.started(config)
-    append(first.get_or_create(A0, ID_A, config), 20)
+    append(first.creation.get_or_create(A0, ID_A, config), 20)
     disk.filesystem.sync_directory("/")
     for directory in first.directories:
         assert directory._lock is not None
@@ -940,7 +941,7 @@ def test_what_flush_messages_promises_holds_before_a_log_serves(flush_messages: 
         )
         seen.append((log.recovery_point, after_a_power_cut.log_end_offset))
 
-    manager.load(lambda _topic: config, on_loaded=serve)
+    manager.startup.load(lambda _topic: config, on_loaded=serve)
     is_limited = flush_messages < 1 << 62
     assert seen == [(20, 20) if is_limited else (0, 0)]
 
@@ -948,7 +949,7 @@ def test_what_flush_messages_promises_holds_before_a_log_serves(flush_messages: 
 def test_an_epoch_of_an_unclean_start_is_known_after_a_power_cut_at_any_moment() -> None:
     """Whether its checkpoint was on disk or not: then by its batches."""
     disk = Disk()
-    log = disk.started().get_or_create(A0, ID_A, CONFIG)
+    log = disk.started().creation.get_or_create(A0, ID_A, CONFIG)
     append(log, 3)
     log.flusher.flush()
     disk.filesystem.sync_directory("/")
@@ -962,7 +963,7 @@ def test_an_epoch_of_an_unclean_start_is_known_after_a_power_cut_at_any_moment()
 
     disk.filesystem.observer = observe
     manager = disk.manager()
-    for job in manager.load_jobs(lambda _topic: CONFIG, new_epoch_of=lambda _tp: 4):
+    for job in manager.startup.load_jobs(lambda _topic: CONFIG, new_epoch_of=lambda _tp: 4):
         job()
     found = manager.get(A0)
     assert found is not None
@@ -971,13 +972,13 @@ def test_an_epoch_of_an_unclean_start_is_known_after_a_power_cut_at_any_moment()
         batch = build_batch([(b"k", b"v", (), 1_700_000_000_000)])
         found.writer.append_as_leader(memoryview(batch), leader_epoch=4, now_ms=1_700_000_000_000)
     found.flusher.flush()
-    manager.checkpoint_recovery_points()
+    manager.checkpoints.write_recovery_points()
     assert len(disks) > 10
     ends = set()
     for each in disks:
         disk.filesystem = each
         again = disk.manager()
-        for job in again.load_jobs(lambda _topic: CONFIG, new_epoch_of=lambda _tp: 5):
+        for job in again.startup.load_jobs(lambda _topic: CONFIG, new_epoch_of=lambda _tp: 5):
             job()
         log_again = again.get(A0)
         assert log_again is not None
@@ -991,7 +992,7 @@ def test_an_epoch_of_an_unclean_start_is_known_after_a_power_cut_at_any_moment()
 def test_an_epoch_that_no_cluster_has_begun_is_not_learnt(disk: Disk) -> None:
     """No sum covers a batch's leader epoch: too late a one, or one before an earlier, is noise."""
     manager = disk.started()
-    log = manager.get_or_create(A0, ID_A, CONFIG)
+    log = manager.creation.get_or_create(A0, ID_A, CONFIG)
     append(log, 4)
     path = log.segment_facts()[0].path
     data = bytearray(disk.filesystem.peek(path))
@@ -1001,7 +1002,7 @@ def test_an_epoch_that_no_cluster_has_begun_is_not_learnt(disk: Disk) -> None:
     disk.filesystem.poke(path, bytes(data))
     killed(disk)
     manager = disk.manager()
-    for job in manager.load_jobs(lambda _topic: CONFIG, new_epoch_of=lambda _tp: 5):
+    for job in manager.startup.load_jobs(lambda _topic: CONFIG, new_epoch_of=lambda _tp: 5):
         job()
     found = manager.get(A0)
     assert found is not None
@@ -1012,14 +1013,14 @@ def test_epochs_begun_with_a_start_cost_no_sync(disk: Disk) -> None:
     """Thousands of partitions begin one at the same time."""
     manager = disk.started()
     for index in range(20):
-        append(manager.get_or_create(TopicPartition("a", index), ID_A, CONFIG))
+        append(manager.creation.get_or_create(TopicPartition("a", index), ID_A, CONFIG))
     killed(disk)
     manager = disk.manager()
     synced: list[str] = []
     disk.filesystem.observer = lambda event: (
         synced.append(event.path) if event.kind == "sync" and "epoch" in event.path else None
     )
-    for job in manager.load_jobs(lambda _topic: CONFIG, new_epoch_of=lambda _tp: 5):
+    for job in manager.startup.load_jobs(lambda _topic: CONFIG, new_epoch_of=lambda _tp: 5):
         job()
     assert synced == []
     log = manager.get(A0)
@@ -1033,13 +1034,13 @@ def test_a_checkpoint_names_logs_that_open_while_it_is_gathered(
 ) -> None:
     """They were loading when their offsets were read, and are not when it is written."""
     manager = disk.started()
-    log = manager.get_or_create(A0, ID_A, CONFIG)
+    log = manager.creation.get_or_create(A0, ID_A, CONFIG)
     append(log, 5)
     log.delete_records(3)
-    manager.checkpoint()
+    manager.checkpoints.write()
     killed(disk)
     manager = disk.manager()
-    jobs = manager.load_jobs(lambda _topic: CONFIG)
+    jobs = manager.startup.load_jobs(lambda _topic: CONFIG)
     write = LogDirectory.write_checkpoint
 
     def open_first(self: LogDirectory, name: str, offsets: Any) -> bool:
@@ -1048,7 +1049,7 @@ def test_a_checkpoint_names_logs_that_open_while_it_is_gathered(
         return write(self, name, offsets)
 
     monkeypatch.setattr(LogDirectory, "write_checkpoint", open_first)
-    manager.checkpoint_log_start_offsets()
+    manager.checkpoints.write_log_start_offsets()
     assert manager.directories[0].checkpointed("log-start-offset-checkpoint", A0) == 3
 
 
@@ -1066,10 +1067,10 @@ def test_the_lock_is_not_held_while_a_log_is_made(disk: Disk) -> None:
 
     disk.filesystem.mkdir = slow_mkdir  # type: ignore[method-assign]  # a disk that takes its time
     with ThreadPoolExecutor(2) as pool:
-        first = pool.submit(manager.get_or_create, A0, ID_A, CONFIG)
+        first = pool.submit(manager.creation.get_or_create, A0, ID_A, CONFIG)
         assert making.wait(60)
-        second = pool.submit(manager.get_or_create, A0, ID_A, CONFIG)
-        other = threading.Thread(target=manager.forget_offline, args=([B0],))
+        second = pool.submit(manager.creation.get_or_create, A0, ID_A, CONFIG)
+        other = threading.Thread(target=manager.deletion.forget_offline, args=([B0],))
         other.start()
         other.join(30)
         is_held = other.is_alive()
@@ -1085,6 +1086,6 @@ def test_a_log_that_could_not_be_made_leaves_its_name_free(disk: Disk) -> None:
     manager = disk.started()
     disk.filesystem.fail("mkdir", errno.EIO, path="/one/a-0")
     with pytest.raises(DiskError):
-        manager.get_or_create(A0, ID_A, CONFIG)
-    log = manager.get_or_create(A0, ID_A, CONFIG)
+        manager.creation.get_or_create(A0, ID_A, CONFIG)
+    log = manager.creation.get_or_create(A0, ID_A, CONFIG)
     assert log.directory == "/two/a-0"

@@ -34,7 +34,7 @@ class Node:
     def start(self) -> LogManager:
         manager = self.disk.manager()
         manager.assigned = self.assigned
-        manager.load(lambda _topic: SMALL)
+        manager.startup.load(lambda _topic: SMALL)
         self.manager = manager
         self.place = manager.found_elsewhere.get(A0, self.place)
         return manager
@@ -49,27 +49,27 @@ class Node:
     def create(self) -> Log:
         """A log in /one with several segments, all of it on disk, records deleted at its start."""
         self.place = self.directory("/one").id
-        log = self.manager.get_or_create(A0, ID_A, SMALL)
+        log = self.manager.creation.get_or_create(A0, ID_A, SMALL)
         append(log, RECORDS)
         log.delete_records(LOG_START)
         log.flusher.flush()
-        self.manager.checkpoint()
+        self.manager.checkpoints.write()
         return log
 
     def move(self, log: Log, path: str) -> Log:
         """As the broker does it, in one thread."""
         manager, target = self.manager, self.directory(path)
-        copy = manager.begin_move(log, target)
-        manager.copy_segments(log, copy)
+        copy = manager.moves.begin_move(log, target)
+        manager.moves.copy_segments(log, copy)
         append(log, 2)
         log.flusher.flush()
-        manager.copy_segments(log, copy)
+        manager.moves.copy_segments(log, copy)
         append(log, 1)
-        manager.before_take_out(log)
-        manager.take_out(log)
-        manager.finish_move(log, copy, target)
+        manager.moves.before_take_out(log)
+        manager.moves.take_out(log)
+        manager.moves.finish_move(log, copy, target)
         self.place = target.id
-        return manager.swap(log, copy, target, SMALL)
+        return manager.moves.swap(log, copy, target, SMALL)
 
 
 def check(log: Log | None, at_least: int) -> None:
@@ -113,7 +113,7 @@ def test_all_of_a_log_moves_and_goes_on() -> None:
     assert node.manager.get(A0) is moved
     assert [d.partition_count for d in node.manager.directories] == [0, 1]
     append(moved, 5)
-    node.manager.remove_deleted()
+    node.manager.deletion.remove_deleted()
     assert folders(node.disk, "/one") == files - {"a-0"}
     node.manager.shutdown()
     log_again = node.start().get(A0)
@@ -141,7 +141,7 @@ def test_a_crash_at_any_step_leaves_one_whole_log(keep: int | str | None) -> Non
         for _ in range(2):
             manager = node.start()
             check(manager.get(A0), RECORDS)
-            manager.remove_deleted()
+            manager.deletion.remove_deleted()
             names = [folders(node.disk, path) for path in ("/one", "/two")]
             assert [("a-0" in one) for one in names].count(True) == 1, step
             assert not any(name.endswith(("-future", "-delete")) for one in names for name in one)
@@ -162,7 +162,7 @@ def test_a_copy_of_nothing_known_is_left_alone() -> None:
     node.manager.shutdown()
     node.disk.filesystem.mkdir("/two/b-0.0123456789abcdef0123456789abcdef-future")
     manager = node.start()
-    manager.remove_deleted()
+    manager.deletion.remove_deleted()
     assert "b-0.0123456789abcdef0123456789abcdef-future" in folders(node.disk, "/two")
 
 
@@ -175,8 +175,8 @@ def test_a_target_that_fails_leaves_the_log_where_it_is(kind: str) -> None:
         node.move(log, "/two")
     if node.manager.get(A0) is None:
         target = node.directory("/two")
-        copy = node.manager.begin_move(log, node.directory("/one"))
-        node.manager.put_back(log, copy, target, SMALL)
+        copy = node.manager.moves.begin_move(log, node.directory("/one"))
+        node.manager.moves.put_back(log, copy, target, SMALL)
     check(node.manager.get(A0), RECORDS)
 
 
@@ -184,13 +184,13 @@ def test_retention_goes_on_while_a_log_is_copied() -> None:
     """What it takes is not in the copy."""
     node = Node()
     log = node.create()
-    copy = node.manager.begin_move(log, node.directory("/two"))
-    node.manager.copy_segments(log, copy)
+    copy = node.manager.moves.begin_move(log, node.directory("/two"))
+    node.manager.moves.copy_segments(log, copy)
     before = copy.size_bytes
     log.delete_records(RECORDS - 1)
     assert log.retention.delete_old_segments() > 0
     append(log)
-    assert node.manager.copy_segments(log, copy) > 0
+    assert node.manager.moves.copy_segments(log, copy) > 0
     assert copy.size_bytes < before
     assert copy.end_offset == log.log_end_offset
     names = {e.name for e in node.disk.filesystem.list_directory(copy.target)}

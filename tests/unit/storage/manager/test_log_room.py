@@ -11,12 +11,12 @@ from protocol.records.builder import build_batch
 from storage.checkpoints.clean_shutdown import CLEAN_SHUTDOWN_FILE
 from storage.checkpoints.reserve import PROBED_MIN, RESERVE_FILE
 from storage.environment.alerts import AlertKind
-from storage.environment.randomness import SeededRandomness
 from storage.errors import DiskError, LogDirectoryFullError
 from storage.log.log import Log
 from storage.manager.log_manager import LogManager, LogManagerSettings
 from storage.types.topic_partition import TopicPartition
 from tests.fakes.clock import ManualClock
+from tests.fakes.environment import FakeEnvironment
 from tests.fakes.filesystem import KEEP_ALL, FakeFilesystem
 
 CONFIG = TopicConfig()
@@ -35,19 +35,19 @@ class World:
 
     def start(self) -> LogManager:
         manager = LogManager(
-            self.filesystem,
-            self.clock,
-            SeededRandomness(1),
+            FakeEnvironment(filesystem=self.filesystem, clock=self.clock),
             ("/one", "/two"),
             settings=LogManagerSettings(reserve_bytes=RESERVE),
         )
-        manager.open_directories()
-        manager.claim("cluster", 1)
-        manager.load(lambda _topic: CONFIG)
+        manager.startup.open_directories()
+        manager.startup.claim("cluster", 1)
+        manager.startup.load(lambda _topic: CONFIG)
         return manager
 
     def create(self, topic_partition: TopicPartition) -> Log:
-        return self.manager.get_or_create(topic_partition, IDS[topic_partition.topic], CONFIG)
+        return self.manager.creation.get_or_create(
+            topic_partition, IDS[topic_partition.topic], CONFIG
+        )
 
     def fill(self, log: Log, code: int = errno.ENOSPC) -> None:
         """What its handler does when an append finds no room."""
@@ -93,27 +93,27 @@ def test_a_full_directory_takes_no_records_and_the_other_does(world: World, code
     # The records are from 1970: their segments go, the active ones are replaced.
     assert [log.retention.delete_old_segments() for log in (a, b)] == [1, 1]
     assert a.log_start_offset == 1
-    world.manager.checkpoint()
-    assert world.manager.has_room
+    world.manager.checkpoints.write()
+    assert world.manager.room.has_room
 
 
 def test_it_takes_records_again_when_there_is_room_beside_the_reserve(world: World) -> None:
     a = world.create(A)
     world.fill(a)
     assert world.filesystem.exists(f"/one/{RESERVE_FILE}")
-    world.manager.room_pass()
+    world.manager.room.check()
     assert not world.filesystem.exists(f"/one/{RESERVE_FILE}")
     world.filesystem.free = PROBED_MIN - 1
-    world.manager.room_pass()
+    world.manager.room.check()
     assert world.full == ["/one"]
     world.filesystem.free = PROBED_MIN
     world.filesystem.fail("allocate", errno.EDQUOT, path="/one")
-    world.manager.room_pass()
+    world.manager.room.check()
     assert world.full == ["/one"]
     assert not world.filesystem.exists(f"/one/{RESERVE_FILE}")
     with pytest.raises(LogDirectoryFullError):
         append(a)
-    world.manager.room_pass()
+    world.manager.room.check()
     assert world.full == []
     assert world.filesystem.file_size(f"/one/{RESERVE_FILE}") == RESERVE
     append(a)
@@ -123,9 +123,9 @@ def test_late_refusals_do_not_fill_it_again(world: World) -> None:
     """An answer to a record that was refused before comes when there is room again."""
     a = world.create(A)
     world.fill(a)
-    world.manager.room_pass()
+    world.manager.room.check()
     late = LogDirectoryFullError("log takes no records", a.directory, errno.ENOSPC)
-    world.manager.room_pass()
+    world.manager.room.check()
     world.manager.fail_log(a, late)
     assert world.full == []
     append(a)
@@ -143,10 +143,10 @@ def test_new_logs_go_where_there_is_room(world: World) -> None:
     with pytest.raises(LogDirectoryFullError):
         world.create(C)
     assert world.manager.offline_directories == []
-    assert not world.manager.has_room
+    assert not world.manager.room.has_room
     assert not world.filesystem.exists("/two/c-0")
-    world.manager.room_pass()
-    world.manager.room_pass()
+    world.manager.room.check()
+    world.manager.room.check()
     append(world.create(C))
     append(a)
 
@@ -154,9 +154,9 @@ def test_new_logs_go_where_there_is_room(world: World) -> None:
 def test_what_gives_room_back_is_written_into_the_reserve(world: World) -> None:
     """Segments that were copied are deleted on the strength of `__remote_log_metadata`."""
     metadata = TopicPartition("__remote_log_metadata", 0)
-    log = world.manager.get_or_create(metadata, IDS["a"], CONFIG)
-    world.manager.out_of_room_at("/one", DiskError("cannot write", "/one", errno.ENOSPC))
-    world.manager.room_pass()
+    log = world.manager.creation.get_or_create(metadata, IDS["a"], CONFIG)
+    world.manager.room.out_of_room_at("/one", DiskError("cannot write", "/one", errno.ENOSPC))
+    world.manager.room.check()
     append(log)
     assert log.log_end_offset == 1
 
@@ -171,12 +171,12 @@ def test_a_log_that_finds_no_room_at_the_start_waits_for_it(world: World) -> Non
     assert world.full == ["/one"]
     with pytest.raises(Exception, match="still being recovered"):
         world.create(A)
-    world.manager.checkpoint()
-    world.manager.room_pass()
+    world.manager.checkpoints.write()
+    world.manager.room.check()
     found = world.manager.get(A)
     assert found is not None
     assert found.log_end_offset == 1
-    world.manager.room_pass()
+    world.manager.room.check()
     append(found)
     assert world.manager.progress.is_complete
 
@@ -204,7 +204,7 @@ def test_a_start_on_a_full_disk_reads_what_there_is(world: World) -> None:
     assert world.full == ["/one"]
     with pytest.raises(LogDirectoryFullError):
         append(found)
-    world.manager.room_pass()
+    world.manager.room.check()
     append(found)
 
 

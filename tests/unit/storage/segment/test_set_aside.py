@@ -14,7 +14,7 @@ DELETE = small_segments(600)
 def filled(disk: Disk, config: TopicConfig, keys: int) -> LogManager:
     manager = disk.started(config)
     disk.filesystem.sync_directory("/")
-    log = manager.get_or_create(A0, ID_A, config)
+    log = manager.creation.get_or_create(A0, ID_A, config)
     for number in range(60):
         append(log, key=b"%d" % (number % keys), value=b"v" * 40)
     return manager
@@ -54,14 +54,14 @@ def test_set_aside_segments_are_told_of_until_somebody_removes_them() -> None:
     assert "varve dump-log" in text
     assert log.size() == sum(segment.size for segment in log.segment_facts()) < held
     log.retention.delete_old_segments()
-    manager.remove_deleted()
+    manager.deletion.remove_deleted()
     assert alerts_of(manager) == [text]
     manager.shutdown()
     manager = disk.started(DELETE)
     assert alerts_of(manager) == [text]
     assert sum(entry.size for entry in disk.filesystem.list_directory(folder)) == held
     disk.filesystem.rmtree(folder)
-    manager.remove_deleted()
+    manager.deletion.remove_deleted()
     assert alerts_of(manager) == []
 
 
@@ -70,11 +70,11 @@ def test_set_aside_segments_leave_with_their_topic() -> None:
     disk = Disk()
     manager = damaged(disk)
     assert len(alerts_of(manager)) == 1
-    manager.delete(A0)
-    manager.remove_deleted()
+    manager.deletion.delete(A0)
+    manager.deletion.remove_deleted()
     assert alerts_of(manager) == []
     disk.clock.advance(120_000)
-    manager.remove_deleted()
+    manager.deletion.remove_deleted()
     assert not any("a-0" in entry.name for entry in disk.filesystem.list_directory("/one"))
 
 

@@ -1,0 +1,79 @@
+"""Opening one log of the broker: by what the checkpoints of its directory say."""
+
+from posixpath import join
+from uuid import UUID
+
+from config.topic import TopicConfig
+from storage.checkpoints.checkpoint_files import (
+    CLEANER_CHECKPOINT,
+    HIGH_WATERMARK_CHECKPOINT,
+    LOG_START_OFFSET_CHECKPOINT,
+    RECOVERY_POINT_CHECKPOINT,
+)
+from storage.checkpoints.log_directory import LogDirectory
+from storage.checkpoints.log_loading import LoadJob
+from storage.log.log import Log
+from storage.manager.log_table import LogTable
+from storage.types.topic_partition import TopicPartition
+
+
+class LogOpener:
+    """Opens logs, and puts them into the table.
+
+    Owns nothing. Called by loading, creation and moves, in whatever thread does that; it blocks for
+    the disk.
+    """
+
+    def __init__(self, table: LogTable) -> None:
+        self._table = table
+
+    def open(
+        self,
+        directory: LogDirectory,
+        topic_partition: TopicPartition,
+        topic_id: UUID,
+        config: TopicConfig,
+        job: LoadJob | None,
+        new_leader_epoch: int | None = None,
+        *,
+        is_new: bool | None = None,
+    ) -> Log:
+        """Open a log: a job's, a new one, which no checkpoint knows, or one that was closed clean.
+
+        `is_new` is by default whether there is no job.
+        """
+        is_known = job is not None if is_new is None else not is_new
+
+        def checkpointed(name: str) -> int | None:
+            return directory.checkpointed(name, topic_partition) if is_known else None
+
+        return Log.open(
+            join(directory.path, str(topic_partition)),
+            topic_partition,
+            topic_id=topic_id,
+            config=config,
+            filesystem=self._table.filesystem,
+            clock=self._table.clock,
+            randomness=self._table.randomness,
+            recovery_point=checkpointed(RECOVERY_POINT_CHECKPOINT),
+            log_start_offset=checkpointed(LOG_START_OFFSET_CHECKPOINT) or 0,
+            high_watermark=checkpointed(HIGH_WATERMARK_CHECKPOINT) or 0,
+            was_compacted=bool(checkpointed(CLEANER_CHECKPOINT)),
+            new_leader_epoch=new_leader_epoch,
+            clean_shutdown=job is None or directory.had_clean_shutdown,
+            producer_id_expiration_ms=self._table.settings.producer_id_expiration_ms,
+            requires_verification=self._table.settings.transaction_partition_verification_enable,
+            on_progress=None if job is None else job.advance,
+        )
+
+    def serve(self, directory: LogDirectory, log: Log) -> bool:
+        """Put an opened log into the table; False if its directory has gone offline meanwhile."""
+        with self._table.lock:
+            if not directory.is_online:
+                log.close(clean=False)
+                return False
+            self._table.refuse_if_full(directory, log)
+            self._table.serving[log.topic_partition] = log
+            self._table.loading.pop(log.topic_partition, None)
+            directory.loading.discard(log.topic_partition)
+            return True
