@@ -22,9 +22,11 @@ from bench.process import rss_bytes
 from config.topic import TopicConfig
 from protocol.records.builder import build_batch
 from storage.environment.clock import SystemClock
+from storage.environment.environment import Environment
 from storage.environment.filesystem import LocalFilesystem
 from storage.environment.randomness import SeededRandomness
 from storage.log.log import Log
+from storage.log.recovery.loader import CheckpointedLog
 from storage.types.topic_partition import TopicPartition
 
 MIB = 1 << 20
@@ -39,9 +41,10 @@ def _open(directory: str, *, clean_shutdown: bool = False) -> Log:
         TopicPartition("bench", 0),
         topic_id=UUID(int=1),
         config=CONFIG,
-        filesystem=FILESYSTEM,
-        clock=SystemClock(),
-        clean_shutdown=clean_shutdown,
+        environment=Environment.without_loop(
+            filesystem=FILESYSTEM, clock=SystemClock(), randomness=SeededRandomness(1)
+        ),
+        checkpointed=CheckpointedLog(clean_shutdown=clean_shutdown),
     )
 
 

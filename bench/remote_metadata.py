@@ -39,8 +39,9 @@ from protocol.records.builder import build_batch
 from storage.environment.clock import SystemClock
 from storage.environment.environment import Environment
 from storage.environment.filesystem import LocalFilesystem
-from storage.environment.randomness import SystemRandomness
+from storage.environment.randomness import SeededRandomness, SystemRandomness
 from storage.log.log import Log
+from storage.log.recovery.loader import CheckpointedLog
 from storage.types.append_origin import AppendOrigin
 from storage.types.topic_partition import TopicPartition
 from tiered.metadata.partitioner import metadata_partition
@@ -98,9 +99,10 @@ class History:
                 TopicPartition(REMOTE_LOG_METADATA, index),
                 topic_id=TOPIC_ID,
                 config=CONFIG,
-                filesystem=filesystem,
-                clock=clock,
-                clean_shutdown=self.events > 0,
+                environment=Environment.without_loop(
+                    filesystem=filesystem, clock=clock, randomness=SeededRandomness(1)
+                ),
+                checkpointed=CheckpointedLog(clean_shutdown=self.events > 0),
             )
             for index in range(self.metadata_partitions)
         ]

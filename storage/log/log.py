@@ -51,16 +51,14 @@ from typing import Final
 from uuid import UUID
 
 from config.topic import TopicConfig
-from storage.environment.clock import Clock
-from storage.environment.filesystem import Filesystem
-from storage.environment.randomness import Randomness
+from storage.environment.environment import Environment
 from storage.log.append import LogWriter
 from storage.log.append_markers import MarkerWriter
 from storage.log.deletion import SegmentDeletion
 from storage.log.disk_work import LogDiskWork
 from storage.log.flush import LogFlusher
 from storage.log.read import LogReader
-from storage.log.recovery.loader import LogLoader, Progress
+from storage.log.recovery.loader import CheckpointedLog, LogLoader, Progress
 from storage.log.replacement import SegmentReplacement
 from storage.log.retention_pass import LogRetention
 from storage.log.roll import SegmentRoller
@@ -69,12 +67,15 @@ from storage.log.segment_factory import SegmentFactory
 from storage.log.state import LogState
 from storage.log.truncation import LogTruncation
 from storage.log.write_behind import WriteBehind
-from storage.producers.state import PRODUCER_ID_EXPIRATION_MS, ProducerStateManager
+from storage.producers.state import ProducerSettings, ProducerStateManager
 from storage.segment.flush import FlushTicket
 from storage.segment.segment import TimestampOffset
 from storage.types.append_info import AppendInfo
 from storage.types.append_origin import AppendOrigin
 from storage.types.topic_partition import TopicPartition
+
+FRESH: Final = CheckpointedLog()
+PRODUCER_DEFAULTS: Final = ProducerSettings()
 
 __all__ = ["AppendInfo", "AppendOrigin", "FlushTicket", "Log", "TimestampOffset"]
 
@@ -119,9 +120,7 @@ class Log(LogState):
         *,
         topic_id: UUID,
         config: TopicConfig,
-        filesystem: Filesystem,
-        clock: Clock,
-        randomness: Randomness | None,
+        environment: Environment,
     ) -> None:
         """Put the parts together; `open` reads the disk."""
         super().__init__(
@@ -129,10 +128,10 @@ class Log(LogState):
             topic_partition,
             topic_id=topic_id,
             config=config,
-            filesystem=filesystem,
-            clock=clock,
+            filesystem=environment.filesystem,
+            clock=environment.clock,
         )
-        self._factory: Final = SegmentFactory(self, randomness)
+        self._factory: Final = SegmentFactory(self, environment.randomness)
         self.flusher: Final = LogFlusher(self)
         self._roller: Final = SegmentRoller(self, self._factory, self.flusher)
         self.write_behind: Final = WriteBehind(self, self._factory, self.flusher, self._roller)
@@ -161,17 +160,9 @@ class Log(LogState):
         *,
         topic_id: UUID,
         config: TopicConfig,
-        filesystem: Filesystem,
-        clock: Clock,
-        recovery_point: int | None = 0,
-        log_start_offset: int = 0,
-        high_watermark: int = 0,
-        was_compacted: bool = False,
-        new_leader_epoch: int | None = None,
-        clean_shutdown: bool = False,
-        producer_id_expiration_ms: int = PRODUCER_ID_EXPIRATION_MS,
-        requires_verification: bool = False,
-        randomness: Randomness | None = None,
+        environment: Environment,
+        checkpointed: CheckpointedLog = FRESH,
+        producers: ProducerSettings = PRODUCER_DEFAULTS,
         on_progress: Progress | None = None,
     ) -> "Log":
         """Open the log in `directory`, which is created if it is missing; recovers what must be.
@@ -183,56 +174,35 @@ class Log(LogState):
             topic_partition: Its name.
             topic_id: Of the topic.
             config: Of the topic, resolved.
-            filesystem: Where it is.
-            clock: Time.
-            recovery_point: From its checkpoint; None if there is none.
-            log_start_offset: From its checkpoint, 0 if there is none.
-            high_watermark: From its checkpoint, 0 if there is none; brought into the log's range.
-            was_compacted: The cleaner's checkpoint knows the log.
-            new_leader_epoch: The one in which the log is led from now on, if that began with this
-                start (KIP-320): it begins at the log's end, in whatever state that was found.
-            clean_shutdown: The directory was closed cleanly, so nothing is scanned.
-            producer_id_expiration_ms: `producer.id.expiration.ms`.
-            requires_verification: `transaction.partition.verification.enable`.
-            randomness: For `segment.jitter.ms`; None: no jitter.
+            environment: Of the broker.
+            checkpointed: What is known of the log; default: nothing is.
+            producers: Settings of the producer state.
             on_progress: Called with (bytes scanned, bytes to scan).
 
         Raises:
             DiskError: The disk refused.
         """
         log = cls(
-            directory,
-            topic_partition,
-            topic_id=topic_id,
-            config=config,
-            filesystem=filesystem,
-            clock=clock,
-            randomness=randomness,
+            directory, topic_partition, topic_id=topic_id, config=config, environment=environment
         )
+        filesystem = environment.filesystem
         if filesystem.exists(directory):
             log.flusher.is_new_directory = False
-            log.flusher.directory_changed = not clean_shutdown
+            log.flusher.directory_changed = not checkpointed.clean_shutdown
         else:
             filesystem.mkdir(directory)
         loader = LogLoader(
-            directory,
-            filesystem,
-            segments=log._factory,
+            log,
+            log._factory,
+            checkpointed,
             producer_state=lambda snapshots: ProducerStateManager(
                 topic_partition,
                 directory,
                 filesystem,
-                producer_id_expiration_ms=producer_id_expiration_ms,
+                producer_id_expiration_ms=producers.producer_id_expiration_ms,
                 snapshot_offsets=snapshots,
-                requires_verification=requires_verification,
+                requires_verification=producers.transaction_partition_verification_enable,
             ),
-            clean_shutdown=clean_shutdown,
-            recovery_point=recovery_point,
-            log_start_offset=log_start_offset,
-            was_compacted=was_compacted or "compact" in config.cleanup_policy,
-            last_known_epoch=None if new_leader_epoch is None else new_leader_epoch - 1,
-            remote_storage=config.remote_storage_enable,
-            now_ms=clock.now_ms(),
             on_progress=on_progress,
         )
         try:
@@ -250,6 +220,7 @@ class Log(LogState):
         log.set_aside = loaded.set_aside
         if loaded.has_new_segment:
             log.flusher.directory_changed = True
+        new_leader_epoch = checkpointed.new_leader_epoch
         log.needs_new_epoch = loaded.was_scanned and new_leader_epoch is None
         # Also where the disk refuses what comes next.
         for segment in loaded.segments:
@@ -258,7 +229,7 @@ class Log(LogState):
             log.begin_epoch(new_leader_epoch)
         log.load_latest_epoch()
         # What is in remote storage only was committed.
-        log.update_high_watermark(max(high_watermark, log.local_log_start_offset))
+        log.update_high_watermark(max(checkpointed.high_watermark, log.local_log_start_offset))
         return log
 
     def update_config(self, config: TopicConfig) -> None:

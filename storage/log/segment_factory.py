@@ -14,8 +14,8 @@ class SegmentFactory:
 
     __slots__ = ("_randomness", "_state")
 
-    def __init__(self, state: LogState, randomness: Randomness | None) -> None:
-        """`randomness`: for `segment.jitter.ms`; None: no jitter."""
+    def __init__(self, state: LogState, randomness: Randomness) -> None:
+        """`randomness`: for `segment.jitter.ms`."""
         self._state = state
         self._randomness = randomness
 
@@ -50,7 +50,5 @@ class SegmentFactory:
         return segment
 
     def _jitter_ms(self) -> int:
-        if self._randomness is None:
-            return 0
         config = self._state.config
         return self._randomness.below(min(config.segment_jitter_ms, config.segment_ms))

@@ -13,7 +13,9 @@ from storage.checkpoints.checkpoint_files import (
 from storage.checkpoints.log_directory import LogDirectory
 from storage.checkpoints.log_loading import LoadJob
 from storage.log.log import Log
+from storage.log.recovery.loader import CheckpointedLog
 from storage.manager.log_table import LogTable
+from storage.producers.state import ProducerSettings
 from storage.types.topic_partition import TopicPartition
 
 
@@ -52,17 +54,19 @@ class LogOpener:
             topic_partition,
             topic_id=topic_id,
             config=config,
-            filesystem=self._table.filesystem,
-            clock=self._table.clock,
-            randomness=self._table.randomness,
-            recovery_point=checkpointed(RECOVERY_POINT_CHECKPOINT),
-            log_start_offset=checkpointed(LOG_START_OFFSET_CHECKPOINT) or 0,
-            high_watermark=checkpointed(HIGH_WATERMARK_CHECKPOINT) or 0,
-            was_compacted=bool(checkpointed(CLEANER_CHECKPOINT)),
-            new_leader_epoch=new_leader_epoch,
-            clean_shutdown=job is None or directory.had_clean_shutdown,
-            producer_id_expiration_ms=self._table.settings.producer_id_expiration_ms,
-            requires_verification=self._table.settings.transaction_partition_verification_enable,
+            environment=self._table.environment,
+            checkpointed=CheckpointedLog(
+                recovery_point=checkpointed(RECOVERY_POINT_CHECKPOINT),
+                log_start_offset=checkpointed(LOG_START_OFFSET_CHECKPOINT) or 0,
+                high_watermark=checkpointed(HIGH_WATERMARK_CHECKPOINT) or 0,
+                was_compacted=bool(checkpointed(CLEANER_CHECKPOINT)),
+                new_leader_epoch=new_leader_epoch,
+                clean_shutdown=job is None or directory.had_clean_shutdown,
+            ),
+            producers=ProducerSettings(
+                producer_id_expiration_ms=self._table.settings.producer_id_expiration_ms,
+                transaction_partition_verification_enable=self._table.settings.transaction_partition_verification_enable,
+            ),
             on_progress=None if job is None else job.advance,
         )
 

@@ -20,6 +20,7 @@ Source: Kafka, ProducerStateManager.java, ProducerAppendInfo.java, ProducerState
 import logging
 from bisect import insort
 from collections.abc import Collection, Iterable, Sequence
+from dataclasses import dataclass
 from posixpath import join
 from typing import Final
 
@@ -58,6 +59,15 @@ _log = logging.getLogger(__name__)
 
 PRODUCER_ID_EXPIRATION_MS: Final = 86_400_000
 """Default of `producer.id.expiration.ms`: a day of silence."""
+
+
+@dataclass(frozen=True, slots=True)
+class ProducerSettings:
+    """Settings of the broker that concern the producers of all partitions, by Kafka's names."""
+
+    producer_id_expiration_ms: int = PRODUCER_ID_EXPIRATION_MS
+    transaction_partition_verification_enable: bool = False
+
 
 ABORT_MARKER: Final = 0
 COMMIT_MARKER: Final = 1

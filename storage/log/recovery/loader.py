@@ -42,7 +42,6 @@ from typing import Final, NoReturn
 from protocol.records.batch import CONTROL_BIT, LOG_OVERHEAD
 from storage.checkpoints.leader_epochs import LeaderEpochCache
 from storage.checkpoints.log_loading import LoadingStoppedError
-from storage.environment.filesystem import Filesystem
 from storage.errors import CorruptFileError
 from storage.index.batch_scan import read_batch_header
 from storage.log.recovery.segment_recovery import (
@@ -53,6 +52,7 @@ from storage.log.recovery.segment_recovery import (
     replay_batch,
 )
 from storage.log.segment_factory import SegmentFactory
+from storage.log.state import LogState
 from storage.producers.state import ProducerStateManager
 from storage.segment.segment import Segment
 from storage.segment.segments import Segments
@@ -84,6 +84,30 @@ REPLAY_TICK_BATCHES: Final = 4096
 
 
 @dataclass(frozen=True, slots=True)
+class CheckpointedLog:
+    """What the checkpoints of a log directory say of a log, before it is read.
+
+    The defaults are those of a log that was not closed cleanly, and none of which was flushed.
+
+    Attributes:
+        recovery_point: None if there is no checkpoint of it.
+        log_start_offset: 0 if there is none.
+        high_watermark: 0 if there is none; brought into the log's range.
+        was_compacted: The cleaner's checkpoint knows the log.
+        clean_shutdown: The directory was closed cleanly, so nothing is scanned.
+        new_leader_epoch: The one in which the log is led from now on, if that began with this
+            start (KIP-320): it begins at the log's end, in whatever state that was found.
+    """
+
+    recovery_point: int | None = 0
+    log_start_offset: int = 0
+    high_watermark: int = 0
+    was_compacted: bool = False
+    clean_shutdown: bool = False
+    new_leader_epoch: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class LoadedLog:
     """What opening found.
 
@@ -111,55 +135,46 @@ class LogLoader:
 
     def __init__(
         self,
-        directory: str,
-        filesystem: Filesystem,
-        *,
+        state: LogState,
         segments: SegmentFactory,
+        checkpointed: CheckpointedLog,
+        *,
         producer_state: Callable[[list[int]], ProducerStateManager],
-        clean_shutdown: bool,
-        recovery_point: int | None,
-        log_start_offset: int,
-        was_compacted: bool,
-        last_known_epoch: int | None = None,
-        remote_storage: bool = False,
-        now_ms: int,
         on_progress: Progress | None = None,
     ) -> None:
         """Touch nothing yet.
 
         Args:
-            directory: Of the partition; exists.
-            filesystem: Where it is.
+            state: Of the log; its directory exists. It is read, not changed.
             segments: Describes the segments there are, and makes an empty one.
+            checkpointed: See there.
             producer_state: Makes the empty producer state; given the offsets of the snapshots.
-            clean_shutdown: The marker of a clean stop was found.
-            recovery_point: From its checkpoint; None if there is none.
-            log_start_offset: From its checkpoint; 0 if there is none.
-            was_compacted: It is known that the log is, or was, compacted.
-            last_known_epoch: See `SegmentRecovery`.
-            remote_storage: The log may start before its first segment here.
-            now_ms: Wall clock, for expired producers.
             on_progress: See `Progress`.
         """
-        self._directory = directory
-        self._filesystem = filesystem
+        config = state.config
+        recovery_point = checkpointed.recovery_point
+        was_compacted = checkpointed.was_compacted or "compact" in config.cleanup_policy
+        new_leader_epoch = checkpointed.new_leader_epoch
+        self._directory = state.directory
+        self._filesystem = state.filesystem
         self._factory = segments
         self._make_producer_state = producer_state
-        self._clean_shutdown = clean_shutdown
+        self._clean_shutdown = checkpointed.clean_shutdown
         self._recovery_point = recovery_point or 0
         # Gaps below are compaction's; without a checkpoint all may be.
         self._gaps_until = OFFSET_MAX if was_compacted or recovery_point is None else recovery_point
-        self._log_start_offset = log_start_offset
-        self._last_known_epoch = last_known_epoch
-        self._remote_storage = remote_storage
-        self._now_ms = now_ms
+        self._log_start_offset = checkpointed.log_start_offset
+        self._last_known_epoch = None if new_leader_epoch is None else new_leader_epoch - 1
+        # The log may start before its first segment here.
+        self._remote_storage = config.remote_storage_enable
+        self._now_ms = state.clock.now_ms()
         self._on_progress = on_progress
         self._bytes_done = 0
         self._bytes_total = 0
         self._segments = Segments()
         self._scanned = False
         self._set_aside_numbers: set[int] = set()
-        self.leader_epochs = LeaderEpochCache(self._path(LEADER_EPOCH_CHECKPOINT), filesystem)
+        self.leader_epochs = LeaderEpochCache(self._path(LEADER_EPOCH_CHECKPOINT), state.filesystem)
         self.producer_state = producer_state([])
 
     def _advance(self, count: int = 0) -> None:

@@ -9,7 +9,9 @@ from uuid import UUID
 from bench.kafka_release import DUMP_LOG
 from config.topic import TopicConfig
 from protocol.records.builder import build_batch
+from storage.environment.environment import Environment
 from storage.environment.filesystem import LocalFilesystem
+from storage.environment.randomness import SeededRandomness
 from storage.log.log import Log
 from storage.types.append_origin import AppendOrigin
 from storage.types.topic_partition import TopicPartition
@@ -37,8 +39,9 @@ def write_topic(directory: Path, topic: str, batches: Iterable[Sequence[KeyValue
         topic_partition,
         topic_id=UUID(int=1),
         config=TopicConfig(),
-        filesystem=LocalFilesystem(),
-        clock=clock,
+        environment=Environment.without_loop(
+            filesystem=LocalFilesystem(), clock=clock, randomness=SeededRandomness(1)
+        ),
     )
     for records in batches:
         now_ms = clock.now_ms()

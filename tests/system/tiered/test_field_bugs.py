@@ -26,7 +26,9 @@ from config.topic import TopicConfig
 from protocol.error_codes import ErrorCode
 from protocol.messages.fetch import FetchPartition, FetchRequest, FetchTopic
 from storage.environment.clock import SystemClock
+from storage.environment.environment import Environment
 from storage.environment.filesystem import LocalFilesystem
+from storage.environment.randomness import SeededRandomness
 from storage.log.log import Log
 from storage.types.topic_partition import TopicPartition
 from tests.fakes.network.client import EARLIEST, LATEST, Client
@@ -307,8 +309,9 @@ def write_anew(directory: Path, topic_id: UUID, *, batches_per_segment: int, end
             index_interval_bytes=1,
             segment_index_bytes=12 * batches_per_segment,
         ),
-        filesystem=LocalFilesystem(),
-        clock=SystemClock(),
+        environment=Environment.without_loop(
+            filesystem=LocalFilesystem(), clock=SystemClock(), randomness=SeededRandomness(1)
+        ),
     )
     for path in sorted(aside.glob("*.log")):
         log.writer.append_as_follower(memoryview(bytearray(path.read_bytes())))

@@ -30,9 +30,11 @@ from protocol.headers import encode_request_header
 from protocol.messages import module_of
 from protocol.messages.api_versions import ApiVersion
 from protocol.records.builder import build_batch
+from storage.environment.environment import Environment
 from storage.environment.filesystem import LocalFilesystem
 from storage.environment.randomness import SeededRandomness
 from storage.log.log import Log
+from storage.producers.state import ProducerSettings
 from storage.types.topic_partition import TopicPartition
 from tests.fakes.broker.registrar import FakeRegistrar
 from tests.fakes.timer import ManualTimer
@@ -108,10 +110,11 @@ class World:
             topic_partition,
             topic_id=topic_id(topic),
             config=config or TopicConfig(),
-            filesystem=self.filesystem,
-            clock=self.clock,
-            requires_verification=(
-                self.requires_verification
+            environment=Environment.without_loop(
+                filesystem=self.filesystem, clock=self.clock, randomness=SeededRandomness(1)
+            ),
+            producers=ProducerSettings(
+                transaction_partition_verification_enable=self.requires_verification
                 if requires_verification is None
                 else requires_verification
             ),

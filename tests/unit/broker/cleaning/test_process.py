@@ -15,7 +15,9 @@ from protocol.records.builder import build_batch
 from storage.cleaner.cleaner import Cleaner
 from storage.cleaner.cleaning import CleaningFailedError
 from storage.environment.clock import SystemClock
+from storage.environment.environment import Environment
 from storage.environment.filesystem import LocalFilesystem
+from storage.environment.randomness import SeededRandomness
 from storage.log.log import Log
 from storage.types.topic_partition import TopicPartition
 
@@ -44,8 +46,9 @@ def test_it_cleans_a_log_and_can_be_killed(tmp_path: Path) -> None:
         TopicPartition("t", 0),
         topic_id=UUID(int=1),
         config=TopicConfig(cleanup_policy=("compact",)),
-        filesystem=filesystem,
-        clock=SystemClock(),
+        environment=Environment.without_loop(
+            filesystem=filesystem, clock=SystemClock(), randomness=SeededRandomness(1)
+        ),
     )
     for at in range(60):
         batch = build_batch([(b"k%d" % (at % 4), b"v%d" % at, (), 1_700_000_000_000)])

@@ -10,6 +10,8 @@ from broker.replicas.delayed_remote_fetch import DelayedRemoteFetch
 from config.topic import TopicConfig
 from protocol.api_keys import ApiKey
 from protocol.error_codes import ErrorCode
+from storage.environment.environment import Environment
+from storage.environment.randomness import SeededRandomness
 from storage.log.log import Log
 from storage.types.topic_partition import TopicPartition
 from tests.fakes.broker.remote_reader import FakeRead, FakeRemoteReader
@@ -37,8 +39,9 @@ def tiered(world: World, topic: str = "t", *, at_once: bool = True) -> FakeRemot
         TopicPartition(topic, 0),
         topic_id=topic_id(topic),
         config=TIERED,
-        filesystem=world.filesystem,
-        clock=world.clock,
+        environment=Environment.without_loop(
+            filesystem=world.filesystem, clock=world.clock, randomness=SeededRandomness(1)
+        ),
     )
     for value in RECORDS:
         produce(world, topic, value)

@@ -13,6 +13,7 @@ from storage.errors import DiskError
 from storage.log.log import Log
 from storage.types.topic_partition import TopicPartition
 from tests.fakes.clock import ManualClock
+from tests.fakes.environment import FakeEnvironment
 from tests.fakes.filesystem import FakeFilesystem
 from tests.fakes.timer import ManualTimer
 from tests.unit.broker.world import batch, topic_id
@@ -56,8 +57,7 @@ class World:
             TopicPartition("t", 0),
             topic_id=topic_id("t"),
             config=TopicConfig(flush_messages=1),
-            filesystem=self.filesystem,
-            clock=ManualClock(),
+            environment=FakeEnvironment(filesystem=self.filesystem, clock=ManualClock()),
         )
         self.disk = ManualDisk()
         self.flushed: list[int] = []

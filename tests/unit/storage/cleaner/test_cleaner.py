@@ -22,11 +22,13 @@ from storage.cleaner.log_cleaner_manager import measure
 from storage.errors import CorruptFileError, DiskError
 from storage.index.transaction_index import TransactionIndex
 from storage.log.log import Log
+from storage.log.recovery.loader import CheckpointedLog
 from storage.types.append_origin import AppendOrigin
 from storage.types.owner import OnOwner, in_this_thread
 from storage.types.topic_partition import TopicPartition
 from tests.effort import examples
 from tests.fakes.clock import ManualClock
+from tests.fakes.environment import FakeEnvironment
 from tests.fakes.filesystem import FakeFilesystem, PowerCut
 
 T = TypeVar("T")
@@ -64,9 +66,8 @@ class Disk:
             TP,
             topic_id=UUID(int=1),
             config=self.config,
-            filesystem=filesystem,
-            clock=self.clock,
-            clean_shutdown=clean,
+            environment=FakeEnvironment(filesystem=filesystem, clock=self.clock),
+            checkpointed=CheckpointedLog(clean_shutdown=clean),
         )
         log.update_high_watermark(log.log_end_offset)
         return log

@@ -18,6 +18,7 @@ from storage.log.log import Log
 from storage.types.topic_partition import TopicPartition
 from tests.effort import examples
 from tests.fakes.clock import ManualClock
+from tests.fakes.environment import FakeEnvironment
 from tests.fakes.filesystem import FakeFilesystem
 
 T = TypeVar("T")
@@ -32,8 +33,7 @@ def open_log(filesystem: FakeFilesystem, batches: int) -> Log:
         TP,
         topic_id=UUID(int=1),
         config=CONFIG,
-        filesystem=filesystem,
-        clock=ManualClock(),
+        environment=FakeEnvironment(filesystem=filesystem, clock=ManualClock()),
     )
     for at in range(batches):
         records = [(None, b"%d" % at, (), 1_000 + at)] * (1 + at % 3)

@@ -8,8 +8,11 @@ from config.topic import TopicConfig
 from protocol.records.batch import HEADER_SIZE, crc_matches, iterate_batches
 from protocol.records.builder import build_batch
 from protocol.records.record import iterate_records
+from storage.environment.environment import Environment
 from storage.environment.filesystem import Filesystem
+from storage.environment.randomness import SeededRandomness
 from storage.log.log import Log
+from storage.log.recovery.loader import CheckpointedLog
 from storage.types.append_info import AppendInfo
 from storage.types.append_origin import AppendOrigin
 from storage.types.topic_partition import TopicPartition
@@ -68,11 +71,16 @@ def open_log(
         TOPIC_PARTITION,
         topic_id=TOPIC_ID,
         config=config or small_segments(),
-        filesystem=filesystem,
-        clock=clock or ManualClock(NOW_MS),
-        recovery_point=opened.recovery_point,
-        log_start_offset=opened.log_start_offset,
-        clean_shutdown=opened.clean_shutdown,
+        environment=Environment.without_loop(
+            filesystem=filesystem,
+            clock=clock or ManualClock(NOW_MS),
+            randomness=SeededRandomness(1),
+        ),
+        checkpointed=CheckpointedLog(
+            recovery_point=opened.recovery_point,
+            log_start_offset=opened.log_start_offset,
+            clean_shutdown=opened.clean_shutdown,
+        ),
     )
 
 

@@ -3,6 +3,7 @@
 from storage.environment.randomness import SeededRandomness
 from storage.log.log import Log
 from tests.fakes.clock import ManualClock
+from tests.fakes.environment import FakeEnvironment
 from tests.fakes.filesystem import FakeFilesystem
 from tests.unit.storage.log.log_model import (
     DIRECTORY,
@@ -26,9 +27,11 @@ def test_jitter_comes_off_the_age() -> None:
             TOPIC_PARTITION,
             topic_id=TOPIC_ID,
             config=config,
-            filesystem=FakeFilesystem(),
-            clock=ManualClock(NOW_MS),
-            randomness=SeededRandomness(seed),
+            environment=FakeEnvironment(
+                filesystem=FakeFilesystem(),
+                clock=ManualClock(NOW_MS),
+                randomness=SeededRandomness(seed),
+            ),
         )
         found.add(log.segment_facts()[0].roll_jitter_ms)
     assert len(found) > 10

@@ -936,8 +936,7 @@ def test_what_flush_messages_promises_holds_before_a_log_serves(flush_messages: 
             A0,
             topic_id=ID_A,
             config=config,
-            filesystem=disk.filesystem.after_crash(),
-            clock=disk.clock,
+            environment=FakeEnvironment(filesystem=disk.filesystem.after_crash(), clock=disk.clock),
         )
         seen.append((log.recovery_point, after_a_power_cut.log_end_offset))
 

@@ -6,7 +6,10 @@ import pytest
 
 from config.topic import TopicConfig
 from protocol.records.builder import build_batch
+from storage.environment.environment import Environment
+from storage.environment.randomness import SeededRandomness
 from storage.log.log import Log
+from storage.log.recovery.loader import CheckpointedLog
 from storage.producers.entry import BatchMetadata, ProducerEntry
 from storage.types.topic_partition import TopicPartition
 from tests.fakes.clock import ManualClock
@@ -32,12 +35,12 @@ def opened(filesystem: FakeFilesystem, start: int = 20, *, clean: bool = True) -
         TopicPartition("t", 0),
         topic_id=ID,
         config=TopicConfig(remote_storage_enable=True),
-        filesystem=filesystem,
-        clock=ManualClock(),
-        recovery_point=100,
-        log_start_offset=start,
-        high_watermark=100,
-        clean_shutdown=clean,
+        environment=Environment.without_loop(
+            filesystem=filesystem, clock=ManualClock(), randomness=SeededRandomness(1)
+        ),
+        checkpointed=CheckpointedLog(
+            recovery_point=100, log_start_offset=start, high_watermark=100, clean_shutdown=clean
+        ),
     )
 
 

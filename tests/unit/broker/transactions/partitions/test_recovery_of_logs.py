@@ -37,6 +37,7 @@ from protocol.records.builder import build_batch
 from protocol.records.control import ControlType, parse_end_transaction_marker
 from protocol.records.record import iterate_records
 from storage.log.log import Log
+from storage.producers.state import ProducerSettings
 from storage.producers.verification import TransactionTerms
 from storage.types.topic_partition import TopicPartition
 from tests.fakes.broker.offsets_partition import FakeController, topic_image
@@ -121,9 +122,8 @@ class Broker:
                 tp,
                 topic_id=image.topic_id,
                 config=config,
-                filesystem=filesystem,
-                clock=clock,
-                requires_verification=True,
+                environment=FakeEnvironment(filesystem=filesystem, clock=clock),
+                producers=ProducerSettings(transaction_partition_verification_enable=True),
             )
             self.replicas.add_partition(tp, image.topic_id, self.logs[tp], life)
         controller = FakeController(topic_image(TRANSACTION_TOPIC, 99, 1), topic_image("t", 1, 2))

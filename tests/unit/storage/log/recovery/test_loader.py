@@ -7,6 +7,8 @@ import pytest
 from protocol.records.batch import read_header
 from storage.cleaner.cleaned_segment import CleanedSegment
 from storage.log.log import Log
+from storage.log.recovery.loader import CheckpointedLog
+from tests.fakes.environment import FakeEnvironment
 from tests.fakes.filesystem import KEEP_ALL, Event, FakeFilesystem
 from tests.unit.storage.log.log_model import (
     DIRECTORY,
@@ -66,9 +68,8 @@ def test_only_what_lies_above_the_recovery_point_is_scanned() -> None:
         log.topic_partition,
         topic_id=log.topic_id,
         config=log.config,
-        filesystem=filesystem,
-        clock=log.clock,
-        recovery_point=log.recovery_point,
+        environment=FakeEnvironment(filesystem=filesystem),
+        checkpointed=CheckpointedLog(recovery_point=log.recovery_point),
         on_progress=lambda done, total: seen.append((done, total)),
     )
     size = log.segment_facts()[-1].size

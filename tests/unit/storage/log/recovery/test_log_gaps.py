@@ -9,7 +9,9 @@ import pytest
 from config.topic import TopicConfig
 from protocol.records.batch import read_header
 from storage.log.log import Log
+from storage.log.recovery.loader import CheckpointedLog
 from tests.fakes.clock import ManualClock
+from tests.fakes.environment import FakeEnvironment
 from tests.fakes.filesystem import KEEP_ALL, FakeFilesystem
 from tests.unit.storage.log.log_model import (
     DIRECTORY,
@@ -121,9 +123,8 @@ def test_a_log_that_the_cleaner_knows_may_have_gaps() -> None:
         TOPIC_PARTITION,
         topic_id=TOPIC_ID,
         config=WIDE,
-        filesystem=filesystem,
-        clock=ManualClock(NOW_MS),
-        was_compacted=True,
+        environment=FakeEnvironment(filesystem=filesystem, clock=ManualClock(NOW_MS)),
+        checkpointed=CheckpointedLog(was_compacted=True),
     )
     assert log.log_end_offset == 53
 
