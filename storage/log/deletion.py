@@ -62,7 +62,7 @@ class SegmentDeletion:
             self._leaving.append(segment)
         else:
             self.retire(segment)
-            state.producer_state.retire_snapshot(segment.base_offset)
+            state.producer_state.snapshots.retire(segment.base_offset)
 
     def retire(self, segment: Segment) -> None:
         """Take a segment out of the log and rename its files; its producer snapshot stays.
@@ -83,7 +83,7 @@ class SegmentDeletion:
         renames: list[tuple[str, str]] = []
         for segment in segments:
             renames += segment.renames(DELETED_SUFFIX)
-            renames.append(state.producer_state.forget_snapshot(segment.base_offset))
+            renames.append(state.producer_state.snapshots.forget(segment.base_offset))
         return RetireTicket(state.generation, state.filesystem, segments, renames)
 
     def finish(self, ticket: RetireTicket, error: BaseException | None) -> None:
@@ -117,7 +117,7 @@ class SegmentDeletion:
         leaving, self._leaving = self._leaving or [], None
         for segment in leaving:
             segment.delete_files()
-            self._state.producer_state.delete_snapshot(segment.base_offset)
+            self._state.producer_state.snapshots.delete(segment.base_offset)
 
     def remove_deleted_files(self, *, now: bool = False) -> int:
         """Remove files whose segments left the log `file.delete.delay.ms` ago (all if `now`).

@@ -104,7 +104,7 @@ class SegmentReplacement:
             else:
                 self._deletion.retire(retired)
             if retired.base_offset != segment.base_offset:
-                state.producer_state.retire_snapshot(retired.base_offset)
+                state.producer_state.snapshots.retire(retired.base_offset)
         segment.rename_stage("")
         state.segments.add(segment)
 

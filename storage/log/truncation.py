@@ -117,4 +117,4 @@ class LogTruncation:
     def _remove_now(self, segment: Segment) -> None:
         self._state.segments.remove(segment)
         segment.delete_files()
-        self._state.producer_state.delete_snapshot(segment.base_offset)
+        self._state.producer_state.snapshots.delete(segment.base_offset)

@@ -18,20 +18,16 @@ Source: Kafka, ProducerStateManager.java, ProducerAppendInfo.java, ProducerState
 """
 
 import logging
-from bisect import insort
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
-from posixpath import join
 from typing import Final
 
 from protocol.records.batch import BatchHeader
 from storage.environment.filesystem import Filesystem
 from storage.errors import (
     CorruptFileError,
-    InvalidProducerEpochError,
     InvalidTransactionStateError,
     OutOfOrderSequenceError,
-    TransactionCoordinatorFencedError,
 )
 from storage.index.transaction_index import AbortedTxn
 from storage.producers.capture import ProducerCapture
@@ -44,14 +40,17 @@ from storage.producers.entry import (
     DuplicateInfo,
     ProducerEntry,
 )
-from storage.producers.snapshot import (
-    decode_snapshot,
-    offset_of_snapshot,
-    snapshot_name,
+from storage.producers.rules import (
+    check_first_sequence,
+    check_marker,
+    find_duplicate,
+    out_of_order,
+    stale_epoch,
 )
+from storage.producers.snapshot import decode_snapshot
+from storage.producers.snapshot_files import SnapshotFiles
 from storage.producers.verification import TransactionTerms, VerificationGuard, Verifications
 from storage.types.append_origin import AppendOrigin
-from storage.types.log_files import DELETED_SUFFIX
 from storage.types.topic_partition import TopicPartition
 from storage.types.transaction_marker import TransactionMarker
 
@@ -85,6 +84,7 @@ class ProducerStateManager:
         expiration_ms: `producer.id.expiration.ms`.
         requires_verification: `transaction.partition.verification.enable`: a batch that opens a
             transaction needs a guard (`storage.producers.verification`).
+        snapshots: Files with the state as of an offset.
     """
 
     __slots__ = (
@@ -94,7 +94,6 @@ class ProducerStateManager:
         "_last_snapshot_offset",
         "_ongoing",
         "_producers",
-        "_snapshots",
         "_topic_partition",
         "_unreplicated",
         "_verifications",
@@ -102,6 +101,7 @@ class ProducerStateManager:
         "first_unstable_offset",
         "map_end_offset",
         "requires_verification",
+        "snapshots",
     )
 
     def __init__(
@@ -129,9 +129,7 @@ class ProducerStateManager:
         self._directory = directory
         self._filesystem = filesystem
         self.expiration_ms = producer_id_expiration_ms
-        self._snapshots: list[int] | None = (
-            None if snapshot_offsets is None else sorted(snapshot_offsets)
-        )
+        self.snapshots = SnapshotFiles(directory, filesystem, snapshot_offsets)
         self._producers: dict[int, ProducerEntry] = {}
         # First offset -> producer id, and -> marker offset. Ascending, as offsets are given in
         # order; None instead of an empty dict, since most partitions never see a transaction.
@@ -174,7 +172,7 @@ class ProducerStateManager:
         entry = self._producers.get(producer_id)
         if entry is not None:
             if producer_epoch < entry.epoch:
-                raise self._stale_epoch(producer_id, producer_epoch, entry.epoch)
+                raise stale_epoch(self._topic_partition, producer_id, producer_epoch, entry.epoch)
             if entry.txn_first_offset != NO_OFFSET and entry.epoch == producer_epoch:
                 return None
         if self._verifications is None:
@@ -194,31 +192,22 @@ class ProducerStateManager:
         producer_epoch: int,
         base_sequence: int,
         origin: AppendOrigin,
-        guard: VerificationGuard | None,
+        terms: TransactionTerms | None,
     ) -> None:
-        """A batch that would open a transaction; that it is no duplicate is known."""
         if entry is not None and producer_epoch < entry.epoch:
-            raise self._stale_epoch(producer_id, producer_epoch, entry.epoch)
+            raise stale_epoch(self._topic_partition, producer_id, producer_epoch, entry.epoch)
         verification = None if self._verifications is None else self._verifications.get(producer_id)
+        guard = None if terms is None else terms.guard
         if self.requires_verification and (
             verification is None or guard is None or verification.guard is not guard
         ):
             raise InvalidTransactionStateError(
                 f"producer {producer_id} has no verified transaction in {self._topic_partition}"
             )
-        if verification is None or origin is not AppendOrigin.CLIENT:
-            return
-        if (
-            verification.supports_epoch_bump
-            and base_sequence != 0
-            and (entry is None or not entry.batches)
-        ):
-            raise OutOfOrderSequenceError(
-                f"producer {producer_id} begins with sequence {base_sequence} instead of 0 in "
-                f"{self._topic_partition}"
+        if verification is not None and origin is AppendOrigin.CLIENT:
+            check_first_sequence(
+                self._topic_partition, entry, verification, producer_id, base_sequence
             )
-        if base_sequence > verification.lowest_sequence:
-            raise self._out_of_order(producer_id, base_sequence, verification.lowest_sequence)
 
     # -- appending ---------------------------------------------------------------------------
 
@@ -267,19 +256,18 @@ class ProducerStateManager:
         if is_control:
             if entry is not None:
                 version = 0 if terms is None else terms.version
-                self._check_marker(entry, producer_epoch, coordinator_epoch, version)
+                check_marker(
+                    self._topic_partition, entry, producer_epoch, coordinator_epoch, version
+                )
             return None
         if is_transactional and (
             entry is None or entry.txn_first_offset == NO_OFFSET or entry.epoch != producer_epoch
         ):
             if entry is not None and origin is AppendOrigin.CLIENT:
-                duplicate = self._find_duplicate(
-                    entry, producer_epoch, base_sequence, last_sequence
-                )
+                duplicate = find_duplicate(entry, producer_epoch, base_sequence, last_sequence)
                 if duplicate is not None:
                     return duplicate
-            guard = None if terms is None else terms.guard
-            self._check_opening(entry, producer_id, producer_epoch, base_sequence, origin, guard)
+            self._check_opening(entry, producer_id, producer_epoch, base_sequence, origin, terms)
         if entry is None:
             return None
         epoch = entry.epoch
@@ -288,14 +276,12 @@ class ProducerStateManager:
                 batches = entry.batches
                 last = batches[-1][0] if batches else -1
                 if base_sequence != last + 1 and (base_sequence != 0 or last != SEQUENCE_MAX):
-                    duplicate = self._find_duplicate(
-                        entry, producer_epoch, base_sequence, last_sequence
-                    )
+                    duplicate = find_duplicate(entry, producer_epoch, base_sequence, last_sequence)
                     if duplicate is not None:
                         return duplicate
-                    raise self._out_of_order(producer_id, base_sequence, last)
+                    raise out_of_order(self._topic_partition, producer_id, base_sequence, last)
             elif producer_epoch < epoch:
-                raise self._stale_epoch(producer_id, producer_epoch, epoch)
+                raise stale_epoch(self._topic_partition, producer_id, producer_epoch, epoch)
             elif base_sequence != 0 and epoch != NO_EPOCH:
                 raise OutOfOrderSequenceError(
                     f"producer {producer_id} starts epoch {producer_epoch} with sequence "
@@ -303,7 +289,7 @@ class ProducerStateManager:
                     f" (current epoch {epoch})"
                 )
         elif producer_epoch < epoch:
-            raise self._stale_epoch(producer_id, producer_epoch, epoch)
+            raise stale_epoch(self._topic_partition, producer_id, producer_epoch, epoch)
         if entry.txn_first_offset != NO_OFFSET and not is_transactional:
             raise InvalidTransactionStateError(
                 f"producer {producer_id} has a transaction open since offset "
@@ -321,42 +307,7 @@ class ProducerStateManager:
         entry = self._producers.get(marker.producer_id)
         if entry is not None:
             _, epoch, _, coordinator_epoch, version = marker
-            self._check_marker(entry, epoch, coordinator_epoch, version)
-
-    @staticmethod
-    def _find_duplicate(
-        entry: ProducerEntry, producer_epoch: int, base_sequence: int, last_sequence: int
-    ) -> DuplicateInfo | None:
-        if producer_epoch == entry.epoch:
-            for batch in entry.batches:
-                if batch[0] == last_sequence and batch.first_sequence == base_sequence:
-                    return DuplicateInfo(batch.first_offset, batch[1], batch[3])
-        return None
-
-    def _check_marker(
-        self, entry: ProducerEntry, producer_epoch: int, coordinator_epoch: int, version: int
-    ) -> None:
-        # From version 2 on the coordinator bumps the epoch before it writes a marker, so an equal
-        # one is late or repeated (KIP-890).
-        if producer_epoch < entry.epoch or (version >= 2 and producer_epoch == entry.epoch):
-            raise self._stale_epoch(entry.producer_id, producer_epoch, entry.epoch)
-        if coordinator_epoch < entry.coordinator_epoch:
-            raise TransactionCoordinatorFencedError(
-                f"marker for producer {entry.producer_id} in {self._topic_partition} comes from "
-                f"coordinator epoch {coordinator_epoch}, current is {entry.coordinator_epoch}"
-            )
-
-    def _out_of_order(self, producer_id: int, base_sequence: int, last: int) -> Exception:
-        return OutOfOrderSequenceError(
-            f"producer {producer_id} sent sequence {base_sequence} in {self._topic_partition}, "
-            f"the last one written is {last}"
-        )
-
-    def _stale_epoch(self, producer_id: int, producer_epoch: int, current: int) -> Exception:
-        return InvalidProducerEpochError(
-            f"producer {producer_id} has epoch {producer_epoch} in {self._topic_partition}, "
-            f"the last one seen is {current}"
-        )
+            check_marker(self._topic_partition, entry, epoch, coordinator_epoch, version)
 
     def append(
         self,
@@ -584,7 +535,7 @@ class ProducerStateManager:
         """Records below were deleted. Producers stay: their sequences go on."""
         self.on_high_watermark_updated(log_start_offset)
         self.map_end_offset = max(self.map_end_offset, log_start_offset)
-        latest = self.latest_snapshot_offset
+        latest = self.snapshots.latest_offset
         self._last_snapshot_offset = log_start_offset if latest is None else latest
 
     @property
@@ -662,9 +613,9 @@ class ProducerStateManager:
         `map_end_offset` says where to replay from. A damaged snapshot is deleted and the one before
         it taken; without any, state is empty from `log_start`.
         """
-        for offset in tuple(self._snapshot_offsets()):
+        for offset in tuple(self.snapshots.offsets()):
             if offset > log_end or offset <= log_start:
-                self.delete_snapshot(offset)
+                self.snapshots.delete(offset)
         if log_end == self.map_end_offset:
             self.on_log_start_offset_incremented(log_start)
             return
@@ -678,7 +629,7 @@ class ProducerStateManager:
             self._directory,
             self._filesystem,
             producer_id_expiration_ms=self.expiration_ms,
-            snapshot_offsets=tuple(self._snapshot_offsets()),
+            snapshot_offsets=tuple(self.snapshots.offsets()),
             requires_verification=self.requires_verification,
         )
 
@@ -690,8 +641,8 @@ class ProducerStateManager:
     def truncate_fully_and_start_at(self, offset: int) -> None:
         """Forget everything and delete all snapshots; the log is empty and starts at `offset`."""
         self._clear()
-        for snapshot in tuple(self._snapshot_offsets()):
-            self.delete_snapshot(snapshot)
+        for snapshot in tuple(self.snapshots.offsets()):
+            self.snapshots.delete(snapshot)
         self._last_snapshot_offset = 0
         self.map_end_offset = offset
 
@@ -709,11 +660,9 @@ class ProducerStateManager:
             CorruptFileError: It is no snapshot; nothing has changed.
             DiskError: The disk refused.
         """
-        path = self._snapshot_path(offset)
-        entries = decode_snapshot(snapshot, path)
+        entries = decode_snapshot(snapshot, self.snapshots.path(offset))
         self.truncate_fully_and_start_at(offset)
-        self._filesystem.replace_bytes(path, snapshot)
-        self._snapshots = [offset]
+        self.snapshots.replace_all(offset, snapshot)
         self._last_snapshot_offset = offset
         self._load(entry for entry in entries if not self._is_expired(entry, now_ms))
 
@@ -725,18 +674,13 @@ class ProducerStateManager:
         self.first_unstable_offset = None
 
     def _load_newest_snapshot(self, log_start: int, now_ms: int) -> None:
-        snapshots = self._snapshot_offsets()
-        while snapshots:
-            offset = snapshots[-1]
-            path = self._snapshot_path(offset)
-            if not self._filesystem.exists(path):
-                snapshots.pop()
-                continue
+        while (found := self.snapshots.newest()) is not None:
+            offset, data = found
             try:
-                entries = decode_snapshot(self._filesystem.read_bytes(path), path)
+                entries = decode_snapshot(data, self.snapshots.path(offset))
             except CorruptFileError as error:
-                _log.warning("removing a corrupt producer snapshot: %s", error)
-                self.delete_snapshot(offset)
+                _log.warning("deleting a damaged producer snapshot: %s", error)
+                self.snapshots.delete(offset)
                 continue
             self._load(entry for entry in entries if not self._is_expired(entry, now_ms))
             self._last_snapshot_offset = self.map_end_offset = offset
@@ -793,7 +737,7 @@ class ProducerStateManager:
         if end <= self._last_snapshot_offset:
             return None
         capture = ProducerCapture(
-            self._filesystem, self._snapshot_path(end), end, list(self._producers.values())
+            self._filesystem, self.snapshots.path(end), end, list(self._producers.values())
         )
         if self._captures is None:
             self._captures = []
@@ -803,9 +747,7 @@ class ProducerStateManager:
     def finish_capture(self, capture: ProducerCapture) -> None:
         """A snapshot has been written."""
         self.drop_capture(capture)
-        snapshots = self._snapshot_offsets()
-        if capture.offset not in snapshots:
-            insort(snapshots, capture.offset)
+        self.snapshots.add(capture.offset)
         self._last_snapshot_offset = max(self._last_snapshot_offset, capture.offset)
 
     def drop_capture(self, capture: ProducerCapture) -> None:
@@ -813,56 +755,3 @@ class ProducerStateManager:
         if self._captures is not None and capture in self._captures:
             self._captures.remove(capture)
             self._captures = self._captures or None
-
-    @property
-    def latest_snapshot_offset(self) -> int | None:
-        """Offset of the newest snapshot file, None without one."""
-        snapshots = self._snapshot_offsets()
-        return snapshots[-1] if snapshots else None
-
-    def delete_snapshot(self, offset: int) -> None:
-        """Delete one snapshot, if there is one."""
-        snapshots = self._snapshot_offsets()
-        if offset in snapshots:
-            snapshots.remove(offset)
-            self._filesystem.unlink(self._snapshot_path(offset), missing_ok=True)
-
-    def retire_snapshot(self, offset: int) -> None:
-        """Give one snapshot, if it is there, the name `.deleted`: it goes with its segment.
-
-        Freeing the blocks of even a small file can take tens of milliseconds, a rename does not.
-        """
-        path, deleted = self.forget_snapshot(offset)
-        if self._filesystem.exists(path):
-            self._filesystem.rename(path, deleted)
-
-    def forget_snapshot(self, offset: int) -> tuple[str, str]:
-        """Count on one snapshot no longer: (its path, the one it is to get). No disk call."""
-        if self._snapshots is not None and offset in self._snapshots:
-            self._snapshots.remove(offset)
-        path = self._snapshot_path(offset)
-        return path, path + DELETED_SUFFIX
-
-    def remove_stray_snapshots(self, segment_base_offsets: Collection[int]) -> None:
-        """Delete snapshots that belong to no segment, but not one above all segments.
-
-        That one was written by a clean shutdown.
-        """
-        strays = [o for o in self._snapshot_offsets() if o not in segment_base_offsets]
-        if not strays:
-            return
-        newest = strays.pop()
-        for offset in strays:
-            self.delete_snapshot(offset)
-        if segment_base_offsets and newest < max(segment_base_offsets):
-            self.delete_snapshot(newest)
-
-    def _snapshot_path(self, offset: int) -> str:
-        return join(self._directory, snapshot_name(offset))
-
-    def _snapshot_offsets(self) -> list[int]:
-        if self._snapshots is None:
-            names = (entry.name for entry in self._filesystem.list_directory(self._directory))
-            found = (offset_of_snapshot(name) for name in names)
-            self._snapshots = sorted(offset for offset in found if offset is not None)
-        return self._snapshots

@@ -290,7 +290,7 @@ class LogLoader:
         for base_offset, size in sorted(sizes.items()):
             self._segments.add(self._factory.describe(base_offset, size, base_offset in with_index))
         self.producer_state = self._make_producer_state(snapshots)
-        self.producer_state.remove_stray_snapshots(list(sizes))
+        self.producer_state.snapshots.remove_strays(list(sizes))
 
     def _clear_stages(
         self, files: dict[str, list[tuple[LogFileName, int]]]
@@ -349,7 +349,7 @@ class LogLoader:
             _log.warning("removing segment %s: it begins beyond the log end offset", segment.path)
             self._segments.remove(segment)
             segment.delete_files()
-            self.producer_state.delete_snapshot(segment.base_offset)
+            self.producer_state.snapshots.delete(segment.base_offset)
         if live:
             self._filesystem.sync_directory(self._directory)
 
@@ -368,7 +368,7 @@ class LogLoader:
                 "moving segment %s, which does not continue the log, to %s", segment.path, folder
             )
             self._segments.remove(segment)
-            self.producer_state.delete_snapshot(segment.base_offset)
+            self.producer_state.snapshots.delete(segment.base_offset)
         self._set_aside_numbers.add(number)
         set_aside(self._filesystem, folder, live)
 
@@ -562,7 +562,7 @@ class LogLoader:
 
     def _restore_producer_state(self, log_start_offset: int, log_end_offset: int) -> None:
         state = self.producer_state
-        if self._clean_shutdown and state.latest_snapshot_offset is None:
+        if self._clean_shutdown and state.snapshots.latest_offset is None:
             # No snapshot after a clean stop: no log of ours, or one without records. Reading all
             # of it would only find producers that have long gone.
             state.map_end_offset = log_end_offset

@@ -381,7 +381,7 @@ def test_the_first_write_after_a_start_begins_a_segment_if_the_last_one_is_full(
     if full:
         assert tickets == [WarmTicket, RollTicket, AppendTicket]
         assert [segment.base_offset for segment in world.log.segment_facts()] == [0, 1]
-        assert world.log.producer_state.latest_snapshot_offset == 1
+        assert world.log.producer_state.snapshots.latest_offset == 1
     else:
         assert tickets == [WarmTicket, AppendTicket]
         assert len(world.log.segment_facts()) == 1

@@ -43,7 +43,7 @@ def test_changes_after_it_are_not_in_it() -> None:
     for producer, entry in entries.items():
         assert (entry.epoch, entry.last_sequence, entry.last_data_offset) == (0, 0, producer)
         assert (entry.txn_first_offset, entry.coordinator_epoch) == (-1, -1)
-    assert state.latest_snapshot_offset == 10
+    assert state.snapshots.latest_offset == 10
 
 
 def test_a_change_while_an_entry_is_read_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -331,7 +331,7 @@ def test_snapshot_is_written_once_per_offset(
     assert state.take_snapshot(1)
     assert not state.take_snapshot(1)
     assert filesystem.exists("/d/00000000000000000001.snapshot")
-    assert state.latest_snapshot_offset == 1
+    assert state.snapshots.latest_offset == 1
 
 
 def test_damaged_snapshot_falls_back_to_the_one_before(
@@ -399,25 +399,12 @@ def test_truncate_fully_forgets_everything(
     assert filesystem.list_directory("/d") == []
 
 
-def test_stray_snapshots_go_but_not_the_newest(
-    state: ProducerStateManager, filesystem: FakeFilesystem
-) -> None:
-    """The one above all segments is of a clean shutdown."""
-    for index in range(4):
-        write(state, index)
-        state.take_snapshot()
-    state.remove_stray_snapshots({0, 2})
-    assert snapshots_in(filesystem) == [2, 4]
-    state.remove_stray_snapshots({0, 9})
-    assert state.latest_snapshot_offset is None
-
-
 def test_listing_waits_until_needed(filesystem: FakeFilesystem) -> None:
     """Opening thousands of partitions must not list their directories twice."""
     filesystem.fail("list", times=100)
     state = ProducerStateManager(TP, "/d", filesystem, snapshot_offsets=[])
     state.truncate_and_reload(0, 0, 0)
-    assert state.latest_snapshot_offset is None
+    assert state.snapshots.latest_offset is None
 
 
 def test_last_records_names_what_the_cleaner_keeps(state: ProducerStateManager) -> None:

@@ -23,7 +23,7 @@ def test_it_is_on_disk_and_alone() -> None:
     state = log.producer_state
     state.restore(100, snapshot, NOW_MS)
     assert [entry.producer_id for entry in state.active_producers()] == [5]
-    assert (state.map_end_offset, state.latest_snapshot_offset) == (100, 100)
+    assert (state.map_end_offset, state.snapshots.latest_offset) == (100, 100)
     assert not filesystem.exists(log.producer_snapshot_path(1))
     assert filesystem.read_bytes(log.producer_snapshot_path(100)) == snapshot
 
