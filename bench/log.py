@@ -23,7 +23,7 @@ from config.topic import TopicConfig
 from protocol.records.builder import build_batch
 from storage.environment.clock import SystemClock
 from storage.environment.environment import Environment
-from storage.environment.filesystem import LocalFilesystem
+from storage.environment.local_filesystem import LocalFilesystem
 from storage.environment.randomness import SeededRandomness
 from storage.log.log import Log
 from storage.log.recovery.loader import CheckpointedLog

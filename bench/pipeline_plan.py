@@ -38,7 +38,7 @@ from protocol.records.builder import build_batch
 from storage.checkpoints.checkpoint_files import encode_epochs
 from storage.environment.clock import SystemClock
 from storage.environment.environment import Environment
-from storage.environment.filesystem import LocalFilesystem
+from storage.environment.local_filesystem import LocalFilesystem
 from storage.environment.randomness import SeededRandomness
 from storage.producers.snapshot import encode_rows
 from tiered.format.key_ring import KeyRing

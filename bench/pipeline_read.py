@@ -45,7 +45,7 @@ from pipeline.read.piece.piece_rows import PieceReader, ReadOptions
 from protocol.records.batch import crc32c, iterate_batches
 from protocol.records.compression import Codec
 from storage.environment.clock import SystemClock
-from storage.environment.filesystem import LocalFilesystem
+from storage.environment.local_filesystem import LocalFilesystem
 from tiered.format.chunk_index import FixedChunkIndex
 from tiered.format.manifest import SegmentManifest, StoredSideFile
 from tiered.format.object_keys import ObjectKeys

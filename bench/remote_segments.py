@@ -21,7 +21,7 @@ from typing import Any, cast
 from uuid import UUID
 
 from storage.checkpoints.leader_epochs import LeaderEpochCache
-from storage.environment.filesystem import LocalFilesystem
+from storage.environment.local_filesystem import LocalFilesystem
 from storage.log.log import Log
 from tiered.maintenance.garbage_collector import _Owned
 from tiered.maintenance.verifier import _first_finished, _position_of

@@ -15,7 +15,7 @@ from broker.network.sender import describe_missing as describe_missing_of_networ
 from broker.runtime.logs import configure
 from broker.runtime.startup_errors import StartupError
 from storage.environment.descriptors import raise_descriptor_limit, share_out
-from storage.environment.filesystem import describe_missing as describe_missing_of_disk
+from storage.environment.local_filesystem import describe_missing as describe_missing_of_disk
 
 if TYPE_CHECKING:
     from config.load import LoadedConfig

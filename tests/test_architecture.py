@@ -300,7 +300,7 @@ def test_names_say_what_is_inside() -> None:
 SEAMS = {
     "storage/environment/clock.py": {"time"},
     "storage/environment/descriptors.py": {"resource"},
-    "storage/environment/filesystem.py": {"os"},
+    "storage/environment/local_filesystem.py": {"os"},
     "storage/environment/randomness.py": {"random", "uuid4"},
 }
 """Where clock, disk, chance and limits are asked for; everywhere else they are passed in."""

@@ -24,7 +24,8 @@ from protocol.errors import DecodeError
 from storage.cleaner.cleaner import Cleaner
 from storage.cleaner.cleaning import CleaningAbortedError
 from storage.environment.clock import SystemClock, sleep_ms
-from storage.environment.filesystem import Filesystem, LocalFilesystem
+from storage.environment.filesystem import Filesystem
+from storage.environment.local_filesystem import LocalFilesystem
 from storage.environment.throttle import Throttle
 from storage.errors import StorageError
 

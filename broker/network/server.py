@@ -24,7 +24,7 @@ from broker.network.stream import listen, tune
 from config.listeners import Listener
 from storage.environment.alerts import Alerts
 from storage.environment.environment import Environment
-from storage.environment.filesystem import EVICTED_AT_ONCE
+from storage.environment.local_filesystem import EVICTED_AT_ONCE
 
 if TYPE_CHECKING:
     from config.broker import BrokerConfig

@@ -15,7 +15,8 @@ from config.broker import BrokerConfig
 from storage.checkpoints.log_directory import LogDirectory
 from storage.environment.clock import SystemClock
 from storage.environment.environment import Environment
-from storage.environment.filesystem import Filesystem, LocalFilesystem
+from storage.environment.filesystem import Filesystem
+from storage.environment.local_filesystem import LocalFilesystem
 from storage.environment.randomness import SystemRandomness
 from storage.manager.log_manager import LogManager
 

@@ -74,7 +74,7 @@ def with_bucket(settings: "BrokerConfig", work: "Callable[[Tier], Awaitable[T]]"
         CommandError: The store refuses, or does not answer.
     """
     from broker.remote.tier_settings import tier_home, tier_settings
-    from storage.environment.filesystem import LocalFilesystem
+    from storage.environment.local_filesystem import LocalFilesystem
 
     home = tier_home(settings, LocalFilesystem())
     return asyncio.run(_with_bucket(tier_settings(settings, home), work))

@@ -162,7 +162,7 @@ def rotate_arguments(parser: argparse.ArgumentParser) -> None:
 def rotate_keys(args: argparse.Namespace, _: ClientFactory) -> int:
     """Wrap every data key with the active pair; may be stopped and begun again."""
     from broker.remote.tier_settings import tier_home, tier_settings
-    from storage.environment.filesystem import LocalFilesystem
+    from storage.environment.local_filesystem import LocalFilesystem
 
     given = bucket_settings(args)
     settings = tier_settings(given, tier_home(given, LocalFilesystem()))
@@ -195,7 +195,7 @@ async def _rotate(
     settings: "TierConfig", topic: str | None
 ) -> tuple[int, int, int, list[dict[str, Any]]]:
     from storage.environment.clock import SystemClock
-    from storage.environment.filesystem import LocalFilesystem
+    from storage.environment.local_filesystem import LocalFilesystem
     from storage.environment.randomness import SystemRandomness
     from storage.errors import StorageError
     from tiered.errors import TieredError

@@ -94,7 +94,7 @@ def restore(args: argparse.Namespace, _: ClientFactory) -> int:
 
 def _check_node(settings: "BrokerConfig") -> None:
     from broker.remote.restore import RestoreRefusedError, check_empty
-    from storage.environment.filesystem import LocalFilesystem
+    from storage.environment.local_filesystem import LocalFilesystem
     from storage.errors import StorageError
 
     try:
@@ -154,7 +154,7 @@ async def _restore(
     from broker.remote.restore import Restoring
     from broker.runtime.timer import TimerWheel
     from storage.environment.clock import SystemClock
-    from storage.environment.filesystem import LocalFilesystem
+    from storage.environment.local_filesystem import LocalFilesystem
     from storage.environment.randomness import SystemRandomness
     from tiered.maintenance.bucket_ownership import CLAIM_KEY, encode_claim
 

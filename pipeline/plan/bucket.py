@@ -19,7 +19,8 @@ from typing_extensions import override
 from config.object_store import StoreSettings
 from pipeline.plan.errors import OptionsError, PlanError
 from storage.environment.clock import Clock, SystemClock
-from storage.environment.filesystem import Filesystem, LocalFilesystem
+from storage.environment.filesystem import Filesystem
+from storage.environment.local_filesystem import LocalFilesystem
 from storage.environment.randomness import Randomness, SystemRandomness
 from storage.errors import DiskError
 from tiered.format.key_ring import MODULUS_BITS_MIN, KeyPair, KeyRing

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from storage.environment.clock import SystemClock
-from storage.environment.filesystem import LocalFilesystem
+from storage.environment.local_filesystem import LocalFilesystem
 from storage.environment.randomness import SeededRandomness
 from tests.contract.object_store_suite import CHECKS, Check
 from tests.fakes.clock import ManualClock

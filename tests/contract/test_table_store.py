@@ -12,7 +12,7 @@ from pipeline.lake.errors import TableUnavailableError
 from pipeline.lake.settings.config import StoreConfig
 from pipeline.lake.stores.s3_store import S3Store
 from pipeline.lake.stores.table_store import TableStore
-from storage.environment.filesystem import LocalFilesystem
+from storage.environment.local_filesystem import LocalFilesystem
 from storage.environment.randomness import SystemRandomness
 from tests.fakes.lake.tables import open_directory
 from tests.fakes.s3.moto_server import make_bucket, s3_settings

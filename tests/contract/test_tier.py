@@ -9,7 +9,7 @@ from config.remote_kinds import KeyFiles
 from config.tier import TierConfig
 from storage.environment.clock import SystemClock
 from storage.environment.environment import Environment
-from storage.environment.filesystem import LocalFilesystem
+from storage.environment.local_filesystem import LocalFilesystem
 from storage.environment.randomness import SeededRandomness
 from tests.contract.tier_suite import TierSuite, World
 from tests.fakes.tiered.memory_object_store import MemoryObjectStore, StoredObject

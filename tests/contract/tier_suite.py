@@ -23,7 +23,7 @@ import pytest
 from config.remote_kinds import KeyFiles
 from config.tier import TierConfig
 from protocol.records.batch import crc32c
-from storage.environment.filesystem import LocalFilesystem
+from storage.environment.local_filesystem import LocalFilesystem
 from tests.unit.tiered.format.closed_segments import FACTS, Segment, make_segment
 from tiered.errors import (
     CorruptRemoteDataError,

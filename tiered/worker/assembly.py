@@ -8,7 +8,7 @@ from config.tier import TierConfig
 from config.version import VERSION
 from storage.environment.clock import SystemClock
 from storage.environment.environment import Environment
-from storage.environment.filesystem import LocalFilesystem
+from storage.environment.local_filesystem import LocalFilesystem
 from storage.environment.randomness import SystemRandomness
 from tiered.format.key_ring import KeyRing
 from tiered.open_store import open_store

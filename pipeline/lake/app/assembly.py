@@ -36,7 +36,7 @@ from pipeline.read.piece.piece_rows import ReadOptions, read_piece
 from pipeline.source.executor import read_options
 from pipeline.source.planner import Planner
 from storage.environment.clock import Clock, SystemClock
-from storage.environment.filesystem import LocalFilesystem
+from storage.environment.local_filesystem import LocalFilesystem
 from storage.environment.randomness import SystemRandomness
 
 if TYPE_CHECKING:

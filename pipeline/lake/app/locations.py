@@ -19,7 +19,7 @@ from pipeline.lake.sinks.parquet import ParquetSink
 from pipeline.lake.stores.directory_store import DirectoryStore
 from pipeline.lake.stores.s3_store import S3Store
 from pipeline.lake.stores.table_store import TableStore
-from storage.environment.filesystem import LocalFilesystem
+from storage.environment.local_filesystem import LocalFilesystem
 from storage.environment.randomness import SystemRandomness
 
 QUARANTINE_SUFFIX = "_quarantine"

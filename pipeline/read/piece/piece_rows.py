@@ -26,7 +26,8 @@ from pipeline.read.loss import LossReport
 from pipeline.read.piece.segment_rows import SegmentRows
 from pipeline.read.read_errors import DamagedDataError, LostOffsetsError, ReadError
 from storage.environment.clock import Clock, SystemClock
-from storage.environment.filesystem import Filesystem, LocalFilesystem
+from storage.environment.filesystem import Filesystem
+from storage.environment.local_filesystem import LocalFilesystem
 from tiered.errors import ObjectNotFoundError
 
 BUCKET_TIER: Final = "bucket"

@@ -15,7 +15,7 @@ from pipeline.lake.sinks.iceberg import IcebergSink
 from pipeline.lake.sinks.parquet import ParquetSink, committed_files
 from pipeline.lake.stores.directory_store import DirectoryStore
 from pipeline.lake.stores.table_store import TableStore
-from storage.environment.filesystem import LocalFilesystem
+from storage.environment.local_filesystem import LocalFilesystem
 from storage.environment.randomness import SystemRandomness
 
 KINDS = ("delta", "iceberg", "parquet")

@@ -4,7 +4,8 @@ import errno
 import os
 from collections.abc import Sequence
 
-from storage.environment.filesystem import Buffer, LocalFile, LocalFilesystem
+from storage.environment.filesystem import Buffer
+from storage.environment.local_filesystem import LocalFile, LocalFilesystem
 from storage.errors import DiskError, SyncFailedError
 
 

@@ -10,7 +10,8 @@ import threading
 import time
 from collections.abc import Sequence
 
-from storage.environment.filesystem import Buffer, DirEntry, LocalFile, LocalFilesystem, Volume
+from storage.environment.filesystem import Buffer, DirEntry, Volume
+from storage.environment.local_filesystem import LocalFile, LocalFilesystem
 
 
 class SlowFile(LocalFile):

@@ -10,7 +10,7 @@ from bench.kafka_release import DUMP_LOG
 from config.topic import TopicConfig
 from protocol.records.builder import build_batch
 from storage.environment.environment import Environment
-from storage.environment.filesystem import LocalFilesystem
+from storage.environment.local_filesystem import LocalFilesystem
 from storage.environment.randomness import SeededRandomness
 from storage.log.log import Log
 from storage.types.append_origin import AppendOrigin

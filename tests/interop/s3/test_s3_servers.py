@@ -16,7 +16,7 @@ from bench.s3_server import SERVERS, is_built, s3_server
 from config.tier import TierConfig
 from storage.environment.clock import SystemClock
 from storage.environment.environment import Environment
-from storage.environment.filesystem import LocalFilesystem
+from storage.environment.local_filesystem import LocalFilesystem
 from storage.environment.randomness import SeededRandomness
 from tests.contract.object_store_suite import CHECKS, Check
 from tests.contract.tier_suite import World, a_segment

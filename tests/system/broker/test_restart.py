@@ -15,7 +15,7 @@ from protocol.error_codes import ErrorCode
 from protocol.records.builder import build_batch
 from storage.checkpoints.clean_shutdown import CLEAN_SHUTDOWN_FILE
 from storage.checkpoints.reserve import RESERVE_FILE
-from storage.environment.filesystem import LocalFile
+from storage.environment.local_filesystem import LocalFile
 from tests.fakes.network.client import EARLIEST, Client, RefusedError, http_get, produce_request
 from tests.fakes.storage.failing_disk import FailingDisk, FailingFile
 from tests.system.conftest import Connect, Metrics, Node, StartNode, until

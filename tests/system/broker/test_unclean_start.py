@@ -23,7 +23,7 @@ from protocol.messages.offset_for_leader_epoch import (
 )
 from storage.checkpoints.checkpoint_files import RECOVERY_POINT_CHECKPOINT, decode_offsets
 from storage.checkpoints.clean_shutdown import CLEAN_SHUTDOWN_FILE
-from storage.environment.filesystem import LocalFile
+from storage.environment.local_filesystem import LocalFile
 from storage.log.log import Log
 from storage.types.topic_partition import TopicPartition
 from tests.fakes.network.client import LATEST, Client

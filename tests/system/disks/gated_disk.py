@@ -2,7 +2,7 @@
 
 import threading
 
-from storage.environment.filesystem import LocalFile
+from storage.environment.local_filesystem import LocalFile
 from tests.fakes.storage.failing_disk import FailingDisk, FailingFile
 
 

@@ -11,7 +11,8 @@ import pytest
 
 from broker.replicas import background
 from protocol.error_codes import ErrorCode
-from storage.environment.filesystem import Buffer, LocalFile
+from storage.environment.filesystem import Buffer
+from storage.environment.local_filesystem import LocalFile
 from storage.log.replacement import SegmentReplacement
 from tests.fakes.network.client import EARLIEST, Client, RefusedError
 from tests.fakes.storage.failing_disk import FailingDisk, FailingFile

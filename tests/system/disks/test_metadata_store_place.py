@@ -16,7 +16,8 @@ from cli.main import main
 from protocol.messages.describe_configs import DescribeConfigsRequest, DescribeConfigsResource
 from storage.checkpoints.meta_properties import META_PROPERTIES, read_meta_properties
 from storage.checkpoints.partition_metadata import PARTITION_METADATA, encode_partition_metadata
-from storage.environment.filesystem import Buffer, LocalFilesystem
+from storage.environment.filesystem import Buffer
+from storage.environment.local_filesystem import LocalFilesystem
 from storage.errors import DiskError
 from tests.fakes.network.client import Client
 from tests.system.conftest import Node, StartNode

@@ -15,7 +15,7 @@ from protocol.error_codes import ErrorCode
 from protocol.messages.create_partitions import CreatePartitionsRequest, CreatePartitionsTopic
 from protocol.messages.describe_log_dirs import DescribeLogDirsRequest
 from storage.checkpoints.meta_properties import META_PROPERTIES, read_meta_properties
-from storage.environment.filesystem import LocalFilesystem
+from storage.environment.local_filesystem import LocalFilesystem
 from storage.types.uuid_text import format_uuid
 from tests.fakes.network.client import Client
 from tests.system.conftest import Node, StartNode

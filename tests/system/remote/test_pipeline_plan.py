@@ -30,7 +30,7 @@ from protocol.messages.offset_for_leader_epoch import (
     OffsetForLeaderTopic,
 )
 from storage.environment.clock import SystemClock
-from storage.environment.filesystem import LocalFilesystem
+from storage.environment.local_filesystem import LocalFilesystem
 from tests.fakes.network.client import EARLIEST, Client
 from tests.system.conftest import Node, StartNode, until
 from tests.unit.pipeline.plan.bucket_world import Row

@@ -27,7 +27,7 @@ from protocol.error_codes import ErrorCode
 from protocol.messages.fetch import FetchPartition, FetchRequest, FetchTopic
 from storage.environment.clock import SystemClock
 from storage.environment.environment import Environment
-from storage.environment.filesystem import LocalFilesystem
+from storage.environment.local_filesystem import LocalFilesystem
 from storage.environment.randomness import SeededRandomness
 from storage.log.log import Log
 from storage.types.topic_partition import TopicPartition

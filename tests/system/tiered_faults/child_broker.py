@@ -145,7 +145,7 @@ async def _serve(values: dict[str, Any], pipe: Connection) -> None:
 
 def _count_changes(changes: Any, die_at: Any) -> None:
     """Count what is done to stored things of the remote log, and die at one of them."""
-    from storage.environment import filesystem
+    from storage.environment import local_filesystem
 
     lock = threading.Lock()
 
@@ -161,7 +161,7 @@ def _count_changes(changes: Any, die_at: Any) -> None:
         return call
 
     for class_name, names in _CHANGES.items():
-        changed = getattr(filesystem, class_name)
+        changed = getattr(local_filesystem, class_name)
         of_file = class_name == "LocalFile"
         path_of: Callable[..., str] = (
             (lambda self, *_: str(self.path)) if of_file else (lambda _, path, *__: str(path))

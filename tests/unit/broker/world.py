@@ -31,7 +31,7 @@ from protocol.messages import module_of
 from protocol.messages.api_versions import ApiVersion
 from protocol.records.builder import build_batch
 from storage.environment.environment import Environment
-from storage.environment.filesystem import LocalFilesystem
+from storage.environment.local_filesystem import LocalFilesystem
 from storage.environment.randomness import SeededRandomness
 from storage.log.log import Log
 from storage.producers.state import ProducerSettings

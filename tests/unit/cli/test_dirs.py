@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from cli.main import main
-from storage.environment.filesystem import LocalFilesystem
+from storage.environment.local_filesystem import LocalFilesystem
 
 
 def test_refused_settings_end_with_status_2(capsys: pytest.CaptureFixture[str]) -> None:

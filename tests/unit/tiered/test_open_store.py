@@ -7,7 +7,7 @@ import pytest
 
 from config.object_store import StoreSettings
 from storage.environment.clock import SystemClock
-from storage.environment.filesystem import LocalFilesystem
+from storage.environment.local_filesystem import LocalFilesystem
 from storage.environment.randomness import SeededRandomness
 from tiered.errors import RemoteStorageError
 from tiered.object_store.base import ObjectStore

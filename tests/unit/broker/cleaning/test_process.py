@@ -16,7 +16,7 @@ from storage.cleaner.cleaner import Cleaner
 from storage.cleaner.cleaning import CleaningFailedError
 from storage.environment.clock import SystemClock
 from storage.environment.environment import Environment
-from storage.environment.filesystem import LocalFilesystem
+from storage.environment.local_filesystem import LocalFilesystem
 from storage.environment.randomness import SeededRandomness
 from storage.log.log import Log
 from storage.types.topic_partition import TopicPartition

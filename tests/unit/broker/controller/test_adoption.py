@@ -16,7 +16,7 @@ from broker.controller.images.metadata_records import PRODUCER_IDS_KEY, decode_n
 from storage.checkpoints.leader_epochs import LeaderEpochCache
 from storage.checkpoints.log_directory import LOST
 from storage.checkpoints.partition_metadata import PARTITION_METADATA, encode_partition_metadata
-from storage.environment.filesystem import LocalFilesystem
+from storage.environment.local_filesystem import LocalFilesystem
 from storage.environment.randomness import SeededRandomness
 from tests.fakes.broker.metadata_store import MemoryStore
 from tests.unit.broker.controller.images.test_kafka_metadata import (

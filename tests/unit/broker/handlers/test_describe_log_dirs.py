@@ -8,7 +8,8 @@ import pytest
 from broker.handlers import describe_log_dirs
 from protocol.error_codes import ErrorCode
 from protocol.messages.describe_log_dirs import DescribableLogDirTopic, DescribeLogDirsRequest
-from storage.environment.filesystem import LocalFilesystem, Volume
+from storage.environment.filesystem import Volume
+from storage.environment.local_filesystem import LocalFilesystem
 from storage.types.topic_partition import TopicPartition
 from tests.fakes.broker.controller import open_controller, services_of
 from tests.fakes.broker.wire import call, versions_of

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from broker.network import sender as sender_module
 from broker.network.sender import FLUSH_BYTES_MAX, INLINE_SLICE_MAX, Sender, is_cached, warm
-from storage.environment.filesystem import LocalFilesystem
+from storage.environment.local_filesystem import LocalFilesystem
 from storage.types.file_slice import FileSlice
 from tests.fakes.network.sockets import FakeStream
 

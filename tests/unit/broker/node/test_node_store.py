@@ -20,7 +20,7 @@ from storage.checkpoints.meta_properties import (
     write_meta_properties,
 )
 from storage.environment.environment import Environment
-from storage.environment.filesystem import LocalFilesystem
+from storage.environment.local_filesystem import LocalFilesystem
 from storage.environment.randomness import SeededRandomness
 from tests.fakes.clock import ManualClock
 from tests.fakes.environment import run_inline

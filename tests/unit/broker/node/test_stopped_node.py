@@ -6,7 +6,7 @@ import pytest
 
 from broker.node.stopped_node import metadata_directory_of, stopped_node
 from config.broker import BrokerConfig
-from storage.environment.filesystem import LocalFilesystem
+from storage.environment.local_filesystem import LocalFilesystem
 from storage.errors import LockedDirectoryError
 
 

@@ -13,7 +13,7 @@ from config.topic import TopicConfig
 from protocol.api_keys import ApiKey
 from protocol.error_codes import ErrorCode
 from protocol.messages.produce import PartitionProduceData, ProduceRequest, TopicProduceData
-from storage.environment.filesystem import LocalFile
+from storage.environment.local_filesystem import LocalFile
 from storage.log import directory_pace
 from storage.log.directory_pace import NEVER
 from storage.log.write_ticket import WriteTicket

@@ -18,7 +18,7 @@ from protocol.internal.consumer_offsets import (
 from protocol.records.builder import build_batch
 from protocol.records.control import build_end_transaction_marker
 from storage.environment.environment import Environment
-from storage.environment.filesystem import LocalFilesystem
+from storage.environment.local_filesystem import LocalFilesystem
 from storage.environment.randomness import SeededRandomness
 from storage.log.log import Log
 from storage.manager.log_manager import LogManager

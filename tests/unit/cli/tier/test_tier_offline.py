@@ -14,7 +14,7 @@ from broker.remote.tier_settings import tier_settings
 from cli.tier import tier
 from cli.tier.tier_bucket import bucket_settings
 from storage.checkpoints.checkpoint_files import encode_epochs
-from storage.environment.filesystem import LocalFilesystem
+from storage.environment.local_filesystem import LocalFilesystem
 from tests.fakes.kafka.library_clients import FakeCluster
 from tests.unit.cli.commands import Outcome, Shell
 from tests.unit.cli.tier.test_tier_bucket import parsed

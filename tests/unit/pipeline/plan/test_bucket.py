@@ -15,7 +15,7 @@ from pipeline.plan.bucket import (
     store_settings,
 )
 from pipeline.plan.errors import OptionsError, PlanError
-from storage.environment.filesystem import LocalFilesystem
+from storage.environment.local_filesystem import LocalFilesystem
 from storage.environment.randomness import SeededRandomness
 from tests.unit.tiered.format.key_files import write_pair
 from tiered.errors import RemoteStorageError

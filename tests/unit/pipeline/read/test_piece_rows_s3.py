@@ -13,7 +13,7 @@ from pipeline.read.bytes.open_buckets import OpenBuckets
 from pipeline.read.piece.piece_rows import PieceReader, ReadOptions
 from pipeline.read.read_errors import DamagedDataError, LostOffsetsError
 from storage.environment.clock import SystemClock
-from storage.environment.filesystem import LocalFilesystem
+from storage.environment.local_filesystem import LocalFilesystem
 from tests.fakes.s3.memory_server import Fault, MemoryS3, Request, Stored
 from tests.unit.pipeline.read.segment_world import record_segment, segment_world
 from tiered.errors import StoreDeniedError, StoreUnavailableError

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from storage.checkpoints.reserve import DISK_SHARE, PROBED_MIN, RESERVE_FILE, Reserve
-from storage.environment.filesystem import LocalFilesystem
+from storage.environment.local_filesystem import LocalFilesystem
 from storage.errors import DiskError
 from tests.fakes.filesystem import FakeFilesystem
 

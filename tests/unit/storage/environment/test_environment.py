@@ -6,7 +6,7 @@ import pytest
 
 from storage.environment.clock import SystemClock
 from storage.environment.environment import Environment
-from storage.environment.filesystem import LocalFilesystem
+from storage.environment.local_filesystem import LocalFilesystem
 from storage.environment.randomness import SeededRandomness
 from tests.fakes.clock import ManualClock
 from tests.fakes.environment import FakeEnvironment

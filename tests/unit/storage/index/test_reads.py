@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from config.topic import TopicConfig
 from protocol.records.builder import build_batch
-from storage.environment.filesystem import LocalFilesystem
+from storage.environment.local_filesystem import LocalFilesystem
 from storage.errors import CorruptFileError, DiskError, StorageError
 from storage.index.reads import NOWAIT, CachedReads, Reads, WouldBlockError
 from storage.log.log import Log

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, TypeVar
 
-from storage.environment.filesystem import LocalFilesystem
+from storage.environment.local_filesystem import LocalFilesystem
 from tests.unit.tiered.storage_manager.in_place_world import InPlaceWorld, in_place_world
 from tests.unit.tiered.storage_manager.memory_tier import CHUNK, turns
 from tiered.cache.local_chunks import Found, LocalChunks

@@ -8,7 +8,7 @@ from uuid import UUID
 import pytest
 
 from protocol.records.batch import crc32c
-from storage.environment.filesystem import LocalFilesystem
+from storage.environment.local_filesystem import LocalFilesystem
 from storage.errors import DiskError
 from tiered.cache.cached_chunk import CachedChunk
 from tiered.format.chunk_file import ChunkFile, ChunkKey, chunk_path, open_checked, scan_folder

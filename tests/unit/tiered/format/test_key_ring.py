@@ -11,7 +11,7 @@ from cryptography.hazmat.primitives.serialization import (
 
 from config.remote_kinds import KeyFiles
 from config.tier import TierConfig
-from storage.environment.filesystem import LocalFilesystem
+from storage.environment.local_filesystem import LocalFilesystem
 from storage.environment.randomness import SeededRandomness
 from tests.unit.tiered.format.key_files import private_key, write_pair
 from tiered.errors import RemoteStorageError

@@ -7,7 +7,7 @@ import pytest
 from config.tier import TierConfig
 from storage.environment.clock import SystemClock
 from storage.environment.environment import Environment
-from storage.environment.filesystem import LocalFilesystem
+from storage.environment.local_filesystem import LocalFilesystem
 from storage.environment.randomness import SeededRandomness
 from tests.fakes.tiered.memory_object_store import Fault as StoreFault
 from tests.fakes.tiered.memory_object_store import MemoryObjectStore

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from storage.environment.filesystem import LocalFilesystem
+from storage.environment.local_filesystem import LocalFilesystem
 from storage.errors import DiskError
 from tests.fakes.clock import ManualClock
 from tests.fakes.filesystem import KEEP_ALL, FakeFilesystem, PowerCut

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from storage.environment.clock import SystemClock
-from storage.environment.filesystem import LocalFilesystem
+from storage.environment.local_filesystem import LocalFilesystem
 from storage.environment.randomness import SeededRandomness
 from tests.fakes.clock import ManualClock
 from tests.fakes.executor import InlineExecutor

@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any
 
 from storage.environment.environment import Environment
-from storage.environment.filesystem import LocalFilesystem
+from storage.environment.local_filesystem import LocalFilesystem
 from storage.environment.randomness import SeededRandomness
 from tests.fakes.clock import ManualClock
 from tests.unit.tiered.format.closed_segments import FACTS, Segment

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from protocol.records.batch import crc32c
-from storage.environment.filesystem import LocalFilesystem
+from storage.environment.local_filesystem import LocalFilesystem
 from tests.unit.tiered.storage_manager.in_place_world import in_place_world
 from tests.unit.tiered.storage_manager.memory_tier import CHUNK, text_segment, tier_world
 from tiered.format.chunk_file import ChunkFile, ChunkKey, chunk_path, open_checked

@@ -14,7 +14,7 @@ import pytest
 
 from config.tier import TierConfig
 from storage.environment.clock import SystemClock
-from storage.environment.filesystem import LocalFilesystem
+from storage.environment.local_filesystem import LocalFilesystem
 from tests.fakes.timer import ManualTimer
 from tests.unit.tiered.format.closed_segments import FACTS as TOPIC
 from tests.unit.tiered.format.closed_segments import make_segment

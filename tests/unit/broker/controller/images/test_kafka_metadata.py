@@ -14,7 +14,7 @@ from broker.controller.images.kafka_metadata import (
 from protocol.errors import DecodeError
 from protocol.primitives import encode_compact_string
 from protocol.records.builder import build_batch
-from storage.environment.filesystem import LocalFilesystem
+from storage.environment.local_filesystem import LocalFilesystem
 
 LOG = "00000000000000000000.log"
 

@@ -8,7 +8,7 @@ import pytest
 from broker.share.delivery.fetched_batches import FetchedBatch, aborted_ranges, part_of, scan
 from protocol.records.builder import build_batch
 from protocol.records.control import build_end_transaction_marker
-from storage.environment.filesystem import LocalFilesystem
+from storage.environment.local_filesystem import LocalFilesystem
 from storage.types.file_slice import FileSlice
 
 

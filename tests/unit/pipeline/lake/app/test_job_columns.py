@@ -11,7 +11,7 @@ from pipeline.lake.errors import ForeignTableError, JobConfigError
 from pipeline.lake.schemas.registry import RegistryError
 from pipeline.lake.settings.config import JobConfig, parse_job
 from pipeline.lake.values.converter import Converter
-from storage.environment.filesystem import LocalFilesystem
+from storage.environment.local_filesystem import LocalFilesystem
 from tests.fakes.kafka.schema_registry import running_registry
 
 

@@ -21,7 +21,7 @@ from pipeline.lake.work.local_runner import LocalRunner
 from pipeline.lake.work.task import TableTarget, TaskSpec
 from pipeline.plan.piece import Piece
 from storage.environment.clock import SystemClock
-from storage.environment.filesystem import LocalFilesystem
+from storage.environment.local_filesystem import LocalFilesystem
 from storage.environment.randomness import SystemRandomness
 from tests.fakes.kafka.schema_registry import FakeSchemaRegistry, running_registry
 from tests.fakes.lake.numbers_log import FakeLog, is_marker, read_rows

@@ -7,7 +7,7 @@ import pytest
 from pipeline.lake.errors import ForeignTableError
 from pipeline.lake.sinks.delta import DeltaSink
 from pipeline.lake.sinks.fence import PROBE, check_fence
-from storage.environment.filesystem import LocalFilesystem
+from storage.environment.local_filesystem import LocalFilesystem
 from storage.environment.randomness import SeededRandomness, SystemRandomness
 from tests.contract.test_table_sink import BEGUN, SCHEMA
 from tests.fakes.lake.tables import ForgetfulStore, open_directory

@@ -18,7 +18,7 @@ from pipeline.lake.sinks.parquet import (
     committed_files,
 )
 from pipeline.lake.stores.directory_store import DirectoryStore
-from storage.environment.filesystem import LocalFilesystem
+from storage.environment.local_filesystem import LocalFilesystem
 from storage.environment.randomness import SystemRandomness
 from tests.fakes.lake.tables import ForgetfulStore, open_directory
 

@@ -15,7 +15,7 @@ from pipeline.read.bytes.open_buckets import OpenBuckets
 from pipeline.read.piece.piece_rows import PieceReader, ReadOptions, read_piece
 from pipeline.read.read_errors import LostOffsetsError, ReadError
 from protocol.api_keys import ApiKey
-from storage.environment.filesystem import LocalFilesystem
+from storage.environment.local_filesystem import LocalFilesystem
 from tests.fakes.clock import ManualClock
 from tests.fakes.tiered.memory_object_store import FOREVER, Fault
 from tests.unit.pipeline.plan.bucket_world import BucketWorld, Replica, Row

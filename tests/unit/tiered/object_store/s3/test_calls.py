@@ -8,7 +8,7 @@ import pytest
 
 from config.object_store import StoreSettings
 from storage.environment.clock import SystemClock
-from storage.environment.filesystem import LocalFilesystem
+from storage.environment.local_filesystem import LocalFilesystem
 from storage.environment.randomness import SeededRandomness
 from tests.fakes.clock import ManualClock
 from tests.fakes.s3.faulty_server import S3Fault, S3Faults

@@ -10,13 +10,8 @@ from random import Random
 import pytest
 
 from storage.environment.descriptors import DescriptorShares
-from storage.environment.filesystem import (
-    DirEntry,
-    Filesystem,
-    LocalFile,
-    LocalFilesystem,
-    describe_missing,
-)
+from storage.environment.filesystem import DirEntry, Filesystem
+from storage.environment.local_filesystem import LocalFile, LocalFilesystem, describe_missing
 from storage.errors import DiskError, LockedDirectoryError
 from tests.fakes.filesystem import KEEP_ALL, Event, FakeFilesystem, PowerCut
 
