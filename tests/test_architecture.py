@@ -38,7 +38,11 @@ TESTED_ELSEWHERE = {
     # Behind the real router, over a log on a disk or in memory.
     "broker/share/delivery": "tests/unit/broker/share/delivery/test_share_handlers.py",
     "broker/share/state/requests.py": "tests/unit/broker/share/state/test_state_handlers.py",
-    # Parts of one class, which needs all of them to do anything.
+    # Parts of a log that act through others.
+    "storage/log/disk_work.py": "tests/unit/storage/log/test_write_behind.py",
+    "storage/log/roll.py": "tests/unit/storage/log/test_write_behind.py",
+    "storage/log/rollback.py": "tests/unit/storage/log/test_write_behind.py",
+    # Parts of the log manager, which needs all of them to do anything.
     "storage/manager": "tests/unit/storage/manager/test_log_manager.py",
     "pipeline/lake/files/stored_rows.py": "tests/unit/pipeline/lake/keyed/test_table.py",
     "pipeline/lake/job/quarantine_commit.py": "tests/unit/pipeline/lake/job/test_job.py",

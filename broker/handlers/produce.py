@@ -179,7 +179,9 @@ class ProduceHandler:
                         elif is_transactional(records):
                             # It was not served yet when the coordinator was called.
                             raise ApiError(ErrorCode.NOT_LEADER_OR_FOLLOWER)
-                    if log.writer.works_by_record and self._needs_offload(partition, records, offloaded):
+                    if log.writer.works_by_record and self._needs_offload(
+                        partition, records, offloaded
+                    ):
                         offloaded.append((partition, records, response, terms))
                     else:
                         info = partition.append(records, now_ms, terms=terms, memory=connection)

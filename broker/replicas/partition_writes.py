@@ -72,7 +72,9 @@ class PartitionWrites:
 
     async def idle(self) -> None:
         """Wait until all queued records are written or dropped."""
-        while self.writing or self._log.write_queue is not None or self._log.disk_work.is_rolling_back:
+        while (
+            self.writing or self._log.write_queue is not None or self._log.disk_work.is_rolling_back
+        ):
             if self._idle is None:
                 self._idle = asyncio.Event()
             self._idle.clear()

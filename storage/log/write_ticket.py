@@ -24,7 +24,8 @@ from storage.index.transaction_index import AbortedTxn
 from storage.log.write_queue import QueuedWrite
 from storage.producers.capture import ProducerCapture
 from storage.producers.state import ProducerStateManager
-from storage.segment.segment import Segment, rename_files
+from storage.segment.segment import Segment
+from storage.segment.segment_files import rename_files
 
 
 class WriteTicket:

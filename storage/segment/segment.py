@@ -9,7 +9,6 @@ that is not there, both indexes are rebuilt from the log and the question is ask
 Source: Kafka, LogSegment.java.
 """
 
-import contextlib
 import logging
 from collections.abc import Callable, Iterable, Iterator
 from functools import partial
@@ -20,32 +19,25 @@ from typing_extensions import override
 from protocol.errors import DecodeError
 from protocol.records.batch import LOG_OVERHEAD, BatchHeader
 from protocol.records.record import find_max_timestamp, find_timestamp
-from storage.environment.filesystem import Buffer, File, Filesystem
-from storage.errors import CorruptFileError, DiskError
+from storage.environment.filesystem import Buffer, Filesystem
+from storage.errors import CorruptFileError
 from storage.index.batch_scan import read_batch_header, scan_headers
-from storage.index.offset_index import OffsetIndex
 from storage.index.reads import WAITING, Reads
 from storage.index.sparse_index import IndexWrite
-from storage.index.time_index import TimeIndex
-from storage.index.transaction_index import TransactionIndex
+from storage.segment.segment_files import SegmentFiles
 from storage.types.file_slice import FileSlice
 from storage.types.log_files import (
     CLEANED_SUFFIX,
-    LOG_SUFFIX,
-    OFFSET_INDEX_SUFFIX,
     RELATIVE_OFFSET_MAX,
-    TIME_INDEX_SUFFIX,
-    TRANSACTION_INDEX_SUFFIX,
-    log_file_name,
 )
 
 _log = logging.getLogger(__name__)
 _T = TypeVar("_T")
 
+NO_TIMESTAMP: Final = -1
+
 HINTS_MAX: Final = 32
 """Readers per segment whose next position is remembered, and as many of those before them."""
-
-NO_TIMESTAMP: Final = -1
 
 
 class TimestampOffset(NamedTuple):
@@ -64,19 +56,11 @@ class BatchAppend(NamedTuple):
     max_timestamp: int
 
 
-class Segment:
+class Segment(SegmentFiles):
     """A part of a log: the batches from `base_offset` up to the next segment's.
 
     Attributes:
-        directory: Of the partition; set by `move_to`.
-        base_offset: Least offset it may hold.
-        stage: "" for a live segment, else e.g. `.deleted` (see `log_files`).
-        size: Bytes of log. The file may be longer while it is preallocated.
-        file: The open file, None while it is closed. Use `open_file`.
-        used: For the pool of open files.
-        offset_index: See there.
-        time_index: See there.
-        transaction_index: See there.
+        index_interval_bytes: `index.interval.bytes`.
         created_ms: When it was made, for rolling segments without timestamps.
         needs_roll: An index may be full (`segment.index.bytes`): ask `has_full_index`.
         roll_jitter_ms: Taken off `segment.ms`, so that partitions do not roll together.
@@ -85,25 +69,15 @@ class Segment:
 
     __slots__ = (
         "_bytes_since_index_entry",
-        "_filesystem",
         "_hints",
-        "_index_interval_bytes",
         "_max_timestamp",
         "_max_timestamp_offset",
         "_older_hints",
-        "base_offset",
         "created_ms",
-        "directory",
-        "file",
+        "index_interval_bytes",
         "known_first_timestamp",
         "needs_roll",
-        "offset_index",
         "roll_jitter_ms",
-        "size",
-        "stage",
-        "time_index",
-        "transaction_index",
-        "used",
         "written_back",
     )
 
@@ -135,37 +109,20 @@ class Segment:
             has_transaction_index: There is a `.txnindex` file.
             stage: See `log_files`.
         """
-        self.directory = directory
-        self.base_offset = base_offset
-        self.stage = stage
-        self.size = size
-        self.file: File | None = None
-        self.used = False
+        super().__init__(
+            directory,
+            base_offset,
+            filesystem,
+            index_max_bytes=index_max_bytes,
+            size=size,
+            has_transaction_index=has_transaction_index,
+            stage=stage,
+        )
         self.written_back = size
         self.created_ms = created_ms
         self.roll_jitter_ms = roll_jitter_ms
-        self._filesystem = filesystem
-        self._index_interval_bytes = index_interval_bytes
+        self.index_interval_bytes = index_interval_bytes
         is_new = size == 0
-        self.offset_index = OffsetIndex(
-            directory,
-            base_offset,
-            filesystem,
-            max_bytes=index_max_bytes,
-            is_new=is_new,
-            stage=stage,
-        )
-        self.time_index = TimeIndex(
-            directory,
-            base_offset,
-            filesystem,
-            max_bytes=index_max_bytes,
-            is_new=is_new,
-            stage=stage,
-        )
-        self.transaction_index = TransactionIndex(
-            self._path(TRANSACTION_INDEX_SUFFIX), filesystem, exists=has_transaction_index
-        )
         # The indexes of one that was there are not read yet. With room for a single time a new one
         # is full from the beginning: it takes one batch.
         self.needs_roll = not is_new or self.time_index.is_full
@@ -209,108 +166,10 @@ class Segment:
         segment.create_file(preallocate_bytes)
         return segment
 
-    def create_file(self, preallocate_bytes: int = 0) -> None:
-        """Make the empty `.log` file; one that is there already is emptied.
-
-        Raises:
-            DiskError: The disk refused.
-        """
-        file = self._filesystem.open(self.path, create=True)
-        try:
-            if file.size():
-                file.truncate(0)
-            if preallocate_bytes:
-                file.allocate(preallocate_bytes)
-        except DiskError:
-            # The segment before it may go on beyond where this one begins.
-            with contextlib.suppress(DiskError):
-                self._filesystem.unlink(self.path)
-            raise
-
     @override
-    def __repr__(self) -> str:
-        return f"Segment({self.path!r}, size={self.size})"
-
-    # -- files -------------------------------------------------------------------------------
-
-    def _path(self, kind: str) -> str:
-        return f"{self.directory}/{log_file_name(self.base_offset, kind, self.stage)}"
-
-    @property
-    def path(self) -> str:
-        """The `.log` file."""
-        return self._path(LOG_SUFFIX)
-
-    def open_file(self, reads: Reads = WAITING, *, spare: bool = False) -> File:
-        """The open `.log` file; opened, and counted in the pool, if need be.
-
-        `spare` as in `Filesystem.open`.
-        """
-        file = self.file
-        if file is None:
-            file = self.file = reads.call(
-                self, partial(self._filesystem.open, self.path, spare=spare)
-            )
-            self._filesystem.open_files.admit(self)
-        self.used = True
-        return file
-
-    def release(self) -> None:
-        """Let go of the descriptor (the pool asks for it); slices under way keep it open."""
-        self.file = None
-
-    def move_to(self, directory: str) -> None:
-        """The partition's folder was renamed; descriptors stay valid."""
-        self.directory = directory
-        self.offset_index.directory = directory
-        self.time_index.directory = directory
-        self.transaction_index.path = self._path(TRANSACTION_INDEX_SUFFIX)
-
-    def rename_stage(self, stage: str) -> None:
-        """Give all files another stage suffix, e.g. `.deleted`; not synced.
-
-        Raises:
-            DiskError: The disk refused; some files may have the new name.
-        """
-        rename_files(self._filesystem, self.renames(stage))
-        self.finish_rename(stage)
-
-    def renames(self, stage: str) -> list[tuple[str, str]]:
-        """(from, to) of the files there may be, in order, for `rename_files` in any thread."""
-        # The log goes first when a segment leaves, and last when it arrives: a log file without
-        # indexes has them rebuilt, an index without a log file is removed at start.
-        kinds = [OFFSET_INDEX_SUFFIX, TIME_INDEX_SUFFIX, LOG_SUFFIX]
-        if stage:
-            kinds.reverse()
-        if self.transaction_index.may_be_there:
-            kinds.append(TRANSACTION_INDEX_SUFFIX)
-        return [
-            (
-                self._path(kind),
-                f"{self.directory}/{log_file_name(self.base_offset, kind, stage)}",
-            )
-            for kind in kinds
-        ]
-
-    def finish_rename(self, stage: str) -> None:
-        """The files have that stage suffix now."""
-        self.stage = self.offset_index.stage = self.time_index.stage = stage
-        self.transaction_index.path = self._path(TRANSACTION_INDEX_SUFFIX)
-
-    def delete_files(self) -> None:
-        """Remove all files; missing ones are fine."""
-        self.close()
-        for path in (self.path, self.offset_index.path, self.time_index.path):
-            self._filesystem.unlink(path, missing_ok=True)
-        self.transaction_index.delete()
-
     def close(self) -> None:
-        """Give back descriptors and memory; unsaved index entries stay. May be used again."""
-        self.release()
-        self._filesystem.open_files.discard(self)
-        self.offset_index.close()
-        self.time_index.close()
-        self.transaction_index.close()
+        """See `SegmentFiles`; what was remembered of readers goes as well."""
+        super().close()
         self._hints = self._older_hints = None
 
     def seal(self) -> bool:
@@ -351,12 +210,6 @@ class Segment:
             self.offset_index.finish_save(write)
             self.time_index.finish_save(write)
 
-    def trim(self) -> None:
-        """Cut the file to its log: preallocated space, or what a failed write left."""
-        file = self.open_file()
-        if file.size() > self.size:
-            file.truncate(self.size)
-
     def undo_append(self) -> None:
         """A write has failed: the segment is as before it.
 
@@ -395,7 +248,7 @@ class Segment:
         if position == 0:
             self.known_first_timestamp = max_timestamp
         pending = self._bytes_since_index_entry
-        if pending > self._index_interval_bytes:
+        if pending > self.index_interval_bytes:
             self._add_index_entries(last_offset, position, True)
             pending = 0
         self._bytes_since_index_entry = pending + size
@@ -420,7 +273,7 @@ class Segment:
                 self.known_first_timestamp = max_timestamp
             if max_timestamp > self.max_timestamp:
                 self._raise_max_timestamp(max_timestamp, last_offset)
-            if self._bytes_since_index_entry > self._index_interval_bytes:
+            if self._bytes_since_index_entry > self.index_interval_bytes:
                 self._add_index_entries(last_offset, position, save)
                 self._bytes_since_index_entry = 0
             self._bytes_since_index_entry += size
@@ -455,7 +308,7 @@ class Segment:
             self.directory,
             self.base_offset,
             self._filesystem,
-            index_interval_bytes=self._index_interval_bytes,
+            index_interval_bytes=self.index_interval_bytes,
             index_max_bytes=0,
             size=self.size,
             stage=self.stage,
@@ -480,6 +333,15 @@ class Segment:
             self._max_timestamp_offset = copy._max_timestamp_offset
         self.offset_index.learn_from(copy.offset_index)
         self.time_index.learn_from(copy.time_index)
+
+    def know_max_timestamp(self, timestamp: int, offset: int) -> None:
+        """The greatest timestamp of its batches, and the last offset of the first batch with it."""
+        self._max_timestamp = timestamp
+        self._max_timestamp_offset = offset
+
+    def forget_positions(self) -> None:
+        """Drop the positions that were remembered for readers: batches have moved."""
+        self._hints = self._older_hints = None
 
     def _raise_max_timestamp(self, timestamp: int, offset: int) -> None:
         if timestamp > self.max_timestamp:
@@ -595,7 +457,7 @@ class Segment:
             self.directory,
             self.base_offset,
             self._filesystem,
-            index_interval_bytes=self._index_interval_bytes,
+            index_interval_bytes=self.index_interval_bytes,
             index_max_bytes=self.offset_index.max_bytes,
             size=self.size,
             stage=self.stage,
@@ -645,7 +507,7 @@ class Segment:
             self.directory,
             self.base_offset,
             self._filesystem,
-            index_interval_bytes=self._index_interval_bytes,
+            index_interval_bytes=self.index_interval_bytes,
             index_max_bytes=self.offset_index.max_bytes,
             size=self.size,
         )
@@ -938,18 +800,18 @@ class IndexBuilder:
     __slots__ = ("_last_entry_end", "_segment", "_timestamp", "_timestamp_offset", "interval")
 
     def __init__(self, segment: Segment) -> None:
-        """Empties both indexes."""
+        """Empty both indexes."""
         self._segment = segment
-        self.interval = segment._index_interval_bytes
+        self.interval = segment.index_interval_bytes
         self._last_entry_end = 0
         self._timestamp = NO_TIMESTAMP
         self._timestamp_offset = segment.base_offset
         segment.offset_index.reset()
         segment.time_index.reset()
-        segment._hints = segment._older_hints = None
+        segment.forget_positions()
 
     def add(self, position: int, size: int, last_offset: int, max_timestamp: int) -> None:
-        """Take in the next batch; arguments as for `Segment.append`."""
+        """Add the next batch; arguments as for `Segment.append`."""
         if max_timestamp > self._timestamp:
             self._timestamp = max_timestamp
             self._timestamp_offset = last_offset
@@ -962,16 +824,4 @@ class IndexBuilder:
         """Write the final time index entry and note the greatest timestamp."""
         segment = self._segment
         segment.time_index.maybe_append(self._timestamp, self._timestamp_offset)
-        segment._max_timestamp = self._timestamp
-        segment._max_timestamp_offset = self._timestamp_offset
-
-
-def rename_files(filesystem: Filesystem, renames: Iterable[tuple[str, str]]) -> None:
-    """Rename files, as far as they are there; done twice it is done once.
-
-    Raises:
-        DiskError: The disk refused; some files may have the new name.
-    """
-    for old, new in renames:
-        if filesystem.exists(old):
-            filesystem.rename(old, new)
+        segment.know_max_timestamp(self._timestamp, self._timestamp_offset)
