@@ -152,7 +152,7 @@ async def test_a_topic_that_varve_went_on_with_has_its_own_settings() -> None:
 
 def test_a_manifest_that_tells_of_no_segment_is_refused() -> None:
     told = {"version": "1", "chunkIndex": {}, "segmentIndexes": {}, "compression": False}
-    with pytest.raises(CorruptRemoteDataError, match="does not tell of its segment"):
+    with pytest.raises(CorruptRemoteDataError, match="does not describe its segment"):
         SegmentManifest.from_json(json.dumps(told).encode(), "k")
     told["remoteLogSegmentMetadata"] = {}
     with pytest.raises(CorruptRemoteDataError, match="malformed"):
