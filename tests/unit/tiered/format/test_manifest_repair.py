@@ -26,6 +26,16 @@ def test_any_flipped_bit_is_put_right(bit: int) -> None:
     assert mended[0].metadata == SegmentManifest.from_json(DATA, KEY).metadata
 
 
+@pytest.mark.parametrize("name", [b'"varve"', b'"crc32c":"'])
+def test_a_flip_in_a_name_is_not_believed_beside_the_sums_loss(name: bytes) -> None:
+    """Another flip, in the name of the sum, would make it the sum-less manifest of a plugin."""
+    at = DATA.rindex(name)
+    for bit in range(8 * at, 8 * (at + len(name))):
+        mended = repair_manifest(flip(DATA, bit), KEY)
+        assert mended is not None
+        assert mended[1] == DATA
+
+
 @given(st.integers(0, 8 * len(DATA) - 1), st.integers(0, 8 * len(DATA) - 1))
 def test_two_flipped_bits_are_not_taken_for_one(first: int, second: int) -> None:
     """What comes out is nothing, or what was written."""
