@@ -4,6 +4,9 @@
                         │    the share coordinator did it     offsets or group deleted
                         └──> dropped: it failed
 
+A topic stays listed as deleting until a deletion of all its state has succeeded, also while
+partitions of it are initialized anew.
+
 Only initialized partitions are assigned to members. Requests are recorded in the log before they
 are sent, so that none is lost when a coordinator ends before the response: the new one repeats it.
 
@@ -81,13 +84,17 @@ class KeptState(NamedTuple):
         return found
 
     def asked_for(self, topics: Topics) -> "KeptState":
-        """Add initializing partitions; they are no longer being deleted."""
+        """Add initializing partitions.
+
+        A topic whose deletion failed stays listed as deleting until one succeeds: the request may
+        fail as well, or concern other partitions than those that still have state. (Kafka drops it
+        from the list here, so that the state outlives the group.)
+        """
         initializing = dict(self.initializing)
         for topic_id, asked in topics.items():
             known = initializing.get(topic_id)
             initializing[topic_id] = asked if known is None else known.union(asked)
-        deleting = {i: name for i, name in self.deleting.items() if i not in initializing}
-        return KeptState(initializing, self.initialized, deleting)
+        return self._replace(initializing=initializing)
 
     def answered(
         self, done: Mapping[UUID, Collection[int]], failed: Mapping[UUID, Collection[int]]

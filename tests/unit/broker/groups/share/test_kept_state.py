@@ -35,11 +35,13 @@ def test_missing_is_what_exists_and_was_not_asked_for() -> None:
     assert found == {FOO: topic("foo", 1, 2, at=110)}
 
 
-def test_asked_for_is_no_longer_deleting() -> None:
+def test_a_topic_stays_deleting_until_a_deletion_succeeds() -> None:
+    """Whatever is initialized meanwhile: other partitions of it may still have state."""
     kept = KeptState({FOO: topic("foo", 0, at=1)}, {}, {FOO: "foo", BAR: "bar"})
-    assert kept.asked_for({FOO: topic("foo", 1, at=9)}) == KeptState(
-        {FOO: topic("foo", 0, 1, at=9)}, {}, {BAR: "bar"}
-    )
+    asked = kept.asked_for({FOO: topic("foo", 1, at=9)})
+    assert asked == KeptState({FOO: topic("foo", 0, 1, at=9)}, {}, {FOO: "foo", BAR: "bar"})
+    assert asked.answered({FOO: [0, 1]}, {}).deleting == {FOO: "foo", BAR: "bar"}
+    assert asked.deleted([FOO]).deleting == {BAR: "bar"}
 
 
 def test_answers() -> None:
