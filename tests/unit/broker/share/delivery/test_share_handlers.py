@@ -525,7 +525,7 @@ class LocalLog:
 
     def __init__(self, log: Any, read: Any) -> None:
         self._log = log
-        self.read = read
+        self.reader = SimpleNamespace(read=read)
         self.local_log_start_offset = 4
 
     def __getattr__(self, name: str) -> Any:
