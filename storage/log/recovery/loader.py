@@ -416,22 +416,53 @@ class LogLoader:
         return self._scan(segments.from_offset(scan_from))
 
     def _check_epochs(self) -> None:
-        """Read the leader epochs from the log if their checkpoint is missing or damaged."""
+        """Read leader epochs from the log that their checkpoint lacks."""
         epochs = self.leader_epochs
-        if epochs.latest_epoch is not None or not any(segment.size for segment in self._segments):
+        first = epochs.earliest_entry
+        if first is not None:
+            self._check_first_epochs(first[1])
             return
-        entries: list[tuple[int, int]] = []
-        for segment in self._segments:
-            self._advance()
-            for count, (_, header) in enumerate(segment.scan(), 1):
-                if count % REPLAY_TICK_BATCHES == 0:
-                    self._advance()
-                if header.leader_epoch > (entries[-1][0] if entries else -1):
-                    entries.append((header.leader_epoch, header.base_offset))
+        entries = self._epochs_of_batches(None)
         # What a scan will refuse may have left its epochs here; the truncation at the end of
         # loading takes them out again, as they begin after the log's end.
         if entries:
             epochs.replace(entries)
+
+    def _check_first_epochs(self, first_start: int) -> None:
+        """Read the epochs below the first known one, if the log starts before it again.
+
+        DeleteRecords drops epochs that end before the new log start. The epochs' checkpoint is
+        written with the next epoch, the one of the log start later: after a crash between them the
+        log starts where it did before.
+        """
+        begin = max(self._log_start_offset, self._segments[0].base_offset)
+        if self._clean_shutdown or first_start <= begin:
+            return
+        entries = self._epochs_of_batches(first_start)
+        if entries and self.leader_epochs.extend_back(entries):
+            _log.warning(
+                "log %s: leader epochs below offset %d were missing in their checkpoint, read from "
+                "the batches epochs=%d",
+                self._directory,
+                first_start,
+                len(entries),
+            )
+
+    def _epochs_of_batches(self, end_offset: int | None) -> list[tuple[int, int]]:
+        """(epoch, start offset) of the batches below `end_offset`; None: of all."""
+        entries: list[tuple[int, int]] = []
+        for segment in self._segments:
+            self._advance()
+            if end_offset is not None and segment.base_offset >= end_offset:
+                break
+            for count, (_, header) in enumerate(segment.scan(), 1):
+                if count % REPLAY_TICK_BATCHES == 0:
+                    self._advance()
+                if end_offset is not None and header.base_offset >= end_offset:
+                    break
+                if header.leader_epoch > (entries[-1][0] if entries else -1):
+                    entries.append((header.leader_epoch, header.base_offset))
+        return entries
 
     def _scan(self, unflushed: list[Segment]) -> int:
         self._scanned = True

@@ -78,8 +78,6 @@ class TierLife(RuleBasedStateMachine):
     def delete_records(self, by: int) -> None:
         log = self.w.log
         log.delete_records(min(log.log_start_offset + by, log.high_watermark))
-        # As the broker does before it answers (`broker.remote.deleted_records`).
-        self.w.checkpoint()
 
     @rule(kept=st.sampled_from([-1, 0, 300, 700]))
     def retention_bytes(self, kept: int) -> None:

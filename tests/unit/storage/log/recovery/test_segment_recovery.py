@@ -8,6 +8,7 @@ from storage.log.recovery import segment_recovery
 from tests.fakes.filesystem import FakeFilesystem
 from tests.unit.storage.log.log_model import (
     DIRECTORY,
+    Opened,
     append,
     make_batch,
     open_log,
@@ -42,6 +43,31 @@ def test_epochs_come_from_the_batches_when_the_checkpoint_is_gone() -> None:
         append(log, make_batch(b"x"), leader_epoch=epoch)
     filesystem.remove(f"{DIRECTORY}/leader-epoch-checkpoint")
     assert open_log(filesystem, WIDE).leader_epochs.entries() == [(0, 0), (3, 2), (5, 4)]
+
+
+def test_epochs_come_back_with_records_whose_deletion_was_not_checkpointed() -> None:
+    """The log start is checkpointed later than the epochs: a crash between them brings it back."""
+    filesystem = FakeFilesystem()
+    log = open_log(filesystem, WIDE)
+    for epoch in (0, 0, 3, 3, 5):
+        append(log, make_batch(b"x"), leader_epoch=epoch)
+    log.delete_records(5)
+    append(log, make_batch(b"x"), leader_epoch=6)
+    reopened = open_log(filesystem, WIDE)
+    assert reopened.log_start_offset == 0
+    assert reopened.leader_epochs.entries() == [(0, 0), (3, 2), (5, 4), (6, 5)]
+
+
+def test_epochs_of_deleted_records_stay_away() -> None:
+    """Where the deletion was checkpointed."""
+    filesystem = FakeFilesystem()
+    log = open_log(filesystem, WIDE)
+    for epoch in (0, 0, 3, 3, 5):
+        append(log, make_batch(b"x"), leader_epoch=epoch)
+    log.delete_records(3)
+    append(log, make_batch(b"x"), leader_epoch=6)
+    reopened = open_log(filesystem, WIDE, opened=Opened(0, log_start_offset=3))
+    assert reopened.leader_epochs.entries() == [(3, 3), (5, 4), (6, 5)]
 
 
 def test_an_announced_length_costs_no_memory() -> None:
