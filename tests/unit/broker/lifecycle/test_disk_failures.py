@@ -24,7 +24,9 @@ class World:
             offline_directories=[],
             logs_in=lambda directory: [f"log in {directory.path}", "another"],
             fail_log=lambda log, error: self.events.append(("log failed", log)),
-            out_of_room_at=lambda path, error: self.events.append(("full", path, error.errno)),
+            room=SimpleNamespace(
+                out_of_room_at=lambda path, error: self.events.append(("full", path, error.errno))
+            ),
         )
         store: Any = SimpleNamespace()
         self.manager, self.store = manager, store

@@ -28,7 +28,7 @@ def test_errors_cross_from_workers_to_drivers(error: ReadError) -> None:
 
 def test_what_they_say() -> None:
     assert str(ERRORS[0]) == (
-        "a.log at byte 5: chunk 1 fails its CRC (failOnDataLoss=false skips it)"
+        "a.log at byte 5: chunk 1 fails its CRC (failOnDataLoss=false goes on without it)"
     )
     assert "no batch (byte 10 of the segment's log)" in str(ERRORS[1])
     assert "t-3: offsets 5 to 8 are lost: gone" in str(ERRORS[2])
