@@ -13,7 +13,7 @@ from cli.kafka_library import KafkaError
 
 TRANSACTION_COORDINATOR: Final = 1
 TIMEOUT_MS: Final = 1
-"""Nobody goes on with this producer id's new epoch: whatever it might begin ends at once."""
+"""The new epoch of this producer id has no user: what it might begin ends at once."""
 
 
 class FencingAdminClient(AdminClient):

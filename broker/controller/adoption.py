@@ -6,7 +6,7 @@ producer ids from Kafka's metadata log. From then on the store is the truth, as 
 
     its settings are known         the topic has them
     internal topic                 the settings that belong to it, under those that are known
-    anything else                  nothing is deleted and nothing compacted until somebody says
+    anything else                  nothing is deleted and nothing compacted until an operator says
                                    what may go: `UNKNOWN_SETTINGS`
 
 Without a metadata log this is done by command only (`varve dirs adopt`): the settings of a topic
@@ -73,7 +73,7 @@ UNKNOWN_SETTINGS: Final[Mapping[str, str]] = {
     "retention.bytes": "-1",
     "retention.ms": "-1",
 }
-"""Of a topic whose settings nobody knows: under these no record ever goes."""
+"""Settings of a topic whose own are lost: under these no record is ever deleted."""
 
 
 @dataclass(slots=True)

@@ -266,7 +266,7 @@ class Controller:
         self._feed.subscribe(listener)
 
     def advertise(self, endpoints: Mapping[str, BrokerEndpoint]) -> None:
-        """Replace what this broker tells clients to call: once ports are known, listeners bound."""
+        """Replace this broker's advertised listeners, once they are bound and ports are known."""
         me = BrokerImage(self._settings.node_id, dict(endpoints), self._settings.broker_rack)
         others = [b for b in self._feed.image.brokers.values() if b.node_id != me.node_id]
         self._feed.place_brokers([*others, me])
@@ -340,7 +340,7 @@ class Controller:
             resource = ConfigResource(ResourceType.TOPIC, topic.name)
             tombstone: tuple[Put, ...] = ()
             if has_remote_history(topic.overrides) or self.may_be_remote(topic):
-                # A crash may come before the remote log's metadata has been told. And what the
+                # A crash may come before the deletion is in the remote log's metadata. And what the
                 # topic has there the metadata knows, not its settings as they are now.
                 tombstone = (Put(deleted_topic_key(topic_id), topic.name.encode()),)
             units[topic_id] = Unit(
@@ -395,7 +395,7 @@ class Controller:
         return [result if unit is None else result_of(next(outcomes)) for result, unit in planned]
 
     async def begin_epochs(self, lost: Mapping[UUID, Collection[int]]) -> set[UUID]:
-        """Raise the leader epochs of partitions whose logs are gone: they begin anew.
+        """Raise the leader epochs of partitions whose logs are lost: their new logs are empty.
 
         Args:
             lost: Indexes, at least one, by topic id.
@@ -455,14 +455,14 @@ class Controller:
             if error is not None:
                 raise error
 
-    # -- topics nobody asked for in so many words --------------------------------------------------
+    # -- automatic creation of topics --------------------------------------------------------------
 
     def is_creating(self, name: str) -> bool:
-        """Whether a topic is being created because somebody used it: it serves nobody yet."""
+        """Whether a topic is being created automatically: it does not serve requests yet."""
         return self._auto_creation.is_creating(name)
 
     def auto_create(self, name: str) -> "asyncio.Future[CreateTopicResult] | None":
-        """Create a topic because somebody used it; see `AutoCreation.create`."""
+        """Create a topic that a client used; see `AutoCreation.create`."""
         return self._auto_creation.create(name)
 
     async def ensure_internal_topic(self, name: str) -> TopicImage:
@@ -584,7 +584,7 @@ class Controller:
     # -- producer ids ------------------------------------------------------------------------------
 
     async def allocate_producer_ids(self, count: int = PRODUCER_ID_BLOCK_SIZE) -> range:
-        """A block of ids nobody else gets; see `ProducerIdBlocks.allocate`."""
+        """A block of producer ids, never given out twice; see `ProducerIdBlocks.allocate`."""
         return await self._blocks.allocate(count)
 
     # -- the way of a change -----------------------------------------------------------------------

@@ -1,4 +1,4 @@
-"""Giving up a log directory that is lost: its partitions begin anew elsewhere, empty.
+"""Removal of a lost log directory: its partitions get empty logs in other directories.
 
 Each gets another leader epoch, so that consumers and followers that knew the old log can tell, and
 no directory; the next start chooses one. Works on the store of a broker that does not run.
@@ -25,7 +25,7 @@ async def read_image(store: MetadataStore) -> ClusterImage:
 
 
 async def drop_directory(store: MetadataStore, node_id: int, directory_id: UUID) -> int:
-    """Forget a log directory; returns how many partitions begin anew.
+    """Remove a log directory; the number of partitions that get empty logs.
 
     May be called again if it was broken off: the directory is forgotten last.
 

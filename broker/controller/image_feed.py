@@ -41,7 +41,7 @@ class ImageFeed:
         self.image = image
         self._listeners: list[Listener] = []
         self._watch: Watch | None = None
-        # Whoever waits for a revision takes what the watch has: one at a time.
+        # Callers of `reach` take what the watch has, one at a time.
         self._turn = asyncio.Lock()
         self._closed = False
 

@@ -31,7 +31,7 @@ PREFETCH_REMAINING: Final = PRODUCER_ID_BLOCK_SIZE // 10
 """The next block is fetched when this many ids are left."""
 
 WAITERS_MAX: Final = 10_000
-"""Clients that may wait for a block at a time; one more is told to come back."""
+"""Clients that may wait for a block at a time; one more gets a retriable error."""
 
 
 class ProducerIdBlocks:
@@ -41,7 +41,7 @@ class ProducerIdBlocks:
         self._store = store
 
     async def allocate(self, count: int) -> range:
-        """`count` ids nobody else was or will be given.
+        """A block of `count` producer ids that is never given out again.
 
         Raises:
             ApiError: UNKNOWN_SERVER_ERROR when the ids are used up.

@@ -181,7 +181,7 @@ class TopicPlanner:
 
 
 def in_new_epoch(partition: PartitionImage) -> PartitionImage:
-    """The partition, begun anew: whoever knows the old log can tell."""
+    """The partition in a new leader epoch: clients that know the old log notice it."""
     return replace(
         partition,
         leader_epoch=partition.leader_epoch + 1,

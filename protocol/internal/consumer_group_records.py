@@ -207,7 +207,7 @@ class ClassicMemberMetadata(NamedTuple):
 
 
 class ConsumerGroupMemberMetadataValue(NamedTuple):
-    """Who a member is and what it wants; `rebalance_timeout_ms` -1: it did not tell."""
+    """Identity and subscription of a member; `rebalance_timeout_ms` -1: not given."""
 
     instance_id: str | None
     rack_id: str | None

@@ -1,4 +1,4 @@
-"""What consumers of the classic protocol tell each other through the coordinator, by version.
+"""Metadata of the classic protocol that consumers exchange through the coordinator.
 
 The metadata of JoinGroup is a *subscription*, what SyncGroup hands out an *assignment*; the
 coordinator looks into them only to move a group from one protocol to the other (KIP-848).

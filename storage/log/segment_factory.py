@@ -8,7 +8,7 @@ from storage.segment.segment import Segment
 class SegmentFactory:
     """Makes `Segment` objects; owns nothing but the source of jitter.
 
-    Called by whoever adds a segment to the log, or describes one: opening, rolling, truncation, and
+    Called where a segment is added to the log, or described: opening, rolling, truncation, and
     compaction. `describe` and `new` touch no disk.
     """
 

@@ -37,7 +37,7 @@ from broker.controller.store.metadata_store import (
 )
 
 FIRST_REVISION = 1
-"""Revision of a store nobody has written to, as in etcd."""
+"""Revision of a store that was never written to, as in etcd."""
 
 HISTORY_EVENTS_MAX = 10_000
 """Changes remembered for watches and reads of the past; older ones count as compacted."""
@@ -254,7 +254,7 @@ class Keyspace:
         return Stage(self)
 
     def apply(self, stage: "Stage") -> None:
-        """Make a durable stage visible, and tell the watchers."""
+        """Make a durable stage visible, and deliver it to watchers."""
         for key, item in stage.changes.items():
             present = key in self._items
             if item is not None:

@@ -121,7 +121,7 @@ class LocalStore(ABC):
         return lease
 
     async def keep_lease_alive(self, lease: int) -> int:
-        """Start the lease's time anew; see `MetadataStore.keep_lease_alive`."""
+        """Renew the lease; see `MetadataStore.keep_lease_alive`."""
         self._check_open()
         ttl_ms = self._keyspace.leases.get(lease)
         if ttl_ms is None or lease not in self._expiries:

@@ -152,7 +152,7 @@ def key_present(key: str) -> Compare:
 
 
 def unchanged_since(key: str, mod_revision: int) -> Compare:
-    """True while nobody has changed `key` after `mod_revision` (0: while it does not exist)."""
+    """True while `key` has not changed after `mod_revision` (0: while it does not exist)."""
     return Compare(key, Target.MOD_REVISION, Relation.EQUAL, mod_revision)
 
 
@@ -357,10 +357,10 @@ class MetadataStore(Protocol):
         ...
 
     async def keep_lease_alive(self, lease: int) -> int:
-        """Start the lease's time anew; the milliseconds it now has.
+        """Renew the lease; the milliseconds it now has.
 
         Raises:
-            LeaseNotFoundError: It has ended. Whoever held it must assume its keys are gone.
+            LeaseNotFoundError: It has ended. Its holder must assume that its keys are gone.
         """
         ...
 

@@ -151,7 +151,7 @@ class _Database:
             raise
 
     def is_committed(self, stage: Stage) -> bool:
-        """Whether a transaction of unknown outcome has reached the file, asked of it anew.
+        """Whether a transaction of unknown outcome is in the file, which is opened again.
 
         Raises:
             StoreUnavailableError: It still cannot be asked.
@@ -226,7 +226,7 @@ class _Database:
 
 
 def read_keys(path: str, prefix: str) -> list[str]:
-    """Keys of a store that nobody has open, to tell people about it; empty if it cannot be read."""
+    """Keys of a store that is not open, for messages to operators; empty if it cannot be read."""
     try:
         with closing(sqlite3.connect(path)) as connection:
             rows = connection.execute(
@@ -247,7 +247,7 @@ class SqliteStore(LocalStore):
         super().__init__(keyspace, timer)
         self._database = database
         self._thread = thread
-        # Told each time that a change found no room on the disk.
+        # Called each time that a change found no room on the disk.
         self.on_full: Callable[[str], None] = lambda _reason: None
 
     @classmethod
@@ -304,7 +304,7 @@ class SqliteStore(LocalStore):
     async def _ask(self, stage: Stage) -> bool:
         """Whether `stage` is in the file, asked until there is an answer.
 
-        Till then nobody is answered, and nothing else is written: memory must not fall behind the
+        Till then no call is answered, and nothing else is written: memory must not fall behind the
         file, nor be ahead of it.
 
         Raises:

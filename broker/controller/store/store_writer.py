@@ -24,7 +24,7 @@ OPERATIONS_MAX: Final = TXN_OPERATIONS_MAX - 1
 
 
 class ConflictError(StoreError):
-    """Somebody else has changed what the change was planned on; nothing was done."""
+    """What the change was planned on has changed meanwhile; nothing was done."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,7 +101,7 @@ class StoreWriter:
                 for offset, unit in enumerate(units):
                     await self._commit_pack(first + offset, [unit], outcome)
                 return
-            outcome.errors[first] = ConflictError("changed by somebody else in the same moment")
+            outcome.errors[first] = ConflictError("changed by another writer in the same moment")
             return
         outcome.revision = result.revision
 

@@ -33,7 +33,7 @@ class Query(Enum):
     BATCH = "batch"
     STREAM = "stream"
     EITHER = "either"
-    """Nobody knows yet: Spark asks for the columns before it says which."""
+    """Not known yet: Spark asks for the columns before it says which."""
 
 
 class TriggerLimits(NamedTuple):

@@ -118,7 +118,7 @@ class EtcdStore:
 
     @property
     def cluster_id(self) -> int:
-        """The id of etcd's cluster: made anew when a member is restored from a copy."""
+        """The id of etcd's cluster; a member that is restored from a copy has another one."""
         return self._cluster_id
 
     @property
@@ -186,7 +186,7 @@ class EtcdStore:
         return int((await self._call(GRANT, request, repeat=True)).ID)
 
     async def keep_lease_alive(self, lease: int) -> int:
-        """Start the lease's time anew; see `MetadataStore.keep_lease_alive`."""
+        """Renew the lease; see `MetadataStore.keep_lease_alive`."""
         self._check_open()
         answer = await self._thread.run(self._endpoints.keep_alive(lease, RENEWAL_MS))
         self._note(answer.header)

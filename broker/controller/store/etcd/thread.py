@@ -33,7 +33,7 @@ class StoreThread:
     async def run(self, work: Coroutine[Any, Any, _T]) -> _T:
         """Have `work` done in the thread; the result here. Cancelled here, it goes on there."""
         done = asyncio.wrap_future(asyncio.run_coroutine_threadsafe(work, self.loop))
-        # A caller that is gone does not take the error; nobody else will.
+        # A caller that is gone does not take the error, and it must not be reported as lost.
         done.add_done_callback(lambda done: done.cancelled() or done.exception())
         return await asyncio.shield(done)
 

@@ -143,7 +143,7 @@ class EtcdWatch:
             self._fail(CompactedError(changes.revision))
             return
         if not changes.events and self._buffer and not self._buffer[-1].events:
-            # One progress takes the place of another: what nobody reads does not grow.
+            # One progress takes the place of another: what is not read does not grow.
             self._buffer.pop()
         self._buffer.append(changes)
         self._buffered += len(changes.events)
