@@ -5,18 +5,13 @@ import re
 import ssl
 from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine
 from contextlib import asynccontextmanager
-from datetime import UTC, datetime, timedelta
-from ipaddress import IPv4Address
 from pathlib import Path
 
 import pytest
 import uvloop
-from cryptography import x509
-from cryptography.hazmat.primitives import hashes, serialization
-from cryptography.hazmat.primitives.asymmetric import ec
-from cryptography.x509.oid import NameOID
 
 from tests.fakes.clock import ManualClock
+from tests.harness.certificates import make_certificate
 from tiered.errors import StoreTimeoutError, StoreUnavailableError
 from tiered.object_store.base import StoreDeadlines
 from tiered.object_store.s3 import ranged_get
@@ -222,40 +217,11 @@ def test_the_host_header(
     assert (endpoint.host_header, endpoint.port) == (header, real_port)
 
 
-def certificate(folder: Path) -> tuple[str, str]:
-    """Of 127.0.0.1, signed by itself: files of certificate and key."""
-    key = ec.generate_private_key(ec.SECP256R1())
-    name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "store")])
-    begin = datetime(2020, 1, 1, tzinfo=UTC)
-    address = x509.IPAddress(IPv4Address("127.0.0.1"))
-    signed = (
-        x509.CertificateBuilder()
-        .subject_name(name)
-        .issuer_name(name)
-        .public_key(key.public_key())
-        .serial_number(1)
-        .not_valid_before(begin)
-        .not_valid_after(begin + timedelta(days=36_500))
-        .add_extension(x509.SubjectAlternativeName([address]), critical=False)
-        .sign(key, hashes.SHA256())
-    )
-    certificate_path, key_path = folder / "certificate.pem", folder / "key.pem"
-    certificate_path.write_bytes(signed.public_bytes(serialization.Encoding.PEM))
-    key_path.write_bytes(
-        key.private_bytes(
-            serialization.Encoding.PEM,
-            serialization.PrivateFormat.PKCS8,
-            serialization.NoEncryption(),
-        )
-    )
-    return str(certificate_path), str(key_path)
-
-
 async def read_over_tls(folder: Path, *, trusted: bool) -> None:
-    certificate_path, key_path = certificate(folder)
+    key_path, certificate_path = make_certificate(folder)
     server_side = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     server_side.load_cert_chain(certificate_path, key_path)
-    client_side = ssl.create_default_context(cafile=certificate_path if trusted else None)
+    client_side = ssl.create_default_context(cafile=str(certificate_path) if trusted else None)
     server = Server()
     listening = await asyncio.start_server(server.serve, "127.0.0.1", 0, ssl=server_side)
     port = listening.sockets[0].getsockname()[1]
