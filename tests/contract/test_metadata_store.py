@@ -1,6 +1,7 @@
 """What every metadata store promises: the same suite for each of them."""
 
 import asyncio
+from abc import ABC, abstractmethod
 from collections.abc import AsyncIterator, Awaitable, Callable
 from pathlib import Path
 
@@ -42,7 +43,7 @@ from tests.fakes.timer import ManualTimer
 from tests.harness.etcd import EtcdServer, etcd_or_skip, open_etcd
 
 
-class Bench:
+class Bench(ABC):
     """A store that can be opened again on what it left behind.
 
     Attributes:
@@ -63,11 +64,11 @@ class Bench:
         await self.store.aclose()
         return await self.open()
 
-    async def opened(self) -> MetadataStore:
-        raise NotImplementedError
+    @abstractmethod
+    async def opened(self) -> MetadataStore: ...
 
-    async def pass_ms(self, ms: float) -> None:
-        raise NotImplementedError
+    @abstractmethod
+    async def pass_ms(self, ms: float) -> None: ...
 
     async def aclose(self) -> None:
         await self.store.aclose()

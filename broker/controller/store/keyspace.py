@@ -5,7 +5,6 @@ or several transactions would do, the store makes it durable, and only then `app
 watchers see it. A stage that is dropped leaves no trace.
 """
 
-import asyncio
 from bisect import bisect_left, bisect_right, insort
 from collections import deque
 from collections.abc import Iterable, Iterator, Sequence
@@ -35,6 +34,7 @@ from broker.controller.store.metadata_store import (
     TxnResult,
     check_limits,
 )
+from broker.controller.store.watch_queue import WatchQueue
 
 FIRST_REVISION = 1
 """Revision of a store that was never written to, as in etcd."""
@@ -58,40 +58,18 @@ class KeyspaceWatch:
     def __init__(self, keyspace: "Keyspace", prefix: str, buffer_max: int) -> None:
         self._keyspace = keyspace
         self._prefix = prefix
-        self._buffer: deque[Changes] = deque()
-        self._buffered = 0
-        self._buffer_max = buffer_max
-        self._waiter: asyncio.Future[None] | None = None
-        self._failure: CompactedError | None = None
-        self._closed = False
+        self._queue = WatchQueue(buffer_max)
 
     def __aiter__(self) -> "KeyspaceWatch":
         return self
 
     async def __anext__(self) -> Changes:
-        while not self._buffer:
-            if self._failure is not None:
-                raise self._failure
-            if self._closed:
-                raise StopAsyncIteration
-            assert self._waiter is None, "one reader per watch"
-            self._waiter = asyncio.get_running_loop().create_future()
-            try:
-                await self._waiter
-            finally:
-                self._waiter = None
-        changes = self._buffer.popleft()
-        self._buffered -= len(changes.events)
-        return changes
+        return await self._queue.get()
 
     async def request_progress(self) -> None:
         """Deliver the store's revision behind what is buffered; see `Watch.request_progress`."""
-        revision = self._keyspace.revision
-        if self._closed or self._failure is not None:
-            return
-        if not self._buffer or self._buffer[-1].revision < revision:
-            self._buffer.append(Changes(revision, ()))
-        self._wake()
+        if not self._queue.is_over:
+            self._queue.put(Changes(self._keyspace.revision, ()))
 
     async def aclose(self) -> None:
         """Stop; the iteration ends."""
@@ -99,34 +77,21 @@ class KeyspaceWatch:
 
     def close(self) -> None:
         """Stop; what is still buffered is forgotten."""
-        self._closed = True
-        self._buffer.clear()
         self._keyspace.forget_watch(self)
-        self._wake()
+        self._queue.close()
 
     def offer(self, events: Iterable[Event]) -> None:
         """Take what lies under the prefix, a revision at a time; fail when it does not fit."""
         for revision, changes in groupby(events, key=attrgetter("revision")):
             taken = tuple(event for event in changes if event.key.startswith(self._prefix))
-            if not taken:
-                continue
-            if self._buffered + len(taken) > self._buffer_max:
+            if taken and not self._queue.put(Changes(revision, taken)):
                 self.fail(CompactedError(revision))
                 return
-            self._buffer.append(Changes(revision, taken))
-            self._buffered += len(taken)
-        if self._buffer:
-            self._wake()
 
     def fail(self, failure: CompactedError) -> None:
         """End the iteration in `failure`, after what is buffered."""
-        self._failure = failure
         self._keyspace.forget_watch(self)
-        self._wake()
-
-    def _wake(self) -> None:
-        if self._waiter is not None and not self._waiter.done():
-            self._waiter.set_result(None)
+        self._queue.fail(failure)
 
 
 class Keyspace:

@@ -12,7 +12,6 @@
 
 import asyncio
 import logging
-from collections import deque
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from itertools import groupby
@@ -33,6 +32,7 @@ from broker.controller.store.metadata_store import (
     StoreError,
     StoreUnavailableError,
 )
+from broker.controller.store.watch_queue import WatchQueue
 
 LOGGER = logging.getLogger(__name__)
 
@@ -73,11 +73,7 @@ class EtcdWatch:
         """
         self._prefix = prefix
         self._loop = asyncio.get_running_loop()
-        self._buffer: deque[Changes] = deque()
-        self._buffered = 0
-        self._waiter: asyncio.Future[None] | None = None
-        self._failure: StoreError | None = None
-        self._closed = False
+        self._queue = WatchQueue(BUFFER_EVENTS_MAX)
         self._thread = thread
         self._shown_revision = shown_revision
         self._stream = _WatchStream(self, from_revision, endpoints, messages)
@@ -91,26 +87,13 @@ class EtcdWatch:
     @property
     def is_over(self) -> bool:
         """Whether nothing more is delivered."""
-        return self._closed or self._failure is not None
+        return self._queue.is_over
 
     def __aiter__(self) -> "EtcdWatch":
         return self
 
     async def __anext__(self) -> Changes:
-        while not self._buffer:
-            if self._failure is not None:
-                raise self._failure
-            if self._closed:
-                raise StopAsyncIteration
-            assert self._waiter is None, "one reader per watch"
-            self._waiter = self._loop.create_future()
-            try:
-                await self._waiter
-            finally:
-                self._waiter = None
-        changes = self._buffer.popleft()
-        self._buffered -= len(changes.events)
-        return changes
+        return await self._queue.get()
 
     async def request_progress(self) -> None:
         """Have progress delivered; see `Watch.request_progress`."""
@@ -122,10 +105,8 @@ class EtcdWatch:
 
     def close(self) -> None:
         """Stop; what is still buffered is forgotten."""
-        self._closed = True
-        self._buffer.clear()
         self._task.cancel()
-        self._wake()
+        self._queue.close()
 
     def deliver(self, changes: Changes) -> None:
         """Hand over to the data loop. Called in the store's loop."""
@@ -133,29 +114,12 @@ class EtcdWatch:
 
     def fail(self, failure: StoreError) -> None:
         """End the iteration behind what is buffered. Called in the store's loop."""
-        self._loop.call_soon_threadsafe(self._fail, failure)
+        self._loop.call_soon_threadsafe(self._queue.fail, failure)
 
     def _take(self, changes: Changes) -> None:
-        if self._closed or self._failure is not None:
-            return
-        if self._buffered + len(changes.events) > BUFFER_EVENTS_MAX:
+        if not self._queue.is_over and not self._queue.put(changes):
             self._task.cancel()
-            self._fail(CompactedError(changes.revision))
-            return
-        if not changes.events and self._buffer and not self._buffer[-1].events:
-            # One progress takes the place of another: what is not read does not grow.
-            self._buffer.pop()
-        self._buffer.append(changes)
-        self._buffered += len(changes.events)
-        self._wake()
-
-    def _fail(self, failure: StoreError) -> None:
-        self._failure = failure
-        self._wake()
-
-    def _wake(self) -> None:
-        if self._waiter is not None and not self._waiter.done():
-            self._waiter.set_result(None)
+            self._queue.fail(CompactedError(changes.revision))
 
 
 class _WatchStream:
