@@ -164,6 +164,11 @@ def test_life_of_a_group(varve: Varve, topic: str) -> None:
     assert gone.stderr == f"varve: group '{group}' does not exist\n"
 
 
+def obey_interrupts() -> None:
+    """As at a terminal: tests that run in the background may have been told to ignore Ctrl-C."""
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
+
+
 def test_a_running_group_is_shown_and_left_alone(varve: Varve, topic: str) -> None:
     """Members with what they hold; no reset and no deletion until Ctrl-C, which commits."""
     group = f"{topic}-group"
@@ -171,7 +176,11 @@ def test_a_running_group_is_shown_and_left_alone(varve: Varve, topic: str) -> No
     varve("produce", topic, text=b"0\n1\n")
     words = ("consume", topic, "--group", group, "--from-beginning")
     with subprocess.Popen(
-        varve.command(*words), cwd=REPOSITORY, stdout=subprocess.PIPE, stderr=subprocess.PIPE
+        varve.command(*words),
+        cwd=REPOSITORY,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        preexec_fn=obey_interrupts,
     ) as consumer:
         try:
             assert consumer.stdout is not None
