@@ -354,6 +354,25 @@ def test_time_and_chance_are_passed_in(module: Path) -> None:
     assert called == []
 
 
+ASKS_AS_LEADER = ("broker/handlers", "broker/groups", "broker/transactions", "broker/share")
+"""What clients ask of a partition's leader is answered in these folders."""
+
+ANY_REPLICA_IS_MEANT: frozenset[str] = frozenset()
+"""Modules in them that answer for a partition in whatever role: they say so here."""
+
+
+def test_who_answers_clients_answers_as_leader() -> None:
+    """An open log is no leadership: `leader_of`, not what is open, decides who may answer."""
+    asked = {
+        str(path.relative_to(ROOT))
+        for path in MODULES
+        if str(path.relative_to(ROOT)).startswith(ASKS_AS_LEADER)
+        for node in ast.walk(_tree(path))
+        if isinstance(node, ast.Attribute) and node.attr in {"replica_of", "log_of"}
+    }
+    assert asked == ANY_REPLICA_IS_MEANT
+
+
 def test_every_suppression_gives_its_reason() -> None:
     """Whoever meets it later can tell whether it still holds."""
     mute = re.compile(r"#\s*(noqa(:\s*[A-Z0-9, ]+)?|type:\s*ignore(\[[\w, -]+\])?)\s*$")

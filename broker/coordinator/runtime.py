@@ -225,7 +225,7 @@ class CoordinatorRuntime(Generic[AnyShard]):
             self._failed.append(shard)
             self._timer.call_later_ms(0, self._unload_failed)
         index = election.partition_index
-        partition = self._replicas.get_partition(self.topic, index)
+        partition = self._replicas.leader_of(self.topic, index)
         if partition is None or partition.log.failure is not None or not self._is_running:
             # The partition is gone, with its topic or its disk: its return is an election.
             return
@@ -268,7 +268,7 @@ class CoordinatorRuntime(Generic[AnyShard]):
         """The shard; None if it is no longer wanted, or its log end offset is not committed."""
         started_ms = self._clock.monotonic_ms()
         where = TopicPartition(self.topic, election.partition_index)
-        partition = self._replicas.get_partition(*where)
+        partition = self._replicas.leader_of(*where)
         if partition is None:
             raise KeyError(str(where))
         log = partition.log

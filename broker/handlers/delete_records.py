@@ -104,7 +104,7 @@ def _raise_log_start(
     if topic in INTERNAL_TOPICS:
         raise ApiError(ErrorCode.INVALID_TOPIC_EXCEPTION)
     check_metadata_stays(services.controller.image, topic, "lose records")
-    partition = services.replica_manager.get_partition(topic, index)
+    partition = services.replica_manager.leader_of(topic, index)
     if partition is None:
         raise ApiError(ErrorCode.NOT_LEADER_OR_FOLLOWER)
     log = partition.log

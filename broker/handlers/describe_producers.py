@@ -32,7 +32,7 @@ def handle(
     for topic in request.topics:
         answers = []
         for index in topic.partition_indexes:
-            partition = services.replica_manager.get_partition(topic.name, index)
+            partition = services.replica_manager.leader_of(topic.name, index)
             if partition is None:
                 answers.append(
                     PartitionResponse(

@@ -139,7 +139,7 @@ def _partition(
     ):
         lag = NO_LAG
     else:
-        partition = services.replica_manager.get_partition(topic, index)
+        partition = services.replica_manager.leader_of(topic, index)
         if partition is None:
             code = ErrorCode.NOT_LEADER_OR_FOLLOWER
             return DescribeShareGroupOffsetsResponsePartition(

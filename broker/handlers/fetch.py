@@ -300,7 +300,7 @@ class FetchHandler:
         operation.begin()
 
     def _is_here(self, partition: "Partition") -> bool:
-        return self._replicas.get_partition(*partition.topic_partition) is partition
+        return self._replicas.leader_of(*partition.topic_partition) is partition
 
     def _read(
         self,
@@ -349,7 +349,7 @@ class FetchHandler:
                     return failure(wanted.partition, ErrorCode.UNKNOWN_TOPIC_ID)
         else:
             name = topic
-        partition = replicas.get_partition(name, wanted.partition)
+        partition = replicas.leader_of(name, wanted.partition)
         if partition is None:
             return failure(wanted.partition, replicas.missing_error(name, wanted.partition))
         log = partition.log

@@ -133,7 +133,7 @@ def _partition(
     wanted: ListOffsetsPartition,
 ) -> tuple[Answer, LookUp | None]:
     """The response; or one without an offset, and the look-up for it."""
-    partition = services.replica_manager.get_partition(topic, wanted.partition_index)
+    partition = services.replica_manager.leader_of(topic, wanted.partition_index)
     if partition is None:
         raise ApiError(services.replica_manager.missing_error(topic, wanted.partition_index))
     partition.check_leader_epoch(wanted.current_leader_epoch)

@@ -40,7 +40,7 @@ def handle(
         for wanted in topic.partitions:
             result = EpochEndOffset(partition=wanted.partition, leader_epoch=-1, end_offset=-1)
             try:
-                partition = services.replica_manager.get_partition(topic.topic, wanted.partition)
+                partition = services.replica_manager.leader_of(topic.topic, wanted.partition)
                 if partition is None:
                     raise ApiError(
                         services.replica_manager.missing_error(topic.topic, wanted.partition)

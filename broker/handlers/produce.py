@@ -230,7 +230,7 @@ class ProduceHandler:
             name = self._replicas.topic_name(topic.topic_id)
             if name is None:
                 raise ApiError(ErrorCode.UNKNOWN_TOPIC_ID)
-        partition = self._replicas.get_partition(name, index)
+        partition = self._replicas.leader_of(name, index)
         if partition is None:
             raise ApiError(self._replicas.missing_error(name, index))
         if not -1 <= request.acks <= 1:
@@ -257,7 +257,7 @@ class ProduceHandler:
         self, topic: "ProduceTopic", index: int, error: Exception
     ) -> ProducePartitionResponse:
         name = topic.name or self._replicas.names_by_id.get(topic.topic_id)
-        partition = self._replicas.get_partition(name, index) if name else None
+        partition = self._replicas.leader_of(name, index) if name else None
         response = ProducePartitionResponse(index, 0, -1)
         self._refuse(partition, response, error)
         return response

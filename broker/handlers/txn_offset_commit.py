@@ -82,7 +82,7 @@ def handle(
                 commit.response.error_code = code
         answer(response)
 
-    offsets = services.replica_manager.get_partition(
+    offsets = services.replica_manager.leader_of(
         OFFSETS_TOPIC, services.groups.partition_for(request.group_id)
     )
     if offsets is None or not request.group_id:

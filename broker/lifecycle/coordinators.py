@@ -149,5 +149,5 @@ class Coordinators:
             if topic is None or (old is not None and old.topics.get(name) is topic):
                 continue
             for partition in topic.partitions:
-                if self._replicas.get_partition(name, partition.index) is None:
+                if self._replicas.replica_of(name, partition.index) is None:
                     coordinator.unavailable.set(partition.index, "its log is not served here")

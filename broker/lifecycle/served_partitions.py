@@ -34,7 +34,7 @@ class ServedPartitions:
 
     def on_serving(self, topic_partition: TopicPartition) -> None:
         """A log is open, and requests are served from it."""
-        partition = self._replicas.get_partition(*topic_partition)
+        partition = self._replicas.replica_of(*topic_partition)
         if partition is None:
             return
         if self._remote is not None:
@@ -54,7 +54,7 @@ class ServedPartitions:
     def resign(self, partitions: list[TopicPartition]) -> None:
         """Serve partitions no longer, nor what is coordinated by them."""
         if self._remote is not None:
-            served = [self._replicas.get_partition(*one) for one in partitions]
+            served = [self._replicas.replica_of(*one) for one in partitions]
             self._remote.on_resigned(one for one in served if one is not None)
         self._replicas.remove_partitions(partitions)
         for topic_partition in partitions:

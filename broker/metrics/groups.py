@@ -83,7 +83,7 @@ class GroupMetrics:
         for count, committed in enumerate(list(self._groups.committed_offsets())):
             labels = (committed.group_id, committed.topic, str(committed.partition))
             current.add_metric(labels, committed.offset)
-            partition = self._replicas.get_partition(committed.topic, committed.partition)
+            partition = self._replicas.replica_of(committed.topic, committed.partition)
             if partition is not None:
                 lag.add_metric(labels, max(partition.log.high_watermark - committed.offset, 0))
             if count % SLICE == 0:

@@ -117,12 +117,12 @@ class ReplicaMetadataLog:
         self._partition_count = len(topic.partitions)
         self._listener = listener
         for index in range(self._partition_count):
-            if self._replicas.get_partition(REMOTE_LOG_METADATA, index) is not None:
+            if self._replicas.leader_of(REMOTE_LOG_METADATA, index) is not None:
                 self.on_serving(index)
 
     def on_serving(self, partition: int) -> None:
         """A partition of the topic is open here, and led by this broker."""
-        found = self._replicas.get_partition(REMOTE_LOG_METADATA, partition)
+        found = self._replicas.leader_of(REMOTE_LOG_METADATA, partition)
         if self._listener is None or found is None:
             # Before `open`, which finds them itself.
             return
@@ -150,7 +150,7 @@ class ReplicaMetadataLog:
             self._listener.on_advanced(partition)
 
     def _partition(self, index: int) -> "Partition":
-        partition = self._replicas.get_partition(REMOTE_LOG_METADATA, index)
+        partition = self._replicas.leader_of(REMOTE_LOG_METADATA, index)
         if partition is None:
             raise RemoteStorageNotReadyError(f"{REMOTE_LOG_METADATA}-{index} is not served here")
         return partition

@@ -261,7 +261,7 @@ class RemoteStorage:
         for id_partition in self.metadata.known():
             if self.manager.tasks_of(id_partition) is not None or id_partition in self.manager.gone:
                 continue
-            partition = self._replicas.get_partition(id_partition.topic, id_partition.partition)
+            partition = self._replicas.leader_of(id_partition.topic, id_partition.partition)
             if partition is not None and partition.topic_id == id_partition.topic_id:
                 self._lead(partition)
 
@@ -419,7 +419,7 @@ class RemoteStorage:
         )
 
     def _log_start_of(self, id_partition: TopicIdPartition) -> int | None:
-        partition = self._replicas.get_partition(id_partition.topic, id_partition.partition)
+        partition = self._replicas.replica_of(id_partition.topic, id_partition.partition)
         if partition is None or partition.topic_id != id_partition.topic_id:
             return None
         return partition.log.log_start_offset

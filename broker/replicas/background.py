@@ -174,7 +174,7 @@ class Background:
         self, partition: "Partition", act: Callable[["Partition", Reads], object]
     ) -> None:
         reads = CachedReads()
-        while self._replicas.get_partition(*partition.topic_partition) is partition:
+        while self._replicas.replica_of(*partition.topic_partition) is partition:
             try:
                 act(partition, reads)
             except WouldBlockError as need:

@@ -357,7 +357,7 @@ class LogLifecycle:
             # Deleted while it was recovering, and perhaps created again: then this is not its log.
             self._outdated.append(log.topic_partition)
             return
-        served = self._replicas.get_partition(topic, index)
+        served = self._replicas.replica_of(topic, index)
         if served is not None and served.log is log:
             return
         if image is not self._loaded_for:
@@ -402,7 +402,7 @@ class LogLifecycle:
     def _reconfigure(self, topic: "TopicImage") -> None:
         config = self.config_for(topic.name)
         for partition in topic.partitions:
-            served = self._replicas.get_partition(topic.name, partition.index)
+            served = self._replicas.replica_of(topic.name, partition.index)
             if served is not None:
                 served.log.update_config(config)
                 self._on_reconfigured(served)
@@ -412,7 +412,7 @@ class LogLifecycle:
             (TopicPartition(topic.name, partition.index), topic)
             for partition in topic.partitions
             if partition.index >= start
-            and self._replicas.get_partition(topic.name, partition.index) is None
+            and self._replicas.replica_of(topic.name, partition.index) is None
             and not self._log_manager.is_given_up(TopicPartition(topic.name, partition.index))
         ]
 
@@ -426,7 +426,7 @@ class LogLifecycle:
             part = [
                 pair
                 for pair in missing[start : start + CREATED_PER_CALL]
-                if self._replicas.get_partition(*pair[0]) is None
+                if self._replicas.replica_of(*pair[0]) is None
             ]
             configs = {topic.name: self.config_for(topic.name) for _, topic in part}
             by_epoch: dict[int, list[tuple[TopicPartition, UUID, TopicConfig]]] = {}

@@ -136,7 +136,7 @@ class LogMover:
             if under_way.target is target and not under_way.cancelled:
                 return
             under_way.cancel()
-        partition = self._replicas.get_partition(name, index)
+        partition = self._replicas.replica_of(name, index)
         if partition is None:
             code = self._missing_error(topic_partition)
             raise ApiError(code, code.message)
@@ -151,7 +151,7 @@ class LogMover:
         """The copies that are being made in a directory."""
         for move in self._moves.values():
             if move.target is directory and move.copy is not None and not move.cancelled:
-                partition = self._replicas.get_partition(*move.topic_partition)
+                partition = self._replicas.replica_of(*move.topic_partition)
                 end = partition.log.log_end_offset if partition is not None else 0
                 yield FutureReplica(
                     move.topic_partition, move.copy.size_bytes, max(end - move.copy.end_offset, 0)
@@ -233,7 +233,7 @@ class LogMover:
 
     async def _move(self, move: Move) -> None:
         manager = self._log_manager
-        partition = self._replicas.get_partition(*move.topic_partition)
+        partition = self._replicas.replica_of(*move.topic_partition)
         if partition is None:
             return
         log = partition.log
@@ -264,7 +264,7 @@ class LogMover:
         )
 
     def _check(self, move: Move, partition: "Partition") -> None:
-        served = self._replicas.get_partition(*move.topic_partition)
+        served = self._replicas.replica_of(*move.topic_partition)
         if move.cancelled or served is not partition:
             raise CopyCancelledError(f"{move.topic_partition} is not to be moved any more")
 

@@ -58,9 +58,10 @@ class ReplicaManager:
     __slots__ = (
         "_clock",
         "_disk",
+        "_led",
         "_loop",
+        "_open",
         "_ready_to_wake",
-        "_topics",
         "_writers",
         "cold_reads",
         "delayed_cold_fetch",
@@ -97,7 +98,9 @@ class ReplicaManager:
         self._disk = disk
         self._loop = loop
         self.timer = timer
-        self._topics: dict[str, list[Partition | None]] = {}
+        # By topic and index. What is led is open too; a request looks at one of them alone.
+        self._open: dict[str, list[Partition | None]] = {}
+        self._led: dict[str, list[Partition | None]] = {}
         self._ready_to_wake: list[Partition] = []
         self.is_known: Callable[[str, int], bool] = _nothing_known
         self.is_offline: Callable[[TopicPartition], bool] = _nothing_offline
@@ -126,28 +129,45 @@ class ReplicaManager:
 
     # -- partitions ------------------------------------------------------------------------------
 
-    def get_partition(self, topic: str, index: int) -> Partition | None:
-        """The partition, if this broker holds it and its log is open."""
-        partitions = self._topics.get(topic)
+    def leader_of(self, topic: str, index: int) -> Partition | None:
+        """The partition, if this broker leads it; else `missing_error` has the client's code."""
+        partitions = self._led.get(topic)
+        if partitions is None or not 0 <= index < len(partitions):
+            return None
+        return partitions[index]
+
+    def replica_of(self, topic: str, index: int) -> Partition | None:
+        """The partition, if its log is open here, in whatever role."""
+        partitions = self._open.get(topic)
         if partitions is None or not 0 <= index < len(partitions):
             return None
         return partitions[index]
 
     def log_of(self, topic: str, index: int) -> "Log | None":
-        """The log of a partition that is served here."""
-        partition = self.get_partition(topic, index)
+        """The log of a partition that is open here."""
+        partition = self.replica_of(topic, index)
         return None if partition is None else partition.log
 
+    def lead(self, partition: Partition) -> None:
+        """Answer for an open partition as its leader from now on."""
+        _put(self._led, partition)
+
+    def stop_leading(self, partition: Partition) -> None:
+        """Answer as its leader no longer; it stays open."""
+        topic, index = partition.topic_partition
+        if self.leader_of(topic, index) is partition:
+            self._led[topic][index] = None
+
     def partitions(self) -> Iterator[Partition]:
-        """All partitions here."""
-        for partitions in self._topics.values():
+        """All partitions that are open here."""
+        for partitions in self._open.values():
             for partition in partitions:
                 if partition is not None:
                     yield partition
 
     @property
     def partition_count(self) -> int:
-        """Partitions here."""
+        """Partitions that are open here."""
         return sum(1 for _ in self.partitions())
 
     def add_partition(
@@ -157,7 +177,7 @@ class ReplicaManager:
 
         On a single replica everything in the log is committed, whatever the checkpoint said.
         """
-        topic, index = topic_partition
+        topic = topic_partition.topic
         stats = self.stats.get(topic)
         if stats is None:
             stats = self.stats[topic] = TopicStats()
@@ -174,11 +194,10 @@ class ReplicaManager:
             on_disk_failure=self.disk_failed,
             writer=None if self._writers is None else self._writers.of(dirname(log.directory)),
         )
-        partitions = self._topics.setdefault(topic, [])
-        partitions.extend([None] * (index + 1 - len(partitions)))
-        partitions[index] = partition
+        _put(self._open, partition)
         self.names_by_id[topic_id.bytes] = topic
         log.update_high_watermark(log.log_end_offset)
+        self.lead(partition)
         return partition
 
     def topic_name(self, topic_id: bytes) -> str | None:
@@ -190,7 +209,7 @@ class ReplicaManager:
         return self.names_by_id.get(topic_id) or self.known_name(topic_id)
 
     def missing_error(self, topic: str, index: int) -> ErrorCode:
-        """The error code for a partition that is not served here.
+        """The error code for a partition that is not led here.
 
         A partition that exists but is still being recovered, or whose disk has failed, gets a
         retriable one; clients refresh their metadata on either code.
@@ -204,9 +223,10 @@ class ReplicaManager:
     def remove_partitions(self, gone: Iterable[TopicPartition]) -> None:
         """Stop serving partitions whose log directory has failed."""
         for topic, index in gone:
-            partition = self.get_partition(topic, index)
+            partition = self.replica_of(topic, index)
             if partition is not None:
-                self._topics[topic][index] = None
+                self.stop_leading(partition)
+                self._open[topic][index] = None
                 _release(partition, ErrorCode.KAFKA_STORAGE_ERROR)
 
     def remove_topic(self, topic: str) -> list[Partition]:
@@ -215,7 +235,8 @@ class ReplicaManager:
         Returns:
             The partitions it had here, for their logs to be deleted.
         """
-        removed = [p for p in self._topics.pop(topic, []) if p is not None]
+        self._led.pop(topic, None)
+        removed = [p for p in self._open.pop(topic, []) if p is not None]
         self.stats.pop(topic, None)
         for partition in removed:
             self.names_by_id.pop(partition.topic_id.bytes, None)
@@ -386,7 +407,7 @@ class ReplicaManager:
         Returns:
             The base offset, or -1 if nothing was written.
         """
-        partition = self.get_partition(*topic_partition)
+        partition = self.leader_of(*topic_partition)
         if partition is None:
             on_committed(ErrorCode.NOT_LEADER_OR_FOLLOWER, -1)
             return -1
@@ -462,9 +483,9 @@ class ReplicaManager:
         Raises:
             OffsetOutOfRangeError: Below the log start or above the end.
             StorageError: The disk refused.
-            KeyError: The partition is not here.
+            KeyError: The partition is not led here.
         """
-        partition = self.get_partition(*topic_partition)
+        partition = self.leader_of(*topic_partition)
         if partition is None:
             raise KeyError(str(topic_partition))
         log = partition.log
@@ -514,6 +535,13 @@ def _code_for_coordinators(error: StorageError) -> ErrorCode:
     if isinstance(error, DiskError) and not error.is_disk_failure:
         return ErrorCode.NOT_ENOUGH_REPLICAS
     return code_of(error)
+
+
+def _put(table: dict[str, list[Partition | None]], partition: Partition) -> None:
+    topic, index = partition.topic_partition
+    partitions = table.setdefault(topic, [])
+    partitions.extend([None] * (index + 1 - len(partitions)))
+    partitions[index] = partition
 
 
 def _release(partition: Partition, code: ErrorCode) -> None:

@@ -143,7 +143,7 @@ class SharePartitions:
         name = self._replicas.topic_name(key.topic_id.bytes)
         if name is None:
             raise ApiError(ErrorCode.UNKNOWN_TOPIC_ID)
-        partition = self._replicas.get_partition(name, key.partition)
+        partition = self._replicas.leader_of(name, key.partition)
         if partition is None:
             raise ApiError(self._replicas.missing_error(name, key.partition))
         return partition

@@ -324,7 +324,7 @@ class ShareCoordinator:
     async def _prune(self) -> None:
         """Delete records below the oldest valid snapshot."""
         for shard in self._runtime.shards():
-            partition = self._replica_manager.get_partition(*shard.log.topic_partition)
+            partition = self._replica_manager.leader_of(*shard.log.topic_partition)
             if partition is None:
                 continue
             log = partition.log

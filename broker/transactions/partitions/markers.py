@@ -145,7 +145,7 @@ class LocalMarkerWriter:
     def _write_to(self, topic_partition: TopicPartition, writes: "list[_Write]") -> None:
         """Write the markers of one partition; their producers differ."""
         topic, index = topic_partition
-        partition = self._replicas.get_partition(topic, index)
+        partition = self._replicas.leader_of(topic, index)
         if partition is None:
             _answer(writes, topic_partition, self._replicas.missing_error(topic, index))
             return

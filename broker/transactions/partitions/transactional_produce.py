@@ -171,7 +171,7 @@ class TransactionalProduce:
         for topic in request.topics:
             name = topic.name or self._replicas.names_by_id.get(topic.topic_id)
             for index, _ in topic.partitions:
-                partition = None if name is None else self._replicas.get_partition(name, index)
+                partition = None if name is None else self._replicas.leader_of(name, index)
                 if partition is not None:
                     verdicts[partition.topic_partition] = Verdict(code)
         return verdicts
@@ -206,7 +206,7 @@ class TransactionalProduce:
                         ErrorCode.INVALID_PRODUCER_ID_MAPPING,
                         "Transactional records contained more than one producer ID",
                     )
-                partition = None if name is None else self._replicas.get_partition(name, index)
+                partition = None if name is None else self._replicas.leader_of(name, index)
                 if partition is not None:
                     batches.append((partition, sequence))
         return producer, batches

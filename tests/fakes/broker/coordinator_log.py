@@ -150,7 +150,7 @@ class CoordinatorLog:
 
     # -- the replica manager --
 
-    def get_partition(self, topic: str, index: int) -> SimpleNamespace | None:
+    def leader_of(self, topic: str, index: int) -> SimpleNamespace | None:
         if topic != self.topic or index not in self.batches:
             return None
 

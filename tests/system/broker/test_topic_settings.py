@@ -34,7 +34,7 @@ async def test_flush_messages_takes_effect(start_node: StartNode) -> None:
     node = await start_node(filesystem=disk)
     client = await node.client()
     await client.create_topic("t")
-    partition = node.broker.replicas.get_partition("t", 0)
+    partition = node.broker.replicas.replica_of("t", 0)
     assert partition is not None
 
     def syncs() -> int:
@@ -65,7 +65,7 @@ async def test_concurrent_writes_share_a_flush(start_node: StartNode) -> None:
     ]
     offsets = [(await a).responses[0].partition_responses[0].base_offset for a in answers]
     assert offsets == list(range(100))
-    partition = node.broker.replicas.get_partition("t", 0)
+    partition = node.broker.replicas.replica_of("t", 0)
     assert partition is not None
     assert partition.log.recovery_point == 100
     assert partition.commit.flushes <= 20

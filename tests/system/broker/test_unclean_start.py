@@ -272,7 +272,7 @@ async def test_duties_begin_with_the_first_partition_that_serves(
     try:
         client = await second.client()
         await until(lambda: second.broker.log_manager.get(TopicPartition("fast", 0)) is not None)
-        await until(lambda: second.broker.replicas.get_partition("fast", 0) is not None)
+        await until(lambda: second.broker.replicas.replica_of("fast", 0) is not None)
         await client.produce("fast", b"f")
 
         def is_checkpointed() -> bool:

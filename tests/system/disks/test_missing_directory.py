@@ -194,7 +194,7 @@ async def test_the_operator_drops_a_directory(
     client = await node.client()
     for index in gone:
         assert await client.produce("t", b"anew", partition=index) == 0
-        partition = node.broker.replicas.get_partition("t", index)
+        partition = node.broker.replicas.replica_of("t", index)
         assert partition is not None
         assert partition.leader_epoch == 1
     assert (await node.page("/readyz"))[1] == "ready\n"

@@ -22,7 +22,7 @@ async def test_retention_in_a_slow_directory_holds_up_nobody(slow: Slow) -> None
     client = await node.client()
     topic, other = await topics_of(slow, client)
     await client.alter_topic(topic, **{"retention.bytes": 10 * SIZE, "file.delete.delay.ms": 0})
-    partition = node.broker.replicas.get_partition(topic, 0)
+    partition = node.broker.replicas.replica_of(topic, 0)
     assert partition is not None
     segments = files(directory, topic, ".log")
     assert segments > 2

@@ -86,7 +86,7 @@ def history(data: Path) -> dict[str, int]:
 
 def is_copied(node: Node, topic: str = "t") -> bool:
     """All of it, and nothing but the active segment is here still."""
-    partition = node.broker.replicas.get_partition(topic, 0)
+    partition = node.broker.replicas.replica_of(topic, 0)
     assert partition is not None
     log = partition.log
     return log.highest_remote_offset == log.log_end_offset - 1 and not log.size()
@@ -522,7 +522,7 @@ async def test_what_no_manifest_tells_any_more_is_given_up_only_when_somebody_sa
     status, told = await varve(capsys, node, "rebuild-metadata", "--accept-loss")
     assert (told["found"], told["heldBack"]) == (True, {})
     await until(lambda: not node.broker.remote.manager.held_back)  # type: ignore[union-attr]  # open
-    partition = node.broker.replicas.get_partition("t", 0)
+    partition = node.broker.replicas.replica_of("t", 0)
     assert partition is not None
     await until(lambda: partition.log.log_start_offset > 0)
     start = partition.log.log_start_offset

@@ -115,7 +115,7 @@ async def killed(node: Node, target: Path) -> Path:
 
 
 def log_of(node: Node) -> Any:
-    partition = node.broker.replicas.get_partition("t", 0)
+    partition = node.broker.replicas.replica_of("t", 0)
     assert partition is not None
     return partition.log
 

@@ -52,7 +52,7 @@ async def read_all(client: Client, start: int, end: int) -> list[bytes | None]:
 
 
 def is_all_copied(node: Node) -> bool:
-    partition = node.broker.replicas.get_partition("t", 0)
+    partition = node.broker.replicas.replica_of("t", 0)
     assert partition is not None
     log = partition.log
     return log.highest_remote_offset == log.log_end_offset - 1 and not log.size()

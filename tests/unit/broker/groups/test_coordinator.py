@@ -328,14 +328,14 @@ async def test_load_that_fails_unexpectedly_does_not_keep_others(
     index = broker.groups.partition_for("g")
     other = next(f"g{n}" for n in range(100) if broker.groups.partition_for(f"g{n}") != index)
     after = Broker(broker.manager)
-    get_partition = after.manager.get_partition
+    leader_of = after.manager.leader_of
 
     def broken(topic: str, number: int) -> object:
         if number == index:
             raise RuntimeError("no idea")
-        return get_partition(topic, number)
+        return leader_of(topic, number)
 
-    monkeypatch.setattr(after.manager, "get_partition", broken)
+    monkeypatch.setattr(after.manager, "leader_of", broken)
     await after.groups.start()
     for number in (index, 1 - index):
         after.groups.on_elected(number, 0)

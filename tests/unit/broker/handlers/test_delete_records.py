@@ -41,7 +41,7 @@ async def ask(log: FakeLog | None, *offsets: int, topic: str = "t", version: int
     await controller.create_topics([NewTopic("t", 1, 1)])
     await controller.ensure_internal_topic("__consumer_offsets")
     partition = SimpleNamespace(log=log) if log else None
-    replicas = SimpleNamespace(get_partition=lambda _topic, _index: partition)
+    replicas = SimpleNamespace(leader_of=lambda _topic, _index: partition)
     request = DeleteRecordsRequest(
         topics=[
             DeleteRecordsTopic(

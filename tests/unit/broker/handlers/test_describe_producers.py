@@ -18,7 +18,7 @@ def ask(world: World, **topics: list[int]) -> dict[str, list[Any]]:
 
 
 def write(world: World, index: int, *values: bytes, **options: Any) -> None:
-    partition = world.replicas.get_partition("t", index)
+    partition = world.replicas.replica_of("t", index)
     assert partition is not None
     records = memoryview(batch(*values, **options))
     partition.append(records, world.clock.now_ms(), AppendOrigin.COORDINATOR)

@@ -68,7 +68,7 @@ def only(response: Any) -> Any:
 
 
 def produce(world: World, topic: str, *payloads: bytes, index: int = 0, **options: Any) -> None:
-    partition = world.replicas.get_partition(topic, index)
+    partition = world.replicas.replica_of(topic, index)
     assert partition is not None
     partition.append(memoryview(batch(*payloads, **options)), world.clock.now_ms())
 
@@ -117,7 +117,7 @@ async def test_min_bytes_are_waited_for(world: World) -> None:
     world.add("t")
     world.send(ApiKey.FETCH, 12, request({"t": {0: 0}}, max_wait_ms=500, min_bytes=1000))
     produce(world, "t", b"x" * 300)
-    await world.until(lambda: not world.replicas.get_partition("t", 0).wake_due)  # type: ignore[union-attr]  # why: the partition was just added
+    await world.until(lambda: not world.replicas.replica_of("t", 0).wake_due)  # type: ignore[union-attr]  # why: the partition was just added
     assert not world.has_answer
     produce(world, "t", b"y" * 900)
     await world.until(lambda: world.has_answer)
@@ -277,7 +277,7 @@ async def test_files_that_may_not_be_opened_now_come_with_the_next_fetch(world: 
     assert [values(one) for one in topic.partitions] == [[b"v"], [], []]
     answer = only(await world.ask_disk(ApiKey.FETCH, 12, request({"t": {2: 0}})))
     assert values(answer) == [b"v"]
-    assert world.replicas.get_partition("t", 1) is not None
+    assert world.replicas.replica_of("t", 1) is not None
 
 
 async def test_without_any_file_clients_are_told_to_come_again(world: World) -> None:

@@ -102,7 +102,7 @@ async def test_unknown_partitions_and_epochs(world: World) -> None:
 async def test_both_tiers_have_their_ends(world: World) -> None:
     """-2 to -6 over a log whose first five records are in remote storage only."""
     tiered(world)
-    log = world.replicas.get_partition("t", 0).log  # type: ignore[union-attr]  # why: just added
+    log = world.replicas.replica_of("t", 0).log  # type: ignore[union-attr]  # why: just added
     assert (await ask(world, -2)).offset == 0
     assert (await ask(world, -4)).offset == log.local_log_start_offset == 6
     assert (await ask(world, -5)).offset == log.highest_remote_offset == 5
@@ -129,7 +129,7 @@ async def test_times_are_found_in_remote_storage_first(
 
 async def test_a_time_beyond_the_remote_part_is_found_here(world: World) -> None:
     tiered(world)
-    partition: Any = world.replicas.get_partition("t", 0)
+    partition: Any = world.replicas.replica_of("t", 0)
     partition.append(memoryview(batch(b"new", timestamp_ms=T0 + 50)), world.clock.now_ms())
     found = await ask(world, T0 + 1)
     assert (found.offset, found.timestamp) == (6, T0 + 50)
@@ -165,7 +165,7 @@ async def test_what_is_tiered_is_waited_for_while_metadata_is_read(
 ) -> None:
     """Not known yet is not the same as nothing."""
     tiered(world)
-    log = world.replicas.get_partition("t", 0).log  # type: ignore[union-attr]  # why: just added
+    log = world.replicas.replica_of("t", 0).log  # type: ignore[union-attr]  # why: just added
     log.highest_remote_offset = -1
     known = asyncio.Event()
 

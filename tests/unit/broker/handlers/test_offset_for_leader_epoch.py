@@ -32,7 +32,7 @@ def ask(world: World, version: int, *epochs: int, current: int = -1, index: int 
 
 def write(world: World, epoch: int, count: int) -> None:
     """Records of one leader epoch."""
-    partition = world.replicas.get_partition("t", 0)
+    partition = world.replicas.replica_of("t", 0)
     assert partition is not None
     partition.leader_epoch = epoch
     for _ in range(count):

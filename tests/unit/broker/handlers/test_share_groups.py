@@ -40,7 +40,7 @@ async def groups() -> Groups:
     groups.controller.image = replace(image, features={**image.features, SHARE_VERSION: 1})
     log = SimpleNamespace(high_watermark=END)
     groups.services.replica_manager = SimpleNamespace(
-        get_partition=lambda topic, index: SimpleNamespace(log=log)
+        leader_of=lambda topic, index: SimpleNamespace(log=log)
     )
     return groups
 

@@ -36,7 +36,7 @@ class World:
             SHARE_GROUP_STATE: Coordinator(self.events, "share", False),
         }
         replicas: Any = SimpleNamespace(
-            get_partition=lambda topic, index: self.partitions.get(TopicPartition(topic, index)),
+            replica_of=lambda topic, index: self.partitions.get(TopicPartition(topic, index)),
             remove_partitions=lambda gone: [self.partitions.pop(one, None) for one in gone],
         )
         self.coordinators._by_topic = self.by_topic

@@ -82,7 +82,7 @@ async def test_an_append_returns_when_it_is_on_disk(bench: Bench) -> None:
     """The high watermark waits for the flush; so does whoever tells something."""
     await bench.log.open(bench.listener)
     bench.serve(0)
-    partition = bench.world.replicas.get_partition(REMOTE_LOG_METADATA, 0)
+    partition = bench.world.replicas.replica_of(REMOTE_LOG_METADATA, 0)
     assert partition is not None
     appending = asyncio.ensure_future(bench.log.append(0, b"x"))
     await asyncio.sleep(0)
@@ -131,7 +131,7 @@ async def test_control_batches_and_values_that_are_missing(bench: Bench) -> None
     """Whatever clients may have written: offsets go on."""
     await bench.log.open(bench.listener)
     bench.serve(0)
-    partition = bench.world.replicas.get_partition(REMOTE_LOG_METADATA, 0)
+    partition = bench.world.replicas.replica_of(REMOTE_LOG_METADATA, 0)
     assert partition is not None
     now_ms = bench.world.clock.now_ms()
     records = [(b"k", None, (), now_ms), (None, b"v", (), now_ms)]

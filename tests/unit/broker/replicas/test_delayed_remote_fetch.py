@@ -219,7 +219,7 @@ async def test_without_remote_storage_the_offset_is_out_of_range(world: World) -
 async def test_a_follower_is_told_where_it_went(world: World) -> None:
     """It copies only what is local, and builds the rest of its state from remote storage."""
     tiered(world)
-    partition: Any = world.replicas.get_partition("t", 0)
+    partition: Any = world.replicas.replica_of("t", 0)
     with pytest.raises(Exception, match="OFFSET_MOVED_TO_TIERED_STORAGE"):
         world.replicas.read_remote(
             partition,
@@ -244,7 +244,7 @@ async def test_what_cannot_be_read_does_not_starve_others_of_its_session(
     if trouble == "fails":
         reader.failure = StoreUnavailableError("503")
     if trouble == "paused":
-        partition = world.replicas.get_partition("a", 0)
+        partition = world.replicas.replica_of("a", 0)
         assert partition is not None
         log = partition.log
         log.update_config(log.config.model_copy(update={"tier_fetch_paused": True}))

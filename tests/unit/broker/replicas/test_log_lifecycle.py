@@ -70,13 +70,13 @@ class Node:
         await self.lifecycle.load(2)
 
     def log(self, topic: str, index: int = 0) -> Log:
-        partition = self.replicas.get_partition(topic, index)
+        partition = self.replicas.replica_of(topic, index)
         assert partition is not None, f"{topic}-{index} is not served"
         return partition.log
 
     def append(self, topic: str, index: int = 0) -> int:
         """Write a record; returns its offset."""
-        partition = self.replicas.get_partition(topic, index)
+        partition = self.replicas.replica_of(topic, index)
         assert partition is not None
         return partition.append(memoryview(batch(b"v")), NOW_MS).first_offset
 
@@ -143,9 +143,9 @@ async def test_a_created_topic_can_be_written_when_it_is_answered(node: Node) ->
 
 async def test_more_partitions_leave_the_others_alone(node: Node) -> None:
     await node.create("t", 1)
-    before = node.replicas.get_partition("t", 0)
+    before = node.replicas.replica_of("t", 0)
     await node.controller.create_partitions([NewPartitions("t", 3)])
-    assert node.replicas.get_partition("t", 0) is before
+    assert node.replicas.replica_of("t", 0) is before
     assert [node.append("t", index) for index in range(3)] == [0, 0, 0]
     assert len(node.served) == 3
 
@@ -175,7 +175,7 @@ async def test_a_deleted_topic_leaves_the_directory(node: Node, tmp_path: Path) 
     await node.create("t", 2)
     await node.create("kept")
     await node.delete("t")
-    assert node.replicas.get_partition("t", 0) is None
+    assert node.replicas.replica_of("t", 0) is None
     assert node.logs.get(TopicPartition("t", 0)) is None
     names = {path.name.split(".")[0] for path in (tmp_path / "data").glob("*-[0-9]*")}
     assert names == {"t-0", "t-1", "kept-0"}
@@ -229,7 +229,7 @@ async def test_logs_that_were_never_made_are_made_at_the_start(
 
     monkeypatch.setattr(node.lifecycle, "_create_missing", crash)
     await node.create("t", 2)
-    assert node.replicas.get_partition("t", 0) is None
+    assert node.replicas.replica_of("t", 0) is None
     again: Node = await nodes()
     await again.start()
     assert [again.append("t", index) for index in range(2)] == [0, 0]
@@ -327,7 +327,7 @@ async def test_a_log_that_is_gone_is_not_made_anew_when_its_epoch_cannot_be_rais
 
     monkeypatch.setattr(second.controller, "begin_epochs", refused)
     await second.start()
-    assert second.replicas.get_partition("t", 0) is None
+    assert second.replicas.replica_of("t", 0) is None
 
 
 async def test_a_topic_that_is_created_while_a_start_lists_the_folders_is_no_stray(

@@ -206,7 +206,7 @@ async def test_a_large_frame_is_written_from_where_it_lies(gated: WritersWorld) 
     assert gated.produced() == (0, 1)
     assert buffers.charged == 0
     assert buffers.idle_bytes >= len(data)
-    partition = gated.replicas.get_partition("t", 0)
+    partition = gated.replicas.replica_of("t", 0)
     assert partition is not None
     assert data in Path(partition.log.segment_facts()[0].path).read_bytes()  # noqa: ASYNC240  because nothing else runs
 

@@ -18,7 +18,7 @@ LARGE = b"x" * (2 * preparation.INLINE_SIZE_MAX)
 
 
 async def codecs_in(world: World) -> list[int]:
-    partition = world.replicas.get_partition("t", 0)
+    partition = world.replicas.replica_of("t", 0)
     assert partition is not None
     data = memoryview(
         bytearray(await world.replicas.read_internal(partition.topic_partition, 0, 1 << 20))

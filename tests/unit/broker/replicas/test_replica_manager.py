@@ -39,7 +39,7 @@ class Looking(DelayedOperation):
 async def test_partitions_are_found_by_topic_and_index(world: World) -> None:
     """In any order of coming; indexes that nobody has are not there."""
     second, first = world.add("t", 2), world.add("t", 0)
-    find = world.replicas.get_partition
+    find = world.replicas.replica_of
     assert find("t", 0) is first
     assert find("t", 2) is second
     assert [find("t", index) for index in (-1, 1, 3)] == [None] * 3
@@ -47,6 +47,38 @@ async def test_partitions_are_found_by_topic_and_index(world: World) -> None:
     assert list(world.replicas.partitions()) == [first, second]
     assert world.replicas.partition_count == 2
     assert world.replicas.names_by_id == {topic_id("t").bytes: "t"}
+
+
+async def test_who_stops_leading_keeps_the_replica(world: World) -> None:
+    """Handlers then find nothing; what works on the log goes on."""
+    led, other = world.add("t", 1), world.add("t", 0)
+    replicas = world.replicas
+    assert replicas.leader_of("t", 1) is led
+    assert [replicas.leader_of("t", index) for index in (-1, 2)] == [None, None]
+    assert replicas.leader_of("other", 0) is None
+    replicas.stop_leading(led)
+    assert replicas.leader_of("t", 1) is None
+    assert replicas.replica_of("t", 1) is led
+    assert replicas.leader_of("t", 0) is other
+    replicas.lead(led)
+    assert replicas.leader_of("t", 1) is led
+
+
+async def test_a_late_resignation_leaves_the_next_replica(world: World) -> None:
+    """The same partition was opened anew meanwhile."""
+    before = world.add("t")
+    now = world.replicas.add_partition(T0, topic_id("t"), before.log, 1)
+    world.replicas.stop_leading(before)
+    assert world.replicas.leader_of("t", 0) is now
+
+
+async def test_what_is_removed_is_not_led(world: World) -> None:
+    world.add("t", 0)
+    world.add("t", 1)
+    world.replicas.remove_partitions([T0])
+    assert world.replicas.leader_of("t", 0) is None
+    world.replicas.remove_topic("t")
+    assert world.replicas.leader_of("t", 1) is None
 
 
 async def test_everything_in_an_opened_log_is_committed(world: World) -> None:
@@ -82,7 +114,7 @@ async def test_a_removed_topic_leaves_nothing(world: World) -> None:
 
     class Wait(Looking):
         def try_complete(self) -> bool:
-            seen.append(world.replicas.get_partition("t", 1))
+            seen.append(world.replicas.replica_of("t", 1))
             return True
 
     two.watch_fetch().add(Wait())
@@ -101,8 +133,8 @@ async def test_a_failed_directory_takes_its_partitions_only(world: World) -> Non
     failed.watch_produce().add(wait)
     world.replicas.remove_partitions([T0, TopicPartition("t", 7), TopicPartition("absent", 0)])
     assert wait.looks == 1
-    assert world.replicas.get_partition("t", 0) is None
-    assert world.replicas.get_partition("t", 1) is kept
+    assert world.replicas.replica_of("t", 0) is None
+    assert world.replicas.replica_of("t", 1) is kept
     assert world.replicas.names_by_id[topic_id("t").bytes] == "t"
 
 

@@ -75,7 +75,7 @@ class ShareWorld:
         world.h.channel.connect(world.apis)
 
     def produce(self, *payloads: bytes, topic: str = "t", **more: Any) -> None:
-        partition = self.w.replicas.get_partition(topic, 0)
+        partition = self.w.replicas.replica_of(topic, 0)
         assert partition is not None
         partition.append(memoryview(batch(*payloads, **more)), self.w.clock.now_ms())
 
@@ -447,7 +447,7 @@ async def test_exact_number(s: ShareWorld) -> None:
 async def test_log_start_above_what_is_wanted(s: ShareWorld) -> None:
     for _ in range(3):
         s.produce(b"a", b"b")
-    partition = s.w.replicas.get_partition("t", 0)
+    partition = s.w.replicas.replica_of("t", 0)
     assert partition is not None
     partition.log.delete_records(4)
     assert acquired(only(s.fetch(0, "t"))) == [(4, 5, 1)]
@@ -459,7 +459,7 @@ async def test_read_committed(s: ShareWorld, commit: bool) -> None:
     s.produce(b"x", b"y", producer_id=1, producer_epoch=0, base_sequence=0, transactional=True)
     s.produce(b"plain")
     assert acquired(only(s.fetch(0, "t"))) == [], "the transaction is open"
-    partition = s.w.replicas.get_partition("t", 0)
+    partition = s.w.replicas.replica_of("t", 0)
     assert partition is not None
     marker = build_end_transaction_marker(
         producer_id=1,
@@ -502,8 +502,8 @@ def remote(s: ShareWorld) -> FakeRemoteReader:
     for values_of in ((b"a", b"b"), (b"c", b"d"), (b"e", b"f")):
         s.produce(*values_of)
         s.produce(*values_of, topic="r")
-    everything = s.w.replicas.get_partition("r", 0)
-    local = s.w.replicas.get_partition("t", 0)
+    everything = s.w.replicas.replica_of("r", 0)
+    local = s.w.replicas.replica_of("t", 0)
     assert everything is not None
     assert local is not None
     reader = FakeRemoteReader(everything.log, at_once=False)

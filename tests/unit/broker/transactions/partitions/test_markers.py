@@ -67,7 +67,7 @@ def write(world: World) -> Writer:
 
 
 def open_transaction(world: World, topic_partition: TopicPartition = T, *, epoch: int = 0) -> None:
-    partition = world.replicas.get_partition(*topic_partition)
+    partition = world.replicas.replica_of(*topic_partition)
     assert partition is not None
     records = batch(
         b"a", producer_id=PID, producer_epoch=epoch, base_sequence=0, transactional=True

@@ -60,7 +60,7 @@ class Replicas(ReplicaManager):
     async def read_internal(
         self, topic_partition: TopicPartition, offset: int, max_bytes: int
     ) -> memoryview:
-        partition = self.get_partition(*topic_partition)
+        partition = self.leader_of(*topic_partition)
         assert partition is not None
         found = partition.log.reader.read(
             offset,
@@ -172,7 +172,7 @@ class Broker:
         self, name: str, producer: ProducerIdAndEpoch, tp: TopicPartition, value: bytes, first: int
     ) -> None:
         """As the produce handler does it; `first` is the sequence."""
-        partition = self.replicas.get_partition(*tp)
+        partition = self.replicas.leader_of(*tp)
         assert partition is not None
         guard = partition.log.producer_state.begin_verification(
             *producer, first, self.clock.now_ms(), supports_epoch_bump=self.version >= 2

@@ -48,7 +48,7 @@ def end(world: World, *, epoch: int = 0, version: int = 0) -> None:
     marker = build_end_transaction_marker(
         producer_id=PID, producer_epoch=epoch, commit=False, coordinator_epoch=0, timestamp_ms=0
     )
-    partition = world.replicas.get_partition("t", 0)
+    partition = world.replicas.replica_of("t", 0)
     assert partition is not None
     terms = TransactionTerms(version=version)
     partition.append(memoryview(marker), 0, AppendOrigin.COORDINATOR, terms=terms)
