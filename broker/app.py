@@ -11,11 +11,11 @@ import sys
 from typing import TYPE_CHECKING
 
 from broker.broker import Broker
-from broker.network.sender import describe_missing as describe_missing_of_network
 from broker.runtime.logs import configure
 from broker.runtime.startup_errors import StartupError
 from storage.environment.descriptors import raise_descriptor_limit, share_out
 from storage.environment.local_filesystem import describe_missing as describe_missing_of_disk
+from storage.environment.page_cache import describe_missing as describe_missing_of_cache
 
 if TYPE_CHECKING:
     from config.load import LoadedConfig
@@ -43,7 +43,7 @@ def run(loaded: "LoadedConfig") -> int:
     configure(log_format=settings.log_format, level=settings.log_level)
     for warning in loaded.warnings:
         LOGGER.warning("%s", warning)
-    for lacking in (*describe_missing_of_disk(), *describe_missing_of_network()):
+    for lacking in (*describe_missing_of_disk(), *describe_missing_of_cache()):
         LOGGER.warning("this platform has %s", lacking)
     sys.setswitchinterval(SWITCH_INTERVAL_S)
     try:

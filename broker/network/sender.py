@@ -4,16 +4,16 @@ Bytes are gathered (`sendmsg`), files are sent by the kernel (`sendfile`): 0.09 
 against 0.34 for reading and sending. Small slices are read and gathered with what surrounds them,
 because one system call less is worth more than the copy.
 
-The loop never waits for a disk: before a file is sent its pages are probed with RWF_NOWAIT; pages
-that are not in the page cache are read by a thread first (`warm`), and the queue waits for them.
+The loop never waits for a disk: before a file is sent it is asked whether the pages are cached
+(`File.is_cached`); a thread first reads those that are not (`File.warm`), and the queue waits.
 """
 
-import os
 from collections import deque
 from typing import TYPE_CHECKING, Any
 
-from broker.network.page_cache import has_holes
 from broker.network.stream import Stream
+from storage.environment.page_cache import count_pages
+from storage.errors import DiskError
 
 if TYPE_CHECKING:
     from storage.types.file_slice import FileSlice
@@ -21,76 +21,11 @@ if TYPE_CHECKING:
 INLINE_SLICE_MAX = 16 * 1024
 """Slices up to this many bytes are copied into the response; see bench/sender.py."""
 
-PROBE_STRIDE = 256 * 1024
-"""The page cache is filled and emptied in runs, so one page stands for its neighbours."""
-
-COUNTED_STRIDE = 1024 * 1024
-"""Where the kernel counts the pages that are there, it remains whether they have been read in."""
-
 FLUSH_BYTES_MAX = 2 * 1024 * 1024
 """Sent to one connection before the others are served: about a millisecond of the loop."""
 
 GATHER_MAX = 64
 """Pieces handed to one sendmsg; the kernel's limit is 1,024."""
-
-COUNTED_AFTER_COLD = 4096
-"""So many slices after a cold one have all their pages counted, which takes some 10 us a MiB: while
-nothing is cold, no pages are evicted between those that are probed."""
-
-_probed = [bytearray(1)]
-_counted_left = COUNTED_AFTER_COLD
-
-NOWAIT = getattr(os, "RWF_NOWAIT", None)
-"""Absent on macOS: there every slice counts as cached, and the loop may wait for the disk."""
-
-
-def describe_missing() -> tuple[str, ...]:
-    """System calls that sending uses and this platform lacks; one sentence each, for the log."""
-    if NOWAIT is None:
-        return ("no RWF_NOWAIT: a fetch of old records may hold the loop until the disk answers",)
-    return ()
-
-
-def is_cached(descriptor: int, position: int, length: int) -> bool:
-    """Whether a read of the range would not wait for the disk (true if that is unknown)."""
-    if NOWAIT is None:
-        return True
-    global _counted_left
-    has_hole = None
-    if _counted_left:
-        _counted_left -= 1
-        has_hole = has_holes(descriptor, position, length)
-    if has_hole:
-        # A look-up has brought the first page and the last, so that these two prove nothing.
-        return False
-    stride = PROBE_STRIDE if has_hole is None else COUNTED_STRIDE
-    last = position + length - 1
-    at = position
-    try:
-        while at < last:
-            os.preadv(descriptor, _probed, at, NOWAIT)
-            at += stride
-        os.preadv(descriptor, _probed, last, NOWAIT)
-    except BlockingIOError:
-        return False
-    except OSError:
-        # EOPNOTSUPP: this file system cannot probe (tmpfs, some network file systems).
-        return True
-    return True
-
-
-def warm(slice_: "FileSlice") -> None:
-    """Bring a slice into the page cache; runs in a thread."""
-    descriptor = slice_.file.fileno()
-    if hasattr(os, "posix_fadvise"):
-        os.posix_fadvise(descriptor, slice_.position, slice_.length, os.POSIX_FADV_WILLNEED)
-    scratch = memoryview(bytearray(min(slice_.length, 1024 * 1024)))
-    done = 0
-    while done < slice_.length:
-        count = os.preadv(descriptor, [scratch[: slice_.length - done]], slice_.position + done)
-        if count <= 0:
-            return
-        done += count
 
 
 class Sender:
@@ -209,25 +144,19 @@ class Sender:
 
     def _read_cached(self, piece: "FileSlice") -> bytes | bytearray | None:
         """A small slice's bytes if they are in memory, else None."""
-        if NOWAIT is None:
-            return os.pread(piece.file.fileno(), piece.length, piece.position)
-        data = bytearray(piece.length)
         try:
-            count = os.preadv(piece.file.fileno(), [data], piece.position, NOWAIT)
-        except BlockingIOError:
-            return None
-        except OSError:
-            return os.pread(piece.file.fileno(), piece.length, piece.position)
-        return data if count == piece.length else None
+            data: bytes | bytearray | None = piece.file.read_cached(piece.length, piece.position)
+        except DiskError as error:
+            raise OSError(error.errno, str(error)) from error
+        return data if data is not None and len(data) == piece.length else None
 
     def _send_slice(self, piece: "FileSlice") -> bool:
         """Send the slice at the head; False when the disk or the peer makes it wait."""
-        descriptor = piece.file.fileno()
+        file = piece.file
         if self.cold is not piece and (
-            piece.is_doubted or not is_cached(descriptor, piece.position, piece.length)
+            piece.is_doubted or not file.is_cached(piece.position, piece.length)
         ):
-            global _counted_left
-            _counted_left = COUNTED_AFTER_COLD
+            count_pages()
             piece.is_doubted = False
             self.cold = piece
             return False
@@ -238,7 +167,7 @@ class Sender:
         while piece.length > 0:
             if left <= 0:
                 return False
-            sent = self._stream.send_file(descriptor, piece.position, min(piece.length, left))
+            sent = self._stream.send_file(file, piece.position, min(piece.length, left))
             if sent == 0:
                 raise BrokenPipeError("file is shorter than its slice")
             piece.position += sent

@@ -19,7 +19,6 @@ from broker.network.processor import Processor
 from broker.network.receive_buffers import ReceiveBuffers
 from broker.network.request_channel import RequestChannel, Router
 from broker.network.response import ResponseMemory
-from broker.network.sender import warm
 from broker.network.stream import listen, tune
 from config.listeners import Listener
 from storage.environment.alerts import Alerts
@@ -239,7 +238,7 @@ class NetworkServer:
                 connection.warmed()
 
         directory = dirname(dirname(slice_.file.path))
-        self._read_cold(directory, lambda: warm(slice_), done)
+        self._read_cold(directory, lambda: slice_.file.warm(slice_.position, slice_.length), done)
 
     def _closed(self, connection: Connection, reason: str | None) -> None:
         info = connection.info

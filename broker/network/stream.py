@@ -9,6 +9,8 @@ import socket
 from collections.abc import Callable, Sequence
 from typing import Any, Protocol
 
+from storage.environment.filesystem import File
+
 HUNG_UP = select.POLLERR | select.POLLHUP | getattr(select, "POLLRDHUP", 0)
 """poll(2) events of a peer that has closed, also while bytes of it are still unread (Linux)."""
 
@@ -31,7 +33,7 @@ class Stream(Protocol):
         """Send from the buffers in order, as many bytes as fit; returns how many."""
         ...
 
-    def send_file(self, descriptor: int, position: int, count: int) -> int:
+    def send_file(self, file: File, position: int, count: int) -> int:
         """Send from an open file without copying it through the process; returns how many bytes."""
         ...
 
@@ -87,9 +89,9 @@ class SocketStream:
         """Gather and send."""
         return self._socket.sendmsg(buffers, (), MORE if more else 0)
 
-    def send_file(self, descriptor: int, position: int, count: int) -> int:
+    def send_file(self, file: File, position: int, count: int) -> int:
         """sendfile(2)."""
-        return os.sendfile(self._fd, descriptor, position, count)
+        return os.sendfile(self._fd, file.fileno(), position, count)
 
     def hung_up(self) -> bool:
         """poll(2) without waiting."""

@@ -66,6 +66,14 @@ class File(Protocol):
         """
         ...
 
+    def is_cached(self, position: int, length: int) -> bool:
+        """Whether a read of the range would not wait for the disk (true if that is unknown)."""
+        ...
+
+    def warm(self, position: int, length: int) -> None:
+        """Bring a range into the page cache; waits for the disk."""
+        ...
+
     def read_into(self, buffer: memoryview, position: int) -> int:
         """Fill `buffer`; returns how much was filled, less only at the end of the file."""
         ...

@@ -16,6 +16,7 @@ from typing import NoReturn, TypeVar, cast
 
 from typing_extensions import override
 
+from storage.environment import page_cache
 from storage.environment.descriptors import DescriptorShares, descriptor_limit, share_out
 from storage.environment.filesystem import Buffer, DirEntry, Volume
 from storage.environment.second_chance_pool import SecondChancePool
@@ -167,6 +168,17 @@ class LocalFile:
             self._has_nowait = False
             return self.read_at(size, position)
         return data if done == size else data[:done]
+
+    def is_cached(self, position: int, length: int) -> bool:
+        """As far as the kernel says (`storage.environment.page_cache`)."""
+        return page_cache.is_cached(self._fd, position, length)
+
+    def warm(self, position: int, length: int) -> None:
+        """Read the range and drop it."""
+        try:
+            page_cache.read_in(self._fd, position, length)
+        except OSError as error:
+            _fail(error, self.path, "read")
 
     def read_into(self, buffer: memoryview, position: int) -> int:
         """Fill `buffer`; less only at the end of the file."""

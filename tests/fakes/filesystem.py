@@ -202,6 +202,13 @@ class FakeFile:
             return None
         return self.read_at(size, position)
 
+    def is_cached(self, position: int, length: int) -> bool:
+        self._check()
+        return not self._filesystem.is_cold(self.path)
+
+    def warm(self, position: int, length: int) -> None:
+        self.read_at(length, position)
+
     def read_into(self, buffer: memoryview, position: int) -> int:
         data = self.read_at(len(buffer), position)
         buffer[: len(data)] = data

@@ -1,8 +1,9 @@
 """A socket and a poller in memory: the test plays the peer and the kernel."""
 
-import os
 from collections.abc import Callable, Sequence
 from typing import Any
+
+from storage.environment.filesystem import File
 
 
 class FakePoller:
@@ -87,8 +88,8 @@ class FakeStream:
     def send_buffers(self, buffers: Sequence[Any], more: bool) -> int:
         return self._take(b"".join(bytes(b) for b in buffers))
 
-    def send_file(self, descriptor: int, position: int, count: int) -> int:
-        return self._take(os.pread(descriptor, count, position))
+    def send_file(self, file: File, position: int, count: int) -> int:
+        return self._take(file.read_at(count, position))
 
     def hung_up(self) -> bool:
         return self.peer_gone

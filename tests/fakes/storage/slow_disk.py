@@ -36,6 +36,13 @@ class SlowFile(LocalFile):
             return None
         return super().read_cached(size, position)
 
+    def is_cached(self, position: int, length: int) -> bool:
+        return not self._disk.is_slow(self.path) and super().is_cached(position, length)
+
+    def warm(self, position: int, length: int) -> None:
+        self._disk.wait("read", self.path)
+        super().warm(position, length)
+
     def read_into(self, buffer: memoryview, position: int) -> int:
         self._disk.wait("read", self.path)
         return super().read_into(buffer, position)

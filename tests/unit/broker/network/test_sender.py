@@ -6,10 +6,11 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from broker.network import sender as sender_module
-from broker.network.sender import FLUSH_BYTES_MAX, INLINE_SLICE_MAX, Sender, is_cached, warm
+from broker.network.sender import FLUSH_BYTES_MAX, INLINE_SLICE_MAX, Sender
+from storage.environment import page_cache
 from storage.environment.local_filesystem import LocalFilesystem
 from storage.types.file_slice import FileSlice
+from tests.fakes.filesystem import FakeFilesystem
 from tests.fakes.network.sockets import FakeStream
 
 CONTENT = bytes(range(256)) * 4096
@@ -69,7 +70,7 @@ def test_everything_leaves_in_order(
 
 def test_cold_pages_are_left_to_a_thread(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The loop does not wait for the disk: it hands the slice out, and sends it when it is warm."""
-    monkeypatch.setattr(sender_module, "is_cached", lambda *_: False)
+    monkeypatch.setattr(page_cache, "is_cached", lambda *_: False)
     stream = FakeStream()
     sender = Sender(stream)
     piece = slice_of(path, 0, INLINE_SLICE_MAX + 1)
@@ -77,7 +78,7 @@ def test_cold_pages_are_left_to_a_thread(path: Path, monkeypatch: pytest.MonkeyP
     assert not sender.flush()
     assert bytes(stream.sent) == b"head"
     assert sender.cold is piece
-    warm(piece)
+    piece.file.warm(piece.position, piece.length)
     assert sender.flush()
     assert len(stream.sent) == 4 + INLINE_SLICE_MAX + 1
 
@@ -87,7 +88,7 @@ def test_what_a_cold_look_up_led_to_is_not_asked_about(path: Path) -> None:
     stream = FakeStream()
     sender = Sender(stream)
     piece = slice_of(path, 0, INLINE_SLICE_MAX + 1)
-    warm(piece)
+    piece.file.warm(piece.position, piece.length)
     piece.is_doubted = True
     sender.push([piece])
     assert not sender.flush()
@@ -96,39 +97,46 @@ def test_what_a_cold_look_up_led_to_is_not_asked_about(path: Path) -> None:
     assert len(stream.sent) == INLINE_SLICE_MAX + 1
 
 
-def test_pages_missing_in_between_are_noticed(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The probe looks at some; all are counted."""
+def test_a_cold_slice_has_pages_counted(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where one slice is cold, pages of others may have been evicted as well."""
+    monkeypatch.setattr(page_cache, "_counted_left", 0)
     piece = slice_of(path, 0, len(CONTENT))
-    warm(piece)
-    monkeypatch.setattr(sender_module, "has_holes", lambda *_: True)
-    monkeypatch.setattr(sender_module, "_counted_left", 1)
-    assert not is_cached(piece.file.fileno(), 0, len(CONTENT))
-
-
-def test_pages_are_counted_while_slices_are_cold(
-    path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Counting costs a tenth of sending: not where everything is in memory anyway."""
-    piece = slice_of(path, 0, len(CONTENT))
-    warm(piece)
-    counted: list[object] = []
-    monkeypatch.setattr(sender_module, "has_holes", lambda *asked: counted.append(asked))
-    monkeypatch.setattr(sender_module, "_counted_left", 2)
-    for _ in range(3):
-        assert is_cached(piece.file.fileno(), 0, len(CONTENT))
-    assert len(counted) == 2
     piece.is_doubted = True
     sender = Sender(FakeStream())
     sender.push([piece])
     assert not sender.flush(), "a thread is to read it"
-    assert is_cached(piece.file.fileno(), 0, len(CONTENT))
-    assert len(counted) == 3
+    assert page_cache._counted_left == page_cache.COUNTED_AFTER_COLD
 
 
-def test_cached_pages_are_seen(path: Path) -> None:
-    piece = slice_of(path, 0, len(CONTENT))
-    warm(piece)
-    assert is_cached(piece.file.fileno(), 0, len(CONTENT))
+def test_a_small_slice_that_is_not_in_memory_is_not_waited_for() -> None:
+    """It would be read and gathered; cold, it waits for a thread like a large one."""
+    disk = FakeFilesystem()
+    file = disk.open("/small", create=True)
+    file.write_at(b"0123456789", 0)
+    disk.is_cold = lambda _path: True
+    stream = FakeStream()
+    sender = Sender(stream)
+    piece = FileSlice(file, 2, 5)
+    sender.push([b"head", piece])
+    assert not sender.flush()
+    assert bytes(stream.sent) == b"head"
+    assert sender.cold is piece
+    file.warm(2, 5)
+    disk.is_cold = lambda _path: False
+    assert sender.flush()
+    assert bytes(stream.sent) == b"head23456"
+
+
+def test_a_disk_that_refuses_a_small_slice_ends_the_connection() -> None:
+    """As for a large one: the connection sees an OSError."""
+    disk = FakeFilesystem()
+    file = disk.open("/small", create=True)
+    file.write_at(b"0123456789", 0)
+    disk.fail("read")
+    sender = Sender(FakeStream())
+    sender.push([b"head", FileSlice(file, 2, 5)])
+    with pytest.raises(OSError, match="injected"):
+        sender.flush()
 
 
 def test_one_connection_does_not_keep_the_loop(tmp_path: Path) -> None:
@@ -156,11 +164,3 @@ def test_a_file_shorter_than_its_slice_is_an_error(path: Path) -> None:
 
     with pytest.raises(OSError, match="shorter"):
         send_all()
-
-
-def test_a_platform_without_nowait_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
-    """And counts every page as cached, so that it works all the same."""
-    assert sender_module.describe_missing() == ()
-    monkeypatch.setattr(sender_module, "NOWAIT", None)
-    assert "RWF_NOWAIT" in sender_module.describe_missing()[0]
-    assert is_cached(-1, 0, 100)

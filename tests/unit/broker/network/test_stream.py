@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from broker.network.stream import SocketStream, listen, tune
+from storage.environment.local_filesystem import LocalFilesystem
 
 
 @pytest.fixture
@@ -49,11 +50,11 @@ def test_files_are_sent_from_their_position(
 ) -> None:
     stream, peer = pair
     (tmp_path / "file").write_bytes(b"0123456789")
-    with (tmp_path / "file").open("rb") as file:
-        assert stream.send_file(file.fileno(), 3, 4) == 4
-        assert peer.recv(10) == b"3456"
-        assert stream.send_file(file.fileno(), 8, 100) == 2
-        assert stream.send_file(file.fileno(), 10, 1) == 0
+    file = LocalFilesystem().open(str(tmp_path / "file"), readonly=True)
+    assert stream.send_file(file, 3, 4) == 4
+    assert peer.recv(10) == b"3456"
+    assert stream.send_file(file, 8, 100) == 2
+    assert stream.send_file(file, 10, 1) == 0
 
 
 def test_descriptor_is_known_after_close(pair: tuple[SocketStream, socket.socket]) -> None:
