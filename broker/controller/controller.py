@@ -29,7 +29,7 @@ from broker.controller.configs.group_settings import (
     GroupSettings,
     ShareGroupSettings,
 )
-from broker.controller.image_feed import ImageFeed, Listener
+from broker.controller.image_feed import ImageFeed, Listener, ListenerOfNow
 from broker.controller.images.cluster_image import (
     BrokerEndpoint,
     BrokerImage,
@@ -264,6 +264,10 @@ class Controller:
         It is not called with the image that is there already.
         """
         self._feed.subscribe(listener)
+
+    def subscribe_now(self, listener: ListenerOfNow) -> None:
+        """Have `listener` called with (old, new) in the turn of every change; see `ImageFeed`."""
+        self._feed.subscribe_now(listener)
 
     def advertise(self, endpoints: Mapping[str, BrokerEndpoint]) -> None:
         """Replace this broker's advertised listeners, once they are bound and ports are known."""

@@ -1,15 +1,18 @@
 """The cluster's images: one per revision of the metadata store, in order, to all listeners.
 
-    load at revision r ──> watch from r + 1 ──> image of the next revision ──> listeners, one by one
-         ^                                                                          │
-         └────────── the store has forgotten what is next <─────────────────────────┘
+    load at revision r ──> watch from r + 1 ──> image of the next revision ──> listeners of now
+         ^                                          │    (roles change in this very turn)
+         │                                          ├──> queue ──> awaited listeners, one by one
+         └──── the store has forgotten what is next ┘             (logs are created and deleted)
 
 Our own changes come the same way as those of other brokers, so that every broker makes the same
-image of the same revision. A change is answered when its revision has been reached here.
+image of the same revision. A change is answered when its revision has been reached here. An image
+waits for no awaited listener: behind a slow disk there may be an image that ends a leadership.
 """
 
 import asyncio
 import logging
+from collections import deque
 from collections.abc import Awaitable, Callable
 
 from broker.controller.images.cluster_image import BrokerImage, ClusterImage, is_shown
@@ -28,6 +31,12 @@ LOGGER = logging.getLogger(__name__)
 Listener = Callable[[ClusterImage, ClusterImage], Awaitable[None]]
 """Called with the old and the new image, after the commit, before the answer."""
 
+ListenerOfNow = Callable[[ClusterImage, ClusterImage], None]
+"""Called with the old and the new image in the turn in which the new one came."""
+
+UNTOLD_MAX = 1_000
+"""Images that wait for awaited listeners; behind these, the last one is replaced by the next."""
+
 
 class ImageFeed:
     """See the module. Runs on the loop's thread.
@@ -40,6 +49,11 @@ class ImageFeed:
         self._store = store
         self.image = image
         self._listeners: list[Listener] = []
+        self._listeners_of_now: list[ListenerOfNow] = []
+        # What awaited listeners have had, and what they have not had yet.
+        self._told = image
+        self._untold: deque[ClusterImage] = deque()
+        self._telling: asyncio.Task[None] | None = None
         self._watch: Watch | None = None
         # Callers of `reach` take what the watch has, one at a time.
         self._turn = asyncio.Lock()
@@ -52,12 +66,38 @@ class ImageFeed:
         """
         self._listeners.append(listener)
 
+    def subscribe_now(self, listener: ListenerOfNow) -> None:
+        """Have `listener` called with (old, new) in the turn of every change, before all awaited.
+
+        It must be quick, and wait for nothing. It is not called with the image that is there.
+        """
+        self._listeners_of_now.append(listener)
+
+    @property
+    def untold(self) -> int:
+        """Images that awaited listeners have not had yet."""
+        return len(self._untold)
+
     def place_brokers(self, brokers: list[BrokerImage]) -> None:
         """Replace the brokers of the image, which are not in the store."""
-        self.image = self.image.with_brokers(brokers)
+        self._replace_untold(self.image.with_brokers(brokers))
 
     async def reach(self, revision: int) -> None:
         """Wait until the image is of `revision` or later, and every listener has had it.
+
+        Raises:
+            StoreClosedError: The store or the feed has been closed.
+            StoreError: The store cannot be read.
+        """
+        await self.see(revision)
+        while self._untold and self._told.revision < revision:
+            if self._closed:
+                raise StoreClosedError("the feed of images is closed")
+            assert self._telling is not None
+            await asyncio.shield(self._telling)
+
+    async def see(self, revision: int) -> None:
+        """Wait until the image is of `revision` or later, whatever awaited listeners are at.
 
         Raises:
             StoreClosedError: The store or the feed has been closed.
@@ -82,6 +122,8 @@ class ImageFeed:
         self._closed = True
         if self._watch is not None:
             await self._watch.aclose()
+        if self._telling is not None:
+            await self._telling
 
     async def _step(self) -> None:
         if self._closed:
@@ -100,9 +142,9 @@ class ImageFeed:
             return
         if changes is None:
             raise StoreClosedError("the metadata store is closed")
-        await self._apply(changes)
+        self._apply(changes)
 
-    async def _apply(self, changes: Changes) -> None:
+    def _apply(self, changes: Changes) -> None:
         if changes.revision <= self.image.revision:
             return
         keys = [
@@ -111,13 +153,13 @@ class ImageFeed:
             if is_shown(event.key)
         ]
         if not keys:
-            self.image = self.image.at(changes.revision)
+            self._replace_untold(self.image.at(changes.revision))
             return
         try:
             image = self.image.updated(keys, changes.revision)
         except MetadataFormatError:
             image = self.image.updated(filter(_can_be_read, keys), changes.revision)
-        await self._replace(image)
+        self._replace(image)
 
     async def _reload(self) -> None:
         assert self._watch is not None
@@ -128,15 +170,39 @@ class ImageFeed:
         image = ClusterImage.empty(controller_id=self.image.controller_id).updated(
             filter(_can_be_read, keys), content.revision
         )
-        await self._replace(image.with_brokers_of(self.image))
+        self._replace(image.with_brokers_of(self.image))
 
-    async def _replace(self, image: ClusterImage) -> None:
+    def _replace_untold(self, image: ClusterImage) -> None:
+        """Replace the image by one in which nothing has changed that listeners look at."""
+        if self._told is self.image:
+            self._told = image
+        elif self._untold[-1] is self.image:
+            self._untold[-1] = image
+        self.image = image
+
+    def _replace(self, image: ClusterImage) -> None:
         old, self.image = self.image, image
-        for listener in self._listeners:
+        for listener in self._listeners_of_now:
             try:
-                await listener(old, image)
+                listener(old, image)
             except Exception:  # the metadata is committed: it stands whatever a listener could do
                 LOGGER.exception("metadata listener failed revision=%d", image.revision)
+        if len(self._untold) >= UNTOLD_MAX:
+            self._untold.pop()
+        self._untold.append(image)
+        if self._telling is None or self._telling.done():
+            self._telling = asyncio.get_running_loop().create_task(self._tell(), name="image feed")
+
+    async def _tell(self) -> None:
+        while self._untold and not self._closed:
+            image = self._untold[0]
+            for listener in self._listeners:
+                try:
+                    await listener(self._told, image)
+                except Exception:  # as above
+                    LOGGER.exception("metadata listener failed revision=%d", image.revision)
+            # It may have been replaced meanwhile by one that differs in nothing of theirs.
+            self._told = self._untold.popleft()
 
 
 def _can_be_read(change: tuple[str, bytes | None]) -> bool:

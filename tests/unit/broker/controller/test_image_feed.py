@@ -123,6 +123,95 @@ async def test_a_listener_that_fails_keeps_the_others_from_nothing() -> None:
     await feed.aclose()
 
 
+async def test_no_image_waits_for_a_slow_listener() -> None:
+    """It may be the one that ends a leadership; only who asks for the listeners waits for them."""
+    store = MemoryStore()
+    feed = ImageFeed(store, ClusterImage.empty(controller_id=1).at(store.revision))
+    seen: list[str] = []
+    free = asyncio.Event()
+
+    async def slow(old: ClusterImage, new: ClusterImage) -> None:
+        await free.wait()
+        seen.append(f"slow {old.revision} {new.revision}")
+
+    feed.subscribe(slow)
+    feed.subscribe_now(lambda old, new: seen.append(f"now {old.revision} {new.revision}"))
+    following = asyncio.ensure_future(feed.follow())
+    for value in range(3):
+        await set_config(store, str(value))
+    await asyncio.wait_for(feed.see(4), 30)
+    assert seen == ["now 1 2", "now 2 3", "now 3 4"]
+    reaching = asyncio.ensure_future(feed.reach(3))
+    for _ in range(5):
+        await asyncio.sleep(0)
+    assert (reaching.done(), feed.untold) == (False, 3)
+    free.set()
+    await asyncio.wait_for(reaching, 30)
+    await feed.reach(4)
+    assert seen[3:] == ["slow 1 2", "slow 2 3", "slow 3 4"]
+    await feed.aclose()
+    await asyncio.wait_for(following, 30)
+
+
+async def test_a_listener_of_now_that_fails_keeps_the_others_from_nothing() -> None:
+    store = MemoryStore()
+    feed, told = feed_of(store)
+    seen: list[int] = []
+
+    def fail(_old: ClusterImage, _new: ClusterImage) -> None:
+        raise RuntimeError("broken")
+
+    feed.subscribe_now(fail)
+    feed.subscribe_now(lambda _old, new: seen.append(new.revision))
+    await set_config(store, "1")
+    await feed.reach(2)
+    assert (seen, told) == ([2], [(1, 2)])
+    await feed.aclose()
+
+
+async def test_what_waits_for_listeners_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
+    """They then see several changes as one, and miss nothing."""
+    monkeypatch.setattr("broker.controller.image_feed.UNTOLD_MAX", 2)
+    store = MemoryStore()
+    feed = ImageFeed(store, ClusterImage.empty(controller_id=1).at(store.revision))
+    told: list[tuple[int, int]] = []
+    free = asyncio.Event()
+
+    async def slow(old: ClusterImage, new: ClusterImage) -> None:
+        await free.wait()
+        told.append((old.revision, new.revision))
+
+    feed.subscribe(slow)
+    for value in range(5):
+        await feed.see(await set_config(store, str(value)))
+    assert feed.untold == 2
+    free.set()
+    await feed.reach(6)
+    assert told == [(1, 2), (2, 6)]
+    await feed.aclose()
+
+
+async def test_who_waits_for_a_listener_is_released_at_a_close() -> None:
+    store = MemoryStore()
+    feed = ImageFeed(store, ClusterImage.empty(controller_id=1).at(store.revision))
+    free = asyncio.Event()
+
+    async def slow(_old: ClusterImage, _new: ClusterImage) -> None:
+        await free.wait()
+
+    feed.subscribe(slow)
+    await feed.see(await set_config(store, "1"))
+    await feed.see(await set_config(store, "2"))
+    waiting = asyncio.ensure_future(feed.reach(3))
+    await asyncio.sleep(0)
+    closing = asyncio.ensure_future(feed.aclose())
+    await asyncio.sleep(0)
+    free.set()
+    await asyncio.wait_for(closing, 30)
+    with pytest.raises(StoreClosedError):
+        await asyncio.wait_for(waiting, 30)
+
+
 @pytest.mark.parametrize("closing", ["feed", "store"])
 async def test_who_waits_is_released_at_a_close(closing: str) -> None:
     store = MemoryStore()
