@@ -32,7 +32,6 @@ from broker.controller.images.kafka_metadata import (
 from broker.controller.images.metadata_records import (
     PRODUCER_IDS_KEY,
     ConfigResource,
-    PartitionImage,
     ResourceType,
     chunks,
     config_key,
@@ -43,6 +42,7 @@ from broker.controller.images.metadata_records import (
     encode_topic,
     topic_key,
 )
+from broker.controller.images.partition_image import PartitionImage
 from broker.controller.store.metadata_store import MetadataStore, Put, key_absent
 from broker.controller.store.store_writer import StoreWriter, Unit
 from broker.controller.topics.topics import automatic_topic

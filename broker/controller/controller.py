@@ -4,10 +4,9 @@
                 (refusals end here)   (compare-and-set,       (one image     (logs are created
                                        durable)                a revision)    and deleted)
 
-Changes run one after the other, so listeners see every image once and in order. A change that has
-begun is finished even when its client has gone. What a listener could not do (a directory that
-failed) does not undo the change: the metadata is the truth, and a start brings the disk in line
-with it.
+Changes run one after the other (`broker.controller.changes`), so listeners see every image once and
+in order. What a listener could not do (a directory that failed) does not undo the change: the
+metadata is the truth, and a start brings the disk in line with it.
 """
 
 import asyncio
@@ -15,14 +14,13 @@ import logging
 from collections.abc import (
     Callable,
     Collection,
-    Coroutine,
     Iterable,
     Mapping,
     Sequence,
 )
-from typing import Any, TypeVar
 from uuid import UUID
 
+from broker.controller.changes import Changes
 from broker.controller.configs.configs import MIN_ISR, ConfigOperation, ConfigRules
 from broker.controller.configs.group_settings import (
     ConsumerGroupSettings,
@@ -68,7 +66,7 @@ from broker.controller.store.metadata_store import (
     key_present,
     value_equals,
 )
-from broker.controller.store.store_writer import StoreWriter, Unit
+from broker.controller.store.store_writer import Unit
 from broker.controller.store.whole_range import whole_range
 from broker.controller.topic_planner import TopicPlanner, fresh_id
 from broker.controller.topics.auto_creation import AutoCreation
@@ -88,9 +86,6 @@ from storage.environment.randomness import Randomness
 from storage.types.uuid_text import format_uuid
 
 LOGGER = logging.getLogger(__name__)
-
-_T = TypeVar("_T")
-
 
 NO_ROOM = "no log directory has room"
 
@@ -152,11 +147,9 @@ class Controller:
         randomness: Randomness,
     ) -> None:
         self._store = store
-        self._writer = StoreWriter(store)
         self._settings = settings
         self._feed = ImageFeed(store, image)
-        self._lock = asyncio.Lock()
-        self._tasks: set[asyncio.Task[Any]] = set()
+        self.changes = Changes(self._feed, store)
         self._blocks = ProducerIdBlocks(store)
         self.producer_ids = ProducerIds(self._blocks)
         self.config_rules = ConfigRules(settings)
@@ -166,7 +159,7 @@ class Controller:
             settings,
             image=lambda: self._feed.image,
             create=self.create_topics,
-            start=self._start,
+            start=self.changes.start,
         )
         # Whether a log that is made now finds a directory: asked before a topic is committed.
         self.has_room: Callable[[], bool] = lambda: True
@@ -277,8 +270,7 @@ class Controller:
 
     async def aclose(self) -> None:
         """Finish what has begun."""
-        while self._tasks:
-            await asyncio.wait(list(self._tasks))
+        await self.changes.aclose()
         await self._feed.aclose()
         await self.producer_ids.aclose()
 
@@ -294,7 +286,7 @@ class Controller:
         """
         if validate_only:
             return [result for result, _ in self._planner.plan_topics(self._feed.image, topics)]
-        return await self._run(self._create_topics(topics))
+        return await self.changes.run(self._create_topics(topics))
 
     async def _create_topics(self, topics: Sequence[NewTopic]) -> list[CreateTopicResult]:
         if not self.has_room():
@@ -306,7 +298,7 @@ class Controller:
             ]
         planned = self._planner.plan_topics(self._feed.image, topics)
         units = [unit for _, unit in planned if unit is not None]
-        outcomes = iter(await self._commit(units))
+        outcomes = iter(await self.changes.commit(units))
         results = []
         for result, unit in planned:
             error = next(outcomes) if unit is not None else None
@@ -323,7 +315,7 @@ class Controller:
         Once committed it is done: a crash before the logs are gone leaves directories whose topic
         id is not in the image, which the next start removes.
         """
-        return await self._run(self._delete_topics(list(dict.fromkeys(topic_ids))))
+        return await self.changes.run(self._delete_topics(list(dict.fromkeys(topic_ids))))
 
     async def _delete_topics(self, topic_ids: Sequence[UUID]) -> dict[UUID, Result]:
         image = self._feed.image
@@ -356,15 +348,15 @@ class Controller:
                     *tombstone,
                 ),
             )
-        outcomes = await self._commit(list(units.values()))
+        outcomes = await self.changes.commit(list(units.values()))
         for topic_id, error in zip(units, outcomes, strict=True):
             results[topic_id] = result_of(error)
         return results
 
     async def forget_deleted(self, topic_ids: Iterable[UUID]) -> None:
         """Nothing of these is left in remote storage."""
-        await self._run(
-            self._commit(
+        await self.changes.run(
+            self.changes.commit(
                 [
                     Unit(compare=(), operations=(Delete(deleted_topic_key(topic_id)),))
                     for topic_id in topic_ids
@@ -383,7 +375,7 @@ class Controller:
                     self._planner.plan_extension(self._feed.image, request) for request in requests
                 )
             ]
-        return await self._run(self._create_partitions(requests))
+        return await self.changes.run(self._create_partitions(requests))
 
     async def _create_partitions(self, requests: Sequence[NewPartitions]) -> list[Result]:
         choose = self._planner.placement()
@@ -395,7 +387,9 @@ class Controller:
                 result if unit is None else Result(ErrorCode.KAFKA_STORAGE_ERROR, NO_ROOM)
                 for result, unit in planned
             ]
-        outcomes = iter(await self._commit([unit for _, unit in planned if unit is not None]))
+        outcomes = iter(
+            await self.changes.commit([unit for _, unit in planned if unit is not None])
+        )
         return [result if unit is None else result_of(next(outcomes)) for result, unit in planned]
 
     async def begin_epochs(self, lost: Mapping[UUID, Collection[int]]) -> set[UUID]:
@@ -408,12 +402,12 @@ class Controller:
             The topics for which this is committed; the others have been deleted, or the store
             refuses.
         """
-        return await self._run(self._begin_epochs(lost))
+        return await self.changes.run(self._begin_epochs(lost))
 
     async def _begin_epochs(self, lost: Mapping[UUID, Collection[int]]) -> set[UUID]:
         image = self._feed.image
         there = [topic_id for topic_id in lost if topic_id in image.topics_by_id]
-        errors = await self._commit(
+        errors = await self.changes.commit(
             [self._planner.plan_new_epochs(image, topic_id, lost[topic_id]) for topic_id in there]
         )
         return {topic_id for topic_id, error in zip(there, errors, strict=True) if error is None}
@@ -434,12 +428,12 @@ class Controller:
             The topics for which this is committed; the others have been deleted, or the store
             refuses.
         """
-        return await self._run(self._assign_directories(places))
+        return await self.changes.run(self._assign_directories(places))
 
     async def _assign_directories(self, places: Mapping[UUID, Mapping[int, UUID]]) -> set[UUID]:
         image = self._feed.image
         there = [topic_id for topic_id in places if topic_id in image.topics_by_id]
-        errors = await self._commit(
+        errors = await self.changes.commit(
             [self._planner.plan_places(image, topic_id, places[topic_id]) for topic_id in there]
         )
         return {topic_id for topic_id, error in zip(there, errors, strict=True) if error is None}
@@ -455,7 +449,7 @@ class Controller:
             key = directory_key(self._settings.node_id, directory_id)
             operation = Delete(key) if path is None else Put(key, encode_directory(path))
             units.append(Unit(compare=(), operations=(operation,)))
-        for error in await self._run(self._commit(units)):
+        for error in await self.changes.run(self.changes.commit(units)):
             if error is not None:
                 raise error
 
@@ -494,7 +488,7 @@ class Controller:
         self, updates: Sequence[FeatureUpdate], *, validate_only: bool = False
     ) -> tuple[ErrorCode, str | None]:
         """Change finalised levels, all that are asked for or none; the error and why."""
-        return await self._run(self._update_features(updates, validate_only))
+        return await self.changes.run(self._update_features(updates, validate_only))
 
     async def _update_features(
         self, updates: Sequence[FeatureUpdate], validate_only: bool
@@ -506,7 +500,7 @@ class Controller:
         if validate_only or planned == current:
             return ErrorCode.NONE, None
         put = Put(FEATURES_KEY, encode_features(planned))
-        (error,) = await self._commit([Unit(compare=(), operations=(put,))])
+        (error,) = await self.changes.commit([Unit(compare=(), operations=(put,))])
         result = result_of(error)
         if error is None:
             LOGGER.info("features changed levels=%s", planned)
@@ -547,7 +541,7 @@ class Controller:
     ) -> dict[ConfigResource, Result]:
         if validate_only:
             return {resource: self._plan_config(resource, plan)[0] for resource in resources}
-        return await self._run(self._alter_planned(resources, plan))
+        return await self.changes.run(self._alter_planned(resources, plan))
 
     async def _alter_planned(
         self,
@@ -555,7 +549,9 @@ class Controller:
         plan: Callable[[ConfigResource], dict[str, str]],
     ) -> dict[ConfigResource, Result]:
         planned = {resource: self._plan_config(resource, plan) for resource in resources}
-        outcomes = iter(await self._commit([u for _, u in planned.values() if u is not None]))
+        outcomes = iter(
+            await self.changes.commit([u for _, u in planned.values() if u is not None])
+        )
         return {
             resource: result if unit is None else result_of(next(outcomes))
             for resource, (result, unit) in planned.items()
@@ -590,26 +586,3 @@ class Controller:
     async def allocate_producer_ids(self, count: int = PRODUCER_ID_BLOCK_SIZE) -> range:
         """A block of producer ids, never given out twice; see `ProducerIdBlocks.allocate`."""
         return await self._blocks.allocate(count)
-
-    # -- the way of a change -----------------------------------------------------------------------
-
-    async def _run(self, change: Coroutine[Any, Any, _T]) -> _T:
-        async def locked() -> _T:
-            async with self._lock:
-                return await change
-
-        return await asyncio.shield(self._start(locked()))
-
-    def _start(self, coroutine: Coroutine[Any, Any, _T]) -> "asyncio.Task[_T]":
-        task = asyncio.get_running_loop().create_task(coroutine, name="controller change")
-        self._tasks.add(task)
-        task.add_done_callback(self._tasks.discard)
-        return task
-
-    async def _commit(self, units: Sequence[Unit]) -> list[StoreError | None]:
-        if not units:
-            return []
-        outcome = await self._writer.commit(units)
-        if outcome.revision:
-            await self._feed.reach(outcome.revision)
-        return outcome.errors

@@ -25,7 +25,6 @@ from broker.controller.images.metadata_records import (
     CLUSTER_ID_KEY,
     PRODUCER_IDS_KEY,
     ConfigResource,
-    PartitionImage,
     ResourceType,
     chunks,
     config_key,
@@ -34,6 +33,7 @@ from broker.controller.images.metadata_records import (
     encode_topic,
     topic_key,
 )
+from broker.controller.images.partition_image import PartitionImage
 from broker.controller.images.topic_names import REMOTE_LOG_METADATA
 from broker.controller.store.metadata_store import MetadataStore, Put, key_absent
 from broker.controller.store.store_writer import StoreWriter, Unit

@@ -22,7 +22,6 @@ from broker.controller.images.metadata_records import (
     TOPICS,
     ConfigResource,
     DirectoryImage,
-    PartitionImage,
     ResourceType,
     decode_config,
     decode_directory,
@@ -34,6 +33,7 @@ from broker.controller.images.metadata_records import (
     parse_directory_key,
     parse_partitions_key,
 )
+from broker.controller.images.partition_image import PartitionImage
 from broker.controller.images.topic_names import INTERNAL_TOPICS
 
 __all__ = [

@@ -8,7 +8,9 @@
     partitions/<topic id>/<first index>  {"v": 1, "p": [[replicas, isr, leader, leader epoch,
                                          partition epoch], ...]}   up to 128 partitions, the
                                          first one's index in ten digits; a sixth element has
-                                         the log directory of each replica, 22 characters each
+                                         the log directory of each replica, 22 characters each;
+                                         a seventh what else is not empty: {"elr": [...], "last":
+                                         [...], "recovering": 1, "adding": [...], "removing": [...]}
     directories/<node id>/<id>           {"v": 1, "path": <where it was last>}: a log directory
                                          with partitions of the node (KIP-858)
     configs/<resource type>/<name>       {"v": 1, "c": {<key>: <value>, ...}}  what was set, as text
@@ -25,13 +27,13 @@ and in several chunks so that a change of one partition rewrites a few kilobytes
 import enum
 import json
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import Any, NamedTuple
 from uuid import UUID
 
 from broker.controller.images.features import SUPPORTED, SupportedRange
-from storage.types.uuid_text import NIL, format_uuid, parse_uuid
+from broker.controller.images.partition_image import PartitionImage
+from storage.types.uuid_text import format_uuid, parse_uuid
 
 RECORD_VERSION = 1
 """Version written into every JSON value; a reader refuses what is newer."""
@@ -69,44 +71,6 @@ class ConfigResource(NamedTuple):
 
     type: ResourceType
     name: str
-
-
-@dataclass(frozen=True, slots=True)
-class PartitionImage:
-    """One partition: its replicas and leader.
-
-    Attributes:
-        index: 0 upwards, without gaps.
-        leader: Node id, -1 without a leader.
-        leader_epoch: Grows with every change of the leader; 0 at creation (KIP-101).
-        partition_epoch: Grows with every change of this record; 0 at creation (KIP-497).
-        replicas: Node ids in order of preference.
-        isr: Those of them that are in sync.
-        directories: Log directory of each replica (KIP-858); empty: not known yet, `NIL` for one
-            that is not.
-    """
-
-    index: int
-    leader: int
-    leader_epoch: int
-    partition_epoch: int
-    replicas: tuple[int, ...]
-    isr: tuple[int, ...]
-    directories: tuple[UUID, ...] = ()
-
-    def directory_on(self, node_id: int) -> UUID | None:
-        """The log directory of a node's replica; None: not known, or none there."""
-        for node, directory in zip(self.replicas, self.directories, strict=False):
-            if node == node_id and directory != NIL:
-                return directory
-        return None
-
-    def placed(self, node_id: int, directory_id: UUID | None) -> "PartitionImage":
-        """The same with another log directory of a node's replica; None: not known."""
-        known = dict(zip(self.replicas, self.directories, strict=False))
-        known[node_id] = NIL if directory_id is None else directory_id
-        directories = tuple(known.get(node, NIL) for node in self.replicas)
-        return replace(self, directories=directories if any(d != NIL for d in directories) else ())
 
 
 class DirectoryImage(NamedTuple):
@@ -234,23 +198,64 @@ def decode_topic(key: str, value: bytes) -> UUID:
 
 def encode_partitions(partitions: Iterable[PartitionImage]) -> bytes:
     """Value of one chunk, its partitions in order."""
-    return _encode(
-        {
-            "p": [
-                [
-                    *(p.replicas, p.isr, p.leader, p.leader_epoch, p.partition_epoch),
-                    *([list(map(format_uuid, p.directories))] if p.directories else ()),
-                ]
-                for p in partitions
-            ]
-        }
-    )
+    return _encode({"p": [_partition_fields(partition) for partition in partitions]})
+
+
+def _partition_fields(p: PartitionImage) -> list[object]:
+    fields: list[object] = [p.replicas, p.isr, p.leader, p.leader_epoch, p.partition_epoch]
+    more: dict[str, object] = {}
+    if p.elr:
+        more["elr"] = p.elr
+    if p.last_known_elr:
+        more["last"] = p.last_known_elr
+    if p.is_recovering:
+        more["recovering"] = 1
+    if p.adding:
+        more["adding"] = p.adding
+    if p.removing:
+        more["removing"] = p.removing
+    if p.directories or more:
+        fields.append(list(map(format_uuid, p.directories)))
+    if more:
+        fields.append(more)
+    return fields
 
 
 @lru_cache(maxsize=1024)
 def _directories(texts: tuple[str, ...]) -> tuple[UUID, ...]:
     """One object for all partitions that lie alike."""
     return tuple(map(parse_uuid, texts))
+
+
+def _partition(
+    index: int,
+    replicas: list[int],
+    isr: list[int],
+    leader: int,
+    leader_epoch: int,
+    epoch: int,
+    directories: Sequence[str] = (),
+    more: Mapping[str, Any] | None = None,
+) -> PartitionImage:
+    where = _directories(tuple(directories)) if directories else ()
+    if more is None:
+        return PartitionImage(
+            index, leader, leader_epoch, epoch, tuple(replicas), tuple(isr), where
+        )
+    return PartitionImage(
+        index,
+        leader,
+        leader_epoch,
+        epoch,
+        tuple(replicas),
+        tuple(isr),
+        where,
+        tuple(more.get("elr", ())),
+        tuple(more.get("last", ())),
+        bool(more.get("recovering", 0)),
+        tuple(more.get("adding", ())),
+        tuple(more.get("removing", ())),
+    )
 
 
 def decode_partitions(key: str, value: bytes, first_index: int) -> list[PartitionImage]:
@@ -261,20 +266,10 @@ def decode_partitions(key: str, value: bytes, first_index: int) -> list[Partitio
     """
     try:
         return [
-            PartitionImage(
-                index,
-                leader,
-                leader_epoch,
-                epoch,
-                tuple(replicas),
-                tuple(isr),
-                _directories(tuple(directories[0])) if directories else (),
-            )
-            for index, (replicas, isr, leader, leader_epoch, epoch, *directories) in enumerate(
-                _decode(key, value)["p"], first_index
-            )
+            _partition(index, *fields)
+            for index, fields in enumerate(_decode(key, value)["p"], first_index)
         ]
-    except (KeyError, TypeError, ValueError) as error:
+    except (AttributeError, KeyError, TypeError, ValueError) as error:
         raise MetadataFormatError(f"{key}: {error!r}") from error
 
 

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 from broker.controller.images.cluster_image import TopicImage
 from broker.controller.store.metadata_store import RequestTooLargeError, StoreError
-from broker.controller.store.store_writer import ConflictError
+from broker.controller.store.store_writer import ConflictError, NotControllerError
 from protocol.error_codes import ErrorCode
 
 
@@ -35,6 +35,8 @@ def result_of(error: StoreError | None) -> Result:
             return Result(ErrorCode.POLICY_VIOLATION, str(error))
         case ConflictError():
             return Result(ErrorCode.CONCURRENT_TRANSACTIONS, str(error))
+        case NotControllerError():
+            return Result(ErrorCode.NOT_CONTROLLER, str(error))
         case _:
             # Whether it was committed is not known. The one retriable code that says so.
             return Result(ErrorCode.REQUEST_TIMED_OUT, f"metadata store: {error}")

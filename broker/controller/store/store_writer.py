@@ -19,12 +19,16 @@ from broker.controller.store.metadata_store import (
     TxnResult,
 )
 
-OPERATIONS_MAX: Final = TXN_OPERATIONS_MAX - 1
-"""Of one list of a transaction; one is left to a `WriteSequence`."""
+OPERATIONS_MAX: Final = TXN_OPERATIONS_MAX - 2
+"""Of one list of a transaction; one is left to a `WriteSequence`, one to the controller's guard."""
 
 
 class ConflictError(StoreError):
     """What the change was planned on has changed meanwhile; nothing was done."""
+
+
+class NotControllerError(StoreError):
+    """Only the controller changes the cluster's state, and this broker is not it; nothing done."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -293,7 +293,7 @@ async def test_an_override_that_stands_on_the_metadata_topic_is_ignored(
         "remote.storage.enable": "true"
     }
     put = Put(config_key(resource), encode_config(overrides))
-    await controller._run(controller._commit([Unit(compare=(), operations=(put,))]))
+    await controller.changes.run(controller.changes.commit([Unit(compare=(), operations=(put,))]))
     before = history(data)
     await node.stop()
     node = await start_node(**REMOTE)
@@ -359,7 +359,9 @@ async def test_settings_that_are_lost_remove_no_history(
     assert controller is not None
     resource = ConfigResource(ResourceType.TOPIC, "t")
     delete = Delete(config_key(resource))
-    await controller._run(controller._commit([Unit(compare=(), operations=(delete,))]))
+    await controller.changes.run(
+        controller.changes.commit([Unit(compare=(), operations=(delete,))])
+    )
     for _ in range(2):
         await until(partial(node.page_has, "/readyz", "remote.log.delete.on.disable"))
         await collected(node)

@@ -4,13 +4,13 @@ from uuid import UUID
 
 from broker.controller.dropped_directory import drop_directory, read_image
 from broker.controller.images.metadata_records import (
-    PartitionImage,
     chunks,
     directory_key,
     encode_directory,
     encode_topic,
     topic_key,
 )
+from broker.controller.images.partition_image import PartitionImage
 from broker.controller.store.metadata_store import Put
 from tests.fakes.broker.metadata_store import MemoryStore
 

@@ -6,7 +6,8 @@ import pytest
 
 from broker.controller.controller import Controller
 from broker.controller.images.cluster_image import BrokerEndpoint, TopicImage
-from broker.controller.images.metadata_records import PartitionImage, chunks
+from broker.controller.images.metadata_records import chunks
+from broker.controller.images.partition_image import PartitionImage
 from broker.controller.store.metadata_store import Put
 from broker.controller.topics.topics import NewTopic
 from broker.handlers import metadata

@@ -1,6 +1,7 @@
 """Keys and values of the store: what is written is read back, and damage is told."""
 
 import json
+from dataclasses import replace
 from uuid import UUID
 
 import pytest
@@ -11,7 +12,6 @@ from broker.controller.images.metadata_records import (
     PARTITIONS_PER_CHUNK,
     ConfigResource,
     MetadataFormatError,
-    PartitionImage,
     ResourceType,
     chunks,
     config_key,
@@ -27,6 +27,7 @@ from broker.controller.images.metadata_records import (
     parse_partitions_key,
     partitions_key,
 )
+from broker.controller.images.partition_image import PartitionImage
 from broker.controller.store.metadata_store import REQUEST_SIZE_MAX
 
 NODES = st.integers(0, 2**31 - 1)
@@ -39,24 +40,47 @@ def test_topic_round_trip(topic_id: UUID) -> None:
     assert decode_topic("topics/t", encode_topic(topic_id)) == topic_id
 
 
+NODE_LISTS = st.lists(NODES, max_size=5).map(tuple)
+
+
 @given(
     st.lists(
-        st.tuples(NODES, NODES, NODES, st.lists(NODES, max_size=5), st.lists(NODES, max_size=5)),
+        st.builds(
+            PartitionImage,
+            st.just(0),
+            NODES,
+            NODES,
+            NODES,
+            NODE_LISTS,
+            NODE_LISTS,
+            st.lists(st.uuids(), max_size=3).map(tuple),
+            NODE_LISTS,
+            NODE_LISTS,
+            st.booleans(),
+            NODE_LISTS,
+            NODE_LISTS,
+        ),
         max_size=5,
     ),
     st.integers(0, 10),
 )
-def test_partitions_round_trip(
-    rows: list[tuple[int, int, int, list[int], list[int]]], chunk: int
-) -> None:
+def test_partitions_round_trip(rows: list[PartitionImage], chunk: int) -> None:
     """All fields, with indexes from the chunk's first one on."""
     first = chunk * PARTITIONS_PER_CHUNK
-    partitions = [
-        PartitionImage(first + i, leader, leader_epoch, epoch, tuple(replicas), tuple(isr))
-        for i, (leader, leader_epoch, epoch, replicas, isr) in enumerate(rows)
-    ]
+    partitions = [replace(row, index=first + i) for i, row in enumerate(rows)]
     value = encode_partitions(partitions)
     assert decode_partitions("partitions/x", value, first) == partitions
+
+
+def test_partitions_of_older_releases_are_read() -> None:
+    """Five elements, or six with directories; and a plain partition is still written as five."""
+    plain = PartitionImage(0, 1, 2, 3, (1, 2), (1,))
+    assert encode_partitions([plain]) == b'{"v":1,"p":[[[1,2],[1],1,2,3]]}'
+    assert decode_partitions("p", b'{"v":1,"p":[[[1,2],[1],1,2,3]]}', 0) == [plain]
+    six = b'{"v":1,"p":[[[1],[1],1,0,0,["AAAAAAAAQACAAAAAAAAABQ"]]]}'
+    (placed,) = decode_partitions("p", six, 0)
+    assert placed.directory_on(1) == UUID("00000000-0000-4000-8000-000000000005")
+    assert (placed.elr, placed.adding, placed.is_recovering) == ((), (), False)
 
 
 @given(st.dictionaries(TEXT, TEXT))

@@ -1,0 +1,83 @@
+"""The way of a change of the cluster's state: one at a time, committed, shown, then answered.
+
+    change ──> turn (one at a time) ──> plan on the image ──> commit ──> image of that revision
+                                                              │
+                                              refused where this broker is not the controller
+
+A change that has begun is finished even when its client has gone.
+"""
+
+import asyncio
+from collections.abc import Coroutine, Sequence
+from typing import Any, TypeVar
+
+from broker.controller.image_feed import ImageFeed
+from broker.controller.store.metadata_store import StoreError
+from broker.controller.store.store_writer import (
+    NotControllerError,
+    StoreWriter,
+    Transactions,
+    Unit,
+)
+
+_T = TypeVar("_T")
+
+
+class Changes:
+    """See the module. Runs on the loop's thread.
+
+    Without transactions to commit with, this broker is not the controller: all is refused.
+    """
+
+    def __init__(self, feed: ImageFeed, transactions: Transactions | None) -> None:
+        self._feed = feed
+        self._writer: StoreWriter | None = None
+        self._turn = asyncio.Lock()
+        self._tasks: set[asyncio.Task[Any]] = set()
+        if transactions is not None:
+            self.begin(transactions)
+
+    @property
+    def is_controller(self) -> bool:
+        """Whether this broker may change the cluster's state now."""
+        return self._writer is not None
+
+    def begin(self, transactions: Transactions) -> None:
+        """This broker is the controller; it commits with `transactions`."""
+        self._writer = StoreWriter(transactions)
+
+    def resign(self) -> None:
+        """This broker is no longer the controller."""
+        self._writer = None
+
+    async def run(self, change: Coroutine[Any, Any, _T]) -> _T:
+        """Carry out one change when all before it are done, also when the caller goes away."""
+
+        async def in_turn() -> _T:
+            async with self._turn:
+                return await change
+
+        return await asyncio.shield(self.start(in_turn()))
+
+    def start(self, coroutine: Coroutine[Any, Any, _T]) -> "asyncio.Task[_T]":
+        """Run something that `aclose` waits for."""
+        task = asyncio.get_running_loop().create_task(coroutine, name="controller change")
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+        return task
+
+    async def commit(self, units: Sequence[Unit]) -> list[StoreError | None]:
+        """Commit what can be committed, one error or None per unit; the image has it afterwards."""
+        if not units:
+            return []
+        if self._writer is None:
+            return [NotControllerError("this broker is not the active controller")] * len(units)
+        outcome = await self._writer.commit(units)
+        if outcome.revision:
+            await self._feed.reach(outcome.revision)
+        return outcome.errors
+
+    async def aclose(self) -> None:
+        """Finish what has begun."""
+        while self._tasks:
+            await asyncio.wait(list(self._tasks))

@@ -1,0 +1,82 @@
+"""Changes: one at a time, committed only by the controller, finished without their caller."""
+
+import asyncio
+
+from broker.controller.changes import Changes
+from broker.controller.image_feed import ImageFeed
+from broker.controller.images.cluster_image import ClusterImage
+from broker.controller.images.results import result_of
+from broker.controller.store.metadata_store import Put
+from broker.controller.store.store_writer import NotControllerError, Unit
+from protocol.error_codes import ErrorCode
+from tests.fakes.broker.metadata_store import MemoryStore
+
+
+def unit(key: str) -> Unit:
+    return Unit((), (Put(key, b"1"),))
+
+
+def changes_on(store: MemoryStore, *, is_controller: bool = True) -> tuple[Changes, ImageFeed]:
+    feed = ImageFeed(store, ClusterImage.empty().at(1))
+    return Changes(feed, store if is_controller else None), feed
+
+
+async def test_commit_is_done_when_the_image_has_it() -> None:
+    changes, feed = changes_on(MemoryStore())
+    assert await changes.run(changes.commit([unit("a"), unit("b")])) == [None, None]
+    assert feed.image.revision == 2
+    await feed.aclose()
+
+
+async def test_without_the_role_nothing_is_written() -> None:
+    """Every unit is refused with the code that sends a client to the controller."""
+    store = MemoryStore()
+    changes, _ = changes_on(store, is_controller=False)
+    assert not changes.is_controller
+    (error,) = await changes.run(changes.commit([unit("a")]))
+    assert isinstance(error, NotControllerError)
+    assert result_of(error).error is ErrorCode.NOT_CONTROLLER
+    changes.begin(store)
+    assert await changes.run(changes.commit([unit("a")])) == [None]
+    changes.resign()
+    assert await changes.run(changes.commit([unit("b")])) != [None]
+    assert await store.get("b") is None
+
+
+async def test_changes_do_not_overlap() -> None:
+    """The second one begins when the first is done, although the first one waits."""
+    changes, _ = changes_on(MemoryStore())
+    order: list[str] = []
+    gate = asyncio.Event()
+
+    async def change(name: str, wait: bool) -> None:
+        order.append(f"{name} begins")
+        if wait:
+            await gate.wait()
+        order.append(f"{name} ends")
+
+    first = asyncio.ensure_future(changes.run(change("a", True)))
+    second = asyncio.ensure_future(changes.run(change("b", False)))
+    for _ in range(5):
+        await asyncio.sleep(0)
+    assert order == ["a begins"]
+    gate.set()
+    await asyncio.gather(first, second)
+    assert order == ["a begins", "a ends", "b begins", "b ends"]
+
+
+async def test_a_change_ends_without_its_caller() -> None:
+    """A cancelled caller cancels nothing; closing waits for the change."""
+    store = MemoryStore()
+    store.gate.clear()
+    changes, _ = changes_on(store)
+    caller = asyncio.ensure_future(changes.run(changes.commit([unit("a")])))
+    for _ in range(5):
+        await asyncio.sleep(0)
+    caller.cancel()
+    closing = asyncio.ensure_future(changes.aclose())
+    await asyncio.sleep(0)
+    assert not closing.done()
+    store.gate.set()
+    await closing
+    assert await store.get("a") is not None
