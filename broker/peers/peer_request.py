@@ -1,0 +1,75 @@
+"""A request to a peer, from its call to its answer."""
+
+from typing import Protocol
+
+from broker.peers.errors import PeerUnavailableError
+from broker.runtime.timer import TimerHandle
+from protocol.framing import frame
+from protocol.headers import encode_request_header
+
+
+class Receiver(Protocol):
+    """Gets the outcome of a request: exactly one of the two calls, on the loop."""
+
+    def on_answer(self, body: memoryview) -> None:
+        """The answer's body, behind its header; valid during the call, unless it is held.
+
+        Raises:
+            DecodeError: It is malformed. The connection ends, and `on_failure` is called.
+        """
+        ...
+
+    def on_failure(self, error: PeerUnavailableError) -> None:
+        """There is no answer."""
+        ...
+
+
+class PeerRequest:
+    """One request; `unsent` is what has not left of its frame.
+
+    Attributes:
+        receiver: None once it has an outcome: an answer that comes yet is dropped.
+        is_sent: A byte of it has left.
+        received_before: Bytes that the connection had received when it was sent.
+    """
+
+    __slots__ = (
+        "api_key",
+        "correlation_id",
+        "is_sent",
+        "received_before",
+        "receiver",
+        "timer",
+        "unsent",
+        "version",
+    )
+
+    def __init__(self, api_key: int, version: int, body: bytes, receiver: Receiver) -> None:
+        self.api_key = api_key
+        self.version = version
+        self.receiver: Receiver | None = receiver
+        self.correlation_id = -1
+        self.timer: TimerHandle | None = None
+        self.is_sent = False
+        self.received_before = 0
+        self.unsent: bytes | memoryview = body
+
+    def enter(self, correlation_id: int, client_id: str) -> None:
+        """Give it its number on its connection, and make the frame of the body."""
+        self.correlation_id = correlation_id
+        head = encode_request_header(self.api_key, self.version, correlation_id, client_id)
+        self.unsent = frame(head, bytes(self.unsent))
+
+    def fail(self, error: PeerUnavailableError) -> None:
+        """End it without an answer."""
+        receiver = self.settle()
+        if receiver is not None:
+            receiver.on_failure(error)
+
+    def settle(self) -> Receiver | None:
+        """Take the receiver out, and stop the timer."""
+        if self.timer is not None:
+            self.timer.cancel()
+            self.timer = None
+        receiver, self.receiver = self.receiver, None
+        return receiver
