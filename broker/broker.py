@@ -25,6 +25,7 @@ from broker.lifecycle.log_loading import LogLoading
 from broker.lifecycle.served_partitions import ServedPartitions
 from broker.network.admin_http import AdminServer, Page, Query
 from broker.network.iteration_end import IterationEnd
+from broker.network.network import Network
 from broker.network.server import LIMIT_KEYS, LISTENER_KEYS, WORKER_KEYS, NetworkServer
 from broker.node.dynamic_settings import DynamicSettings
 from broker.node.node_directories import NodeDirectories
@@ -42,6 +43,7 @@ from broker.replicas.replica_manager import ReplicaManager
 from broker.runtime.directory_writer import DirectoryWriters
 from broker.runtime.disk import Disks
 from broker.runtime.loop_lag import LoopLag
+from broker.runtime.machine import LOCAL_MACHINE, Machine
 from broker.runtime.on_loop import OnLoop
 from broker.runtime.startup_errors import StartupError
 from broker.runtime.timer import TimerWheel
@@ -109,6 +111,8 @@ class Broker:
         randomness: Randomness | None = None,
         filesystem: Filesystem | None = None,
         descriptors: DescriptorShares | None = None,
+        network: Network | None = None,
+        machine: Machine = LOCAL_MACHINE,
     ) -> None:
         self.descriptors = descriptors or share_out(descriptor_limit())
         log_dirs = tuple(os.path.abspath(path) for path in settings.log_dirs)
@@ -121,8 +125,9 @@ class Broker:
         self.failed: asyncio.Future[str] = self.loop.create_future()
         self.timer = TimerWheel(self.loop, self.clock)
         self.iteration_end = IterationEnd(self.loop.call_soon, self.clock)
-        self.disk = Disks(disk_threads(settings), log_dirs)
-        self.writers = DirectoryWriters(self.loop, self.clock, log_dirs, self.disk)
+        self.machine = machine
+        self.disk = Disks(disk_threads(settings), log_dirs, machine=machine)
+        self.writers = DirectoryWriters(self.loop, self.clock, log_dirs, self.disk, machine=machine)
         self.lookups = Lookups()
         self.lag = LoopLag(self.timer, self.clock)
         self.filesystem: Filesystem = filesystem or LocalFilesystem(shares=self.descriptors)
@@ -133,6 +138,7 @@ class Broker:
             randomness=self.randomness,
             run_blocking=self.disk.run,
         )
+        self._network = network
         self.alerts = Alerts()
         self._on_loop = OnLoop(self.loop)
         self.cleaner_throttle = Throttle(
@@ -461,6 +467,7 @@ class Broker:
             settings,
             loop=self.loop,
             environment=self.environment,
+            network=self._network,
             read_cold=self.replicas.cold_reads.run,
             router=apis,
             iteration_end=self.iteration_end,
@@ -569,7 +576,9 @@ class Broker:
         self.writers.close()
         clean = not self.failed.done()
         try:
-            await self.disk.run(self.log_manager.shutdown, clean=clean)
+            await self.disk.run(
+                self.log_manager.shutdown, clean=clean, side_by_side=self.machine.run_all
+            )
         except StorageError as error:
             LOGGER.error("logs not closed cleanly error=%s", error)
         await self.node.close()

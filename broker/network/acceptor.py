@@ -5,13 +5,13 @@ accepting pauses until the second's share is used up, and clients wait in the ke
 """
 
 import logging
-import socket
 from collections.abc import Callable, Sequence
 
 from broker.network.connection_info import ConnectionInfo
 from broker.network.connection_limits import ConnectionLimits
+from broker.network.network import Accepted, Listening
 from broker.network.processor import Processor
-from broker.network.stream import Poller, SocketStream
+from broker.network.stream import Poller, Stream
 from storage.environment.environment import Environment
 from storage.errors import DESCRIPTOR_LIMIT
 
@@ -43,8 +43,8 @@ class Acceptor:
         "_next",
         "_poller",
         "_processors",
+        "_stream_of",
         "_timer",
-        "_tune",
         "_watching",
         "accepted",
         "listener_name",
@@ -53,13 +53,13 @@ class Acceptor:
     def __init__(
         self,
         listener_name: str,
-        listener: socket.socket,
+        listener: Listening,
         processors: Sequence[Processor],
         *,
         poller: Poller,
         environment: Environment,
         limits: ConnectionLimits,
-        tune: Callable[[socket.socket], None],
+        stream_of: Callable[[Accepted], Stream],
         free_descriptors: Callable[[], object] = lambda: None,
     ) -> None:
         """Accept nothing until `start`.
@@ -71,7 +71,7 @@ class Acceptor:
             poller: The event loop's readiness calls.
             environment: Clock and timer of pauses.
             limits: Of all listeners.
-            tune: Sets an accepted socket's options; raises OSError when its peer has gone.
+            stream_of: The stream of an accepted socket; raises OSError when its peer has gone.
             free_descriptors: Called when there is none for a connection.
         """
         self._free_descriptors = free_descriptors
@@ -84,14 +84,14 @@ class Acceptor:
         self._timer = environment.timer
         self._clock = environment.clock
         self._limits = limits
-        self._tune = tune
+        self._stream_of = stream_of
         self._next = -1
         self._watching = False
 
     @property
     def port(self) -> int:
         """The port listened on: the one the system chose where the setting says 0."""
-        return int(self._listener.getsockname()[1])
+        return int(str(self._listener.getsockname()[1]))
 
     def start(self) -> None:
         """Begin to accept."""
@@ -128,7 +128,7 @@ class Acceptor:
                 return
             self._take(connected, address)
 
-    def _take(self, connected: socket.socket, address: Sequence[object]) -> None:
+    def _take(self, connected: Accepted, address: Sequence[object]) -> None:
         host = str(address[0]).removeprefix("::ffff:")
         refusal = self._limits.refusal(host)
         if refusal is not None:
@@ -137,7 +137,7 @@ class Acceptor:
             connected.close()
             return
         try:
-            self._tune(connected)
+            stream = self._stream_of(connected)
         except OSError:
             # The peer has gone again already.
             connected.close()
@@ -152,7 +152,7 @@ class Acceptor:
             peer_host=host,
             peer_port=int(str(address[1])),
         )
-        processor.add(SocketStream(connected), info)
+        processor.add(stream, info)
 
     def close(self) -> None:
         """Stop accepting; connections already accepted stay."""

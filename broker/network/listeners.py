@@ -14,10 +14,10 @@ Source of the shape: Kafka, SocketServer.scala (DataPlaneAcceptor), DynamicBroke
 """
 
 import logging
-import socket
 from collections.abc import Callable, Iterable, Iterator, Sequence
 
 from broker.network.acceptor import Acceptor
+from broker.network.network import Listening
 from broker.network.processor import Processor
 from config.listeners import Listener
 from storage.environment.alerts import AlertKind, Alerts
@@ -27,7 +27,7 @@ LOGGER = logging.getLogger(__name__)
 MakeProcessor = Callable[[str, int], Processor]
 """A processor of a listener, by the listener's name and its own number in it."""
 
-MakeAcceptor = Callable[[str, socket.socket, Sequence[Processor]], Acceptor]
+MakeAcceptor = Callable[[str, Listening, Sequence[Processor]], Acceptor]
 """An acceptor of a listener: its name, its socket, and the processors of its connections."""
 
 
@@ -82,7 +82,7 @@ class Listeners:
     def __init__(
         self,
         *,
-        bind: Callable[[Listener], socket.socket],
+        bind: Callable[[Listener], Listening],
         make_processor: MakeProcessor,
         make_acceptor: MakeAcceptor,
         alerts: Alerts,

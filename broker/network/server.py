@@ -3,7 +3,6 @@
 import asyncio
 import logging
 import os
-import socket
 from collections.abc import Callable, Iterable, Sequence
 from functools import partial
 from posixpath import dirname
@@ -15,11 +14,11 @@ from broker.network.connection_limits import NO_BOUND, ConnectionLimits
 from broker.network.iteration_end import IterationEnd
 from broker.network.listeners import Listeners
 from broker.network.loop_resources import LoopResources
+from broker.network.network import Listening, Network, SocketNetwork
 from broker.network.processor import Processor
 from broker.network.receive_buffers import ReceiveBuffers
 from broker.network.request_channel import RequestChannel, Router
 from broker.network.response import ResponseMemory
-from broker.network.stream import listen, tune
 from config.listeners import Listener
 from storage.environment.alerts import Alerts
 from storage.environment.environment import Environment
@@ -92,6 +91,7 @@ class NetworkServer:
         *,
         loop: asyncio.AbstractEventLoop,
         environment: Environment,
+        network: Network | None = None,
         read_cold: ReadCold,
         router: Router,
         iteration_end: IterationEnd,
@@ -105,6 +105,7 @@ class NetworkServer:
             loop: Whose thread everything here runs on.
             environment: Clock and timer of sweeps, and the files whose descriptors are closed when
                 a connection finds none.
+            network: Where it listens; default: the operating system's.
             read_cold: Has a thread bring a slice into the page cache.
             router: Answers requests.
             iteration_end: When gathered answers leave.
@@ -114,6 +115,7 @@ class NetworkServer:
         self._settings = settings
         self._loop = loop
         self._environment = environment
+        self._network = network or SocketNetwork()
         self._clock = environment.clock
         self._timer = environment.timer
         self._read_cold = read_cold
@@ -148,8 +150,8 @@ class NetworkServer:
             alerts=alerts or Alerts(),
         )
 
-    def _bind(self, listener: Listener) -> socket.socket:
-        return listen(
+    def _bind(self, listener: Listener) -> Listening:
+        return self._network.listen(
             listener.host,
             listener.port,
             backlog=self._settings.socket_listen_backlog_size,
@@ -168,7 +170,7 @@ class NetworkServer:
         )
 
     def _acceptor(
-        self, listener_name: str, bound: socket.socket, processors: Sequence[Processor]
+        self, listener_name: str, bound: Listening, processors: Sequence[Processor]
     ) -> Acceptor:
         return Acceptor(
             listener_name,
@@ -177,8 +179,8 @@ class NetworkServer:
             poller=self._loop,
             environment=self._environment,
             limits=self.limits,
-            tune=partial(
-                tune,
+            stream_of=partial(
+                self._network.stream,
                 send_buffer_bytes=self._settings.socket_send_buffer_bytes,
                 receive_buffer_bytes=self._settings.socket_receive_buffer_bytes,
             ),

@@ -13,15 +13,11 @@ A hop costs some tens of microseconds, half as much as through an executor's fut
 import asyncio
 import contextlib
 import logging
-import threading
 from collections import deque
 from collections.abc import Callable
-from functools import partial
-from queue import SimpleQueue
 from typing import TYPE_CHECKING
 
-from storage.environment.clock import cpu_wait_ms
-from storage.environment.dirty_pages import device_of, dirty_room
+from broker.runtime.machine import LOCAL_MACHINE, Machine, Worker
 from storage.errors import DiskError
 from storage.log.directory_pace import LATE_MS, NEVER, WATCHED_BYTES, DirectoryPace
 
@@ -58,12 +54,12 @@ class DirectoryWriter:
         "_done",
         "_is_woken",
         "_loop",
+        "_machine",
         "_name",
         "_resumers",
         "_room",
-        "_thread",
-        "_tickets",
         "_watching",
+        "_worker",
         "on_failed",
         "pace",
         "waiting",
@@ -77,6 +73,7 @@ class DirectoryWriter:
         name: str,
         disk: "Disk | None" = None,
         room: Callable[[], int | None] = lambda: None,
+        machine: Machine = LOCAL_MACHINE,
     ) -> None:
         """Begin with nothing written.
 
@@ -86,9 +83,13 @@ class DirectoryWriter:
             name: Of the thread.
             disk: Threads of the directory, which measure writeback; None: it is not measured.
             room: Bytes that may be written before the kernel makes writers wait, if known.
+            machine: Has the thread.
         """
         self._room = room
-        self.pace = DirectoryPace(clock.monotonic_ms, clock.monotonic_s, cpu_wait_ms=cpu_wait_ms)
+        self._machine = machine
+        self.pace = DirectoryPace(
+            clock.monotonic_ms, clock.monotonic_s, cpu_wait_ms=machine.cpu_wait_ms
+        )
         self._disk = disk
         self._watching = False
         # Called with the error of a disk that failed to take written pages.
@@ -100,8 +101,7 @@ class DirectoryWriter:
         self._loop = loop
         self._clock = clock
         self._name = name
-        self._thread: threading.Thread | None = None
-        self._tickets: SimpleQueue[tuple[WriteTicket, OnDone] | None] = SimpleQueue()
+        self._worker: Worker | None = None
         self._done: deque[tuple[WriteTicket, OnDone, BaseException | None, float]] = deque()
         # The loop has been woken to deliver results, and has not run yet.
         self._is_woken = False
@@ -109,35 +109,35 @@ class DirectoryWriter:
 
     def submit(self, ticket: "WriteTicket", on_done: OnDone) -> None:
         """Have `ticket` run behind those before it, then `on_done(error)` called on the loop."""
-        if self._thread is None:
-            self._thread = threading.Thread(target=self._work, name=self._name, daemon=True)
-            self._thread.start()
+        worker = self._worker
+        if worker is None:
+            worker = self._worker = self._machine.worker(self._work, self._name)
         self.waiting += 1
-        self._tickets.put((ticket, on_done))
+        worker.put((ticket, on_done))
 
-    def _work(self) -> None:
+    def _work(self, item: "tuple[WriteTicket, OnDone]") -> None:
+        """Run a ticket, in the thread."""
+        ticket, on_done = item
         now_ms = self._clock.monotonic_ms
-        while (item := self._tickets.get()) is not None:
-            ticket, on_done = item
-            failure: BaseException | None = None
-            # Where it matters how long it takes, time without a processor does not count.
-            proving = not self.pace.is_quick
-            waited_ms = cpu_wait_ms() if proving else 0.0
-            began_ms = now_ms()
-            try:
-                ticket.run()
-            except BaseException as error:  # noqa: BLE001  because it is handed on, not swallowed
-                failure = error
-            took_ms = now_ms() - began_ms
-            if proving and took_ms > LATE_MS:
-                took_ms -= cpu_wait_ms() - waited_ms
-            self._done.append((ticket, on_done, failure, took_ms))
-            del item, ticket, on_done, failure
-            if not self._is_woken:
-                self._is_woken = True
-                # A closed loop: no caller waits for the result any more.
-                with contextlib.suppress(RuntimeError):
-                    self._loop.call_soon_threadsafe(self._deliver)
+        cpu_wait_ms = self._machine.cpu_wait_ms
+        failure: BaseException | None = None
+        # Where it matters how long it takes, time without a processor does not count.
+        proving = not self.pace.is_quick
+        waited_ms = cpu_wait_ms() if proving else 0.0
+        began_ms = now_ms()
+        try:
+            ticket.run()
+        except BaseException as error:  # noqa: BLE001  because it is handed on, not swallowed
+            failure = error
+        took_ms = now_ms() - began_ms
+        if proving and took_ms > LATE_MS:
+            took_ms -= cpu_wait_ms() - waited_ms
+        self._done.append((ticket, on_done, failure, took_ms))
+        if not self._is_woken:
+            self._is_woken = True
+            # A closed loop: no caller waits for the result any more.
+            with contextlib.suppress(RuntimeError):
+                self._loop.call_soon_threadsafe(self._deliver)
 
     def _deliver(self) -> None:
         # First: tickets done from here on wake the loop again.
@@ -210,10 +210,9 @@ class DirectoryWriter:
 
     def close(self) -> None:
         """Let the thread finish its queue; blocks. No ticket may be submitted afterwards."""
-        thread, self._thread = self._thread, None
-        if thread is not None:
-            self._tickets.put(None)
-            thread.join()
+        worker, self._worker = self._worker, None
+        if worker is not None:
+            worker.close()
 
 
 def _ignore_failure(_error: DiskError) -> None:
@@ -231,6 +230,8 @@ class DirectoryWriters:
         clock: "Clock",
         log_dirs: "tuple[str, ...]",
         disk: "Disk | None" = None,
+        *,
+        machine: Machine = LOCAL_MACHINE,
     ) -> None:
         """`disk`: threads that measure writeback; None: it is not measured."""
         self._by_directory = {
@@ -239,7 +240,8 @@ class DirectoryWriters:
                 clock,
                 f"writer-{number}",
                 None if disk is None else disk.of(path),
-                partial(dirty_room, device_of(path)),
+                machine.dirty_room(path),
+                machine,
             )
             for number, path in enumerate(log_dirs)
         }

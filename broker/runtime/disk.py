@@ -6,11 +6,13 @@ seconds, its calls occupy no thread that another's flushes and reads wait for.
 
 import asyncio
 from collections.abc import Callable, Iterable
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Executor
 from posixpath import dirname
 from typing import ParamSpec, TypeVar
 
 from typing_extensions import override
+
+from broker.runtime.machine import LOCAL_MACHINE, Machine
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -19,12 +21,15 @@ T = TypeVar("T")
 class Disk:
     """A bounded pool. What runs here may touch files, but no state that the loop owns."""
 
-    __slots__ = ("_name", "_outgrown", "_pool", "running", "started")
+    __slots__ = ("_machine", "_name", "_outgrown", "_pool", "running", "started")
 
-    def __init__(self, threads: int, name: str = "disk") -> None:
+    def __init__(
+        self, threads: int, name: str = "disk", *, machine: Machine = LOCAL_MACHINE
+    ) -> None:
         self._name = name
-        self._pool = ThreadPoolExecutor(max_workers=threads, thread_name_prefix=name)
-        self._outgrown: list[ThreadPoolExecutor] = []
+        self._machine = machine
+        self._pool = machine.pool(threads, name)
+        self._outgrown: list[Executor] = []
         self.running = 0
         self.started = 0
 
@@ -40,12 +45,12 @@ class Disk:
         if not self.running:
             self._outgrown.clear()
         before = self._pool
-        self._pool = ThreadPoolExecutor(max_workers=threads, thread_name_prefix=self._name)
+        self._pool = self._machine.pool(threads, self._name)
         before.shutdown(wait=False)
         self._outgrown.append(before)
 
     @property
-    def executor(self) -> ThreadPoolExecutor:
+    def executor(self) -> Executor:
         """The executor, for storage code that spreads work over threads by itself (recovery)."""
         return self._pool
 
@@ -98,11 +103,14 @@ class Disks(Disk):
 
     __slots__ = ("_by_directory",)
 
-    def __init__(self, threads: int, log_dirs: Iterable[str]) -> None:
+    def __init__(
+        self, threads: int, log_dirs: Iterable[str], *, machine: Machine = LOCAL_MACHINE
+    ) -> None:
         """`threads`: of each pool; they begin when they are first needed."""
-        super().__init__(threads)
+        super().__init__(threads, machine=machine)
         self._by_directory = {
-            path: Disk(threads, f"disk-{number}") for number, path in enumerate(log_dirs)
+            path: Disk(threads, f"disk-{number}", machine=machine)
+            for number, path in enumerate(log_dirs)
         }
 
     @override

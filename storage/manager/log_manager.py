@@ -126,14 +126,14 @@ class LogManager(LogTable):
         for log in self.logs():
             log.producer_state.requires_verification = enabled
 
-    def shutdown(self, *, clean: bool = True, run: Run | None = None) -> None:
+    def shutdown(self, *, clean: bool = True, side_by_side: Run = run_in_threads) -> None:
         """Close all logs and release the directories.
 
         Args:
             clean: Flush everything, write the checkpoints and the clean-shutdown markers. False:
                 leave the disk as it is.
-            run: Runs the closing of logs; default: in a few threads, for each log waits for the
-                disk several times.
+            side_by_side: Closes many logs in a few threads, for each waits for the disk several
+                times.
         """
         self.cleaning.abort_all()
         logs = self.logs()
@@ -151,8 +151,7 @@ class LogManager(LogTable):
                 self.fail_log(log, error)
 
         jobs = [partial(close, log) for log in logs]
-        if run is None:
-            run = run_in_threads if clean and len(jobs) > CLOSING_THREADS else run_one_by_one
+        run = side_by_side if clean and len(jobs) > CLOSING_THREADS else run_one_by_one
         run(jobs)
         if clean:
             self.checkpoints.write()

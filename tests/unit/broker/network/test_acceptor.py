@@ -17,7 +17,7 @@ from broker.network.acceptor import (
 from broker.network.connection import Connection
 from broker.network.connection_info import ConnectionInfo
 from broker.network.connection_limits import ConnectionLimits
-from broker.network.stream import tune
+from broker.network.network import SocketNetwork
 from tests.fakes.clock import ManualClock
 from tests.fakes.environment import FakeEnvironment
 from tests.fakes.network.sockets import FakePoller
@@ -112,7 +112,9 @@ class World:
             poller=self.poller,
             environment=FakeEnvironment(timer=self.timer),
             limits=self.limits,
-            tune=partial(tune, send_buffer_bytes=-1, receive_buffer_bytes=-1),
+            stream_of=partial(
+                SocketNetwork().stream, send_buffer_bytes=-1, receive_buffer_bytes=-1
+            ),
             free_descriptors=self.freed,
         )
         self.acceptor.start()

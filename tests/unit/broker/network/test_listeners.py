@@ -1,6 +1,5 @@
 """Listeners that come and go while the broker runs."""
 
-import socket
 from collections.abc import Sequence
 from typing import Any, cast
 
@@ -8,6 +7,7 @@ import pytest
 
 from broker.network.acceptor import Acceptor
 from broker.network.listeners import Listeners
+from broker.network.network import Listening
 from broker.network.processor import Processor
 from config.listeners import Listener
 from storage.environment.alerts import AlertKind, Alerts
@@ -55,12 +55,12 @@ class World:
             alerts=self.alerts,
         )
 
-    def bind(self, listener: Listener) -> socket.socket:
+    def bind(self, listener: Listener) -> Listening:
         if listener.port in self.taken:
             raise OSError(98, f"{listener.host}:{listener.port}: Address already in use")
-        return cast("socket.socket", listener.port)
+        return cast("Listening", listener.port)
 
-    def accept(self, _name: str, bound: socket.socket, processors: Sequence[Processor]) -> Acceptor:
+    def accept(self, _name: str, bound: Listening, processors: Sequence[Processor]) -> Acceptor:
         self.acceptors.append(FakeAcceptor(cast("int", bound), processors))
         return cast("Acceptor", self.acceptors[-1])
 
