@@ -1,25 +1,35 @@
-"""A partition that this broker leads: fencing, appends, high watermark, and waiting requests.
+"""A partition that is open here: its role, fencing, appends, high watermark, waiting requests.
 
-On one replica a batch is committed as soon as it is in the log - or, with `flush.messages` reached,
-as soon as it is on disk: then the high watermark waits for the flush, so that records which a power
-cut could lose are neither acknowledged nor readable.
+    opened ──> no role ──become_leader──> leads ──become_leader: a later epoch──> leads
+                 │  ^                      │  ^
+                 │  └───────resign─────────┤  │
+                 └──become_follower──> follows ──> follows another, or in a later epoch
 
-    append ──> log ──(nothing to flush)──────────────> high watermark = log end ──> wake fetches
+Each of these raises `role_number`: what comes late for an earlier role is dropped. Only a leader
+takes appends; when it is one no longer, everything that waits is answered at once.
+
+A leader's own log end counts as soon as a batch is in the log - or, with `flush.messages` reached,
+as soon as it is on disk: then it waits for the flush, so that records which a power cut could lose
+are neither acknowledged nor readable.
+
+    append ──> log ──(nothing to flush)──────────────> own end = log end ──> high watermark
                 │ └──(flush.messages reached)──> GroupCommit ──fdatasync done──┘
                 └─(queued)─> PartitionWrites ──written─> as above
 
-Queued records are not in the file yet: the log end offset, and with it the high watermark, moves
-when the directory's thread has written them.
+On one replica the high watermark is that end; on several, `LeaderState` says how far it is. Queued
+records are not in the file yet: the log end offset moves when the directory's thread has written
+them.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from broker.replicas.group_commit import GroupCommit
 from broker.replicas.partition_writes import PartitionWrites
 from broker.replicas.preparation import Preparation
+from broker.replication.leader_state import LeaderState
 from broker.runtime.errors import ApiError
-from broker.runtime.watchers import Waker, Watchers
+from broker.runtime.watchers import Watchers
 from protocol.error_codes import ErrorCode
 from protocol.records.control import MARKER_SIZE
 from storage.types.append_origin import AppendOrigin
@@ -27,10 +37,12 @@ from storage.types.append_origin import AppendOrigin
 if TYPE_CHECKING:
     from uuid import UUID
 
+    from broker.controller.images.partition_image import PartitionImage
     from broker.network.connection import Connection
+    from broker.replicas.partition_context import PartitionContext
+    from broker.replicas.topic_stats import TopicStats
     from broker.runtime.directory_writer import DirectoryWriter
     from broker.runtime.disk import Disk
-    from broker.runtime.timer import Timer
     from storage.errors import DiskError
     from storage.log.log import AppendInfo, Log
     from storage.log.write_queue import BorrowedMemory
@@ -38,49 +50,37 @@ if TYPE_CHECKING:
     from storage.types.topic_partition import TopicPartition
     from storage.types.transaction_marker import TransactionMarker
 
+NO_LEADER = -1
 NO_LEADER_EPOCH = -1
 
 
-class TopicStats:
-    """Counters of a topic, over all its partitions here; read at scrape time."""
-
-    __slots__ = (
-        "bytes_in",
-        "bytes_out",
-        "bytes_rejected",
-        "failed_fetches",
-        "failed_produces",
-        "fetches",
-        "messages_in",
-        "produces",
-    )
-
-    def __init__(self) -> None:
-        self.bytes_in = 0
-        self.bytes_out = 0
-        self.bytes_rejected = 0
-        self.messages_in = 0
-        self.produces = 0
-        self.fetches = 0
-        self.failed_produces = 0
-        self.failed_fetches = 0
-
-
 class Partition:
-    """See the module. Touched on the loop's thread only."""
+    """See the module. Touched on the loop's thread only.
+
+    Attributes:
+        is_leader: Whether it takes appends.
+        leader_id: Node that leads it, as far as is known here; -1: none.
+        leader_epoch: Of that leader; -1 before the first role.
+        role_number: Grows with every change of role or epoch.
+        leading: Progress of the followers; None unless this broker leads it, and on one replica.
+        gone: Why waiting requests are not served here any more, NONE while it leads.
+        lost_from: While waiting appends are answered: records from this offset on are lost.
+    """
 
     __slots__ = (
-        "_on_disk_failure",
-        "_wake",
-        "_waker",
+        "_context",
         "commit",
         "fetch_watchers",
         "gone",
+        "is_leader",
         "leader_epoch",
+        "leader_id",
+        "leading",
         "log",
         "lost_from",
         "preparation",
         "produce_watchers",
+        "role_number",
         "stats",
         "topic_id",
         "topic_partition",
@@ -94,36 +94,105 @@ class Partition:
         topic_id: "UUID",
         log: "Log",
         *,
-        leader_epoch: int,
-        stats: TopicStats,
+        stats: "TopicStats",
         disk: "Disk",
-        timer: "Timer",
-        wake: "Callable[[Partition], None]",
-        waker: Waker,
-        on_disk_failure: "Callable[[Partition, DiskError], None]",
+        context: "PartitionContext",
         writer: "DirectoryWriter | None" = None,
     ) -> None:
-        """`writer`: of the log's directory; without one appends write in place."""
+        """Without a role. `writer`: of the log's directory; without one appends write in place."""
         self.topic_partition = topic_partition
         self.topic_id = topic_id
         self.log = log
-        self.leader_epoch = leader_epoch
+        self.is_leader = False
+        self.leader_id = NO_LEADER
+        self.leader_epoch = NO_LEADER_EPOCH
+        self.role_number = 0
+        self.leading: LeaderState | None = None
         self.stats = stats
         self.fetch_watchers: Watchers | None = None
         self.produce_watchers: Watchers | None = None
-        # Error code for waiting requests, once it is not served here any more.
-        self.gone = ErrorCode.NONE
-        # While they are answered: records from this offset on will not be written.
+        self.gone = ErrorCode.NOT_LEADER_OR_FOLLOWER
         self.lost_from: int | None = None
-        self.commit = GroupCommit(log, disk, self._flushed, self._flush_failed, timer)
+        self.commit = GroupCommit(log, disk, self._flushed, self._flush_failed, context.timer)
         self.writes: PartitionWrites | None = None
         if writer is not None:
             self.writes = PartitionWrites(log, writer, self._written, self._write_failed)
         self.preparation: Preparation | None = None
         self.wake_due = False
-        self._wake = wake
-        self._waker = waker
-        self._on_disk_failure = on_disk_failure
+        self._context = context
+
+    # -- roles -----------------------------------------------------------------------------------
+
+    def become_leader(self, state: "PartitionImage", *, now_ms: float) -> None:
+        """Take appends in the leader epoch of `state`, the partition's record.
+
+        What waits from an earlier epoch of the same leadership goes on waiting: its records are
+        still in the log. `now_ms` is monotonic: members of the ISR have their grace from then on.
+        """
+        self._take_role(state.leader, state.leader_epoch)
+        self.is_leader = True
+        self.gone = ErrorCode.NONE
+        log = self.log
+        if len(state.replicas) == 1:
+            # Everything is committed, whatever the checkpoint said.
+            self.leading = None
+            self._advance(log.log_end_offset)
+            return
+        own_end_offset = log.log_end_offset
+        if log.flusher.needs_flush or self.commit.flushing:
+            own_end_offset = log.recovery_point
+            self.commit.request()
+        self.leading = LeaderState(
+            state,
+            self._context.terms,
+            epoch_start_offset=log.next_offset,
+            own_end_offset=own_end_offset,
+            now_ms=now_ms,
+        )
+        self._advance(own_end_offset)
+
+    def update_isr(self, state: "PartitionImage") -> None:
+        """Take a later record of the same leader epoch: the ISR or the replicas have changed."""
+        leading = self.leading
+        if leading is not None:
+            leading.update(state)
+            own_end_offset = leading.own_end_offset
+            if len(state.replicas) == 1:
+                self.leading = None
+            self._advance(own_end_offset)
+        elif self.is_leader and len(state.replicas) > 1:
+            context = self._context
+            self.leading = LeaderState(
+                state,
+                context.terms,
+                epoch_start_offset=self.log.next_offset,
+                own_end_offset=self.log.high_watermark,
+                now_ms=context.clock.monotonic_ms(),
+            )
+
+    def become_follower(self, leader: int, leader_epoch: int) -> None:
+        """Take no appends any more: another broker leads; what waits is answered."""
+        self._take_role(leader, leader_epoch)
+        self._stop_leading(ErrorCode.NOT_LEADER_OR_FOLLOWER)
+
+    def resign(self, code: ErrorCode) -> None:
+        """Have no role: requests that wait are answered with `code`."""
+        self.role_number += 1
+        self._stop_leading(code)
+
+    def _stop_leading(self, code: ErrorCode) -> None:
+        self.is_leader = False
+        self.leading = None
+        self.gone = code
+        if self.fetch_watchers is not None:
+            self.fetch_watchers.check()
+        if self.produce_watchers is not None:
+            self.produce_watchers.check()
+
+    def _take_role(self, leader: int, leader_epoch: int) -> None:
+        self.role_number += 1
+        self.leader_id = leader
+        self.leader_epoch = leader_epoch
 
     def check_leader_epoch(self, current_leader_epoch: int) -> None:
         """Fence a client whose leader epoch is older or newer than ours (KIP-320).
@@ -159,9 +228,12 @@ class Partition:
             memory: Where the records lie, if they may be left there while they are queued.
 
         Raises:
+            ApiError: It is not led here.
             BatchError, ProducerError, DirectoryBusyError: Refused, nothing was written.
             DiskError: The directory has failed.
         """
+        if not self.is_leader:
+            raise ApiError(self.gone)
         log = self.log
         info = log.writer.append_as_leader(
             records,
@@ -177,10 +249,15 @@ class Partition:
         stats = self.stats
         stats.bytes_in += len(records)
         stats.messages_in += info.last_offset - info.first_offset + 1
+        leading = self.leading
         if log.write_queue is not None:
             assert self.writes is not None
             self.writes.pump()
-        elif log.flusher.needs_flush or log.high_watermark < info.first_offset:
+        elif (
+            log.flusher.needs_flush
+            or (log.high_watermark if leading is None else leading.own_end_offset)
+            < info.first_offset
+        ):
             # Also when records before these still wait for the disk, `flush.messages` having been
             # raised meanwhile: they must not be committed by the way.
             self.commit.request()
@@ -195,8 +272,11 @@ class Partition:
             The first one's offset; the others follow on it.
 
         Raises:
+            ApiError: It is not led here.
             DiskError: The directory has failed.
         """
+        if not self.is_leader:
+            raise ApiError(self.gone)
         log = self.log
         first_offset = log.markers.append(markers, leader_epoch=self.leader_epoch, now_ms=now_ms)
         stats = self.stats
@@ -205,7 +285,7 @@ class Partition:
         if log.write_queue is not None:
             assert self.writes is not None
             self.writes.pump()
-        elif log.flusher.needs_flush or log.high_watermark < first_offset:
+        elif log.flusher.needs_flush or self.own_end_offset < first_offset:
             self.commit.request()
         else:
             self._advance(log.log_end_offset)
@@ -230,12 +310,18 @@ class Partition:
         """Whether everything below `end_offset` may be acknowledged."""
         return self.log.high_watermark >= end_offset
 
+    @property
+    def own_end_offset(self) -> int:
+        """The end of what this replica holds for certain, as `flush.messages` has it."""
+        leading = self.leading
+        return self.log.high_watermark if leading is None else leading.own_end_offset
+
     def _written(self, former_end_offset: int) -> None:
-        """Advance the high watermark: the log end offset has moved, queued records are written."""
+        """Advance: the log end offset has moved, queued records are written."""
         log = self.log
-        if log.flusher.needs_flush or log.high_watermark < former_end_offset:
+        if log.flusher.needs_flush or self.own_end_offset < former_end_offset:
             self.commit.request()
-        else:
+        elif self.is_leader:
             self._advance(log.log_end_offset)
 
     async def idle(self) -> None:
@@ -245,8 +331,8 @@ class Partition:
         await self.commit.idle()
 
     def _flushed(self, end_offset: int) -> None:
-        """Advance the high watermark after a group commit: `end_offset` is flushed."""
-        if end_offset > self.log.high_watermark:
+        """Advance after a group commit: `end_offset` is flushed."""
+        if self.is_leader and end_offset > self.own_end_offset:
             self._advance(end_offset)
         if self.produce_watchers is not None:
             self.produce_watchers.check()
@@ -255,7 +341,7 @@ class Partition:
         """Fail all waiting appends: their records may not be on disk."""
         if self.produce_watchers is not None:
             self.produce_watchers.check()
-        self._on_disk_failure(self, error)
+        self._context.on_disk_failure(self, error)
 
     def _write_failed(self, error: "DiskError") -> None:
         """Fail the appends of queued records, which are lost.
@@ -270,13 +356,31 @@ class Partition:
                 self.produce_watchers.try_all()
         finally:
             self.lost_from = None
-        self._on_disk_failure(self, error)
+        self._context.on_disk_failure(self, error)
 
-    def _advance(self, offset: int) -> None:
+    def _advance(self, own_end_offset: int) -> None:
+        """This leader's own end counts up to here: move the high watermark as far as it goes."""
+        leading = self.leading
+        if leading is None:
+            self._commit(own_end_offset)
+        else:
+            leading.own_end_offset = own_end_offset
+            self.advance_high_watermark(leading)
+
+    def advance_high_watermark(self, leading: LeaderState) -> None:
+        """Move the high watermark as far as it goes: an end offset or the ISR has changed."""
+        log = self.log
+        high_watermark = leading.high_watermark(
+            log.high_watermark, log.config.min_insync_replicas, self._context.clock.monotonic_ms()
+        )
+        if high_watermark > log.high_watermark:
+            self._commit(high_watermark)
+
+    def _commit(self, offset: int) -> None:
         self.log.update_high_watermark(offset)
         if self.fetch_watchers is not None and not self.wake_due:
             self.wake_due = True
-            self._wake(self)
+            self._context.wake(self)
         if self.produce_watchers is not None:
             self.produce_watchers.check()
 
@@ -284,16 +388,16 @@ class Partition:
         """Try waiting fetches again: the log start offset has moved."""
         if self.fetch_watchers is not None and not self.wake_due:
             self.wake_due = True
-            self._wake(self)
+            self._context.wake(self)
 
     def watch_fetch(self) -> Watchers:
         """Requests that wait for records."""
         if self.fetch_watchers is None:
-            self.fetch_watchers = Watchers(self._waker)
+            self.fetch_watchers = Watchers(self._context.waker)
         return self.fetch_watchers
 
     def watch_produce(self) -> Watchers:
         """Requests that wait for the high watermark."""
         if self.produce_watchers is None:
-            self.produce_watchers = Watchers(self._waker)
+            self.produce_watchers = Watchers(self._context.waker)
         return self.produce_watchers

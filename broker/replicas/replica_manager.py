@@ -14,11 +14,15 @@ from posixpath import dirname
 from typing import TYPE_CHECKING
 from uuid import UUID
 
+from broker.controller.images.partition_image import PartitionImage
 from broker.replicas.cold_reads import ColdReads
 from broker.replicas.delayed_produce import DelayedCommit
-from broker.replicas.partition import Partition, TopicStats
+from broker.replicas.partition import Partition
+from broker.replicas.partition_context import PartitionContext
 from broker.replicas.preparation import Preparation, PreparationBudget
 from broker.replicas.purgatory import ParkedByAddress, Purgatory
+from broker.replicas.topic_stats import TopicStats
+from broker.replication.terms import ReplicationTerms
 from broker.runtime.errors import ApiError, code_of
 from broker.runtime.watchers import Waker
 from protocol.error_codes import ErrorCode
@@ -52,11 +56,16 @@ INTERNAL_APPEND_TIMEOUT_MS = 5_000.0
 """`offsets.commit.timeout.ms`' default: how long a coordinator waits for its own records."""
 
 
+SOLE_REPLICA = 0
+"""Stands for this node in the record of a partition that it leads alone."""
+
+
 class ReplicaManager:
     """See the module. Touched on the loop's thread only."""
 
     __slots__ = (
         "_clock",
+        "_context",
         "_disk",
         "_led",
         "_loop",
@@ -79,6 +88,7 @@ class ReplicaManager:
         "remote_fetch_paused",
         "remote_reader",
         "stats",
+        "terms",
         "timer",
         "waker",
     )
@@ -111,6 +121,15 @@ class ReplicaManager:
         self.stats: dict[str, TopicStats] = {}
         self.delayed_produce = Purgatory("Produce", timer, capacity=DELAYED_PRODUCE_MAX)
         self.waker = Waker(loop.call_soon, clock)
+        self.terms = ReplicationTerms()
+        self._context = PartitionContext(
+            clock=clock,
+            timer=timer,
+            waker=self.waker,
+            wake=self._wake_later,
+            on_disk_failure=self.disk_failed,
+            terms=self.terms,
+        )
         self.parked_by_address = addresses = ParkedByAddress(PARKED_OF_AN_ADDRESS_MAX)
         self.delayed_fetch = Purgatory(
             "Fetch", timer, capacity=DELAYED_FETCH_MAX, addresses=addresses
@@ -185,18 +204,18 @@ class ReplicaManager:
             topic_partition,
             topic_id,
             log,
-            leader_epoch=leader_epoch,
             stats=stats,
             disk=self._disk.of(log.directory),
-            timer=self.timer,
-            wake=self._wake_later,
-            waker=self.waker,
-            on_disk_failure=self.disk_failed,
+            context=self._context,
             writer=None if self._writers is None else self._writers.of(dirname(log.directory)),
         )
         _put(self._open, partition)
         self.names_by_id[topic_id.bytes] = topic
-        log.update_high_watermark(log.log_end_offset)
+        alone = (SOLE_REPLICA,)
+        state = PartitionImage(
+            topic_partition.partition, SOLE_REPLICA, leader_epoch, 0, alone, alone
+        )
+        partition.become_leader(state, now_ms=self._clock.monotonic_ms())
         self.lead(partition)
         return partition
 
@@ -546,15 +565,11 @@ def _put(table: dict[str, list[Partition | None]], partition: Partition) -> None
 
 def _release(partition: Partition, code: ErrorCode) -> None:
     """Complete all operations that wait for a partition: it is not served any more."""
-    partition.gone = code
     gone_for_good = code is ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
     if partition.writes is not None and (gone_for_good or partition.log.failure is not None):
         # Else it may be served again: its log must contain the records of its producer state.
         partition.writes.abandon()
-    if partition.fetch_watchers is not None:
-        partition.fetch_watchers.check()
-    if partition.produce_watchers is not None:
-        partition.produce_watchers.check()
+    partition.resign(code)
 
 
 def _no_name_known(_topic_id: bytes) -> str | None:

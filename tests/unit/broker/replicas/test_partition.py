@@ -2,6 +2,7 @@
 
 import pytest
 
+from broker.controller.images.partition_image import PartitionImage
 from broker.replicas.partition import Partition
 from broker.runtime.errors import ApiError
 from config.topic import TopicConfig
@@ -96,7 +97,7 @@ async def test_a_burst_wakes_who_waits_once(world: World) -> None:
     """And only if somebody does."""
     partition = world.add("t")
     woken: list[Partition] = []
-    partition._wake = woken.append
+    partition._context.wake = woken.append
     append(partition, b"a")
     assert woken == []
     partition.watch_fetch()
@@ -129,3 +130,105 @@ async def test_watchers_are_made_when_needed(world: World) -> None:
     assert partition.produce_watchers is None
     assert partition.watch_fetch() is partition.watch_fetch()
     assert partition.watch_produce() is partition.produce_watchers
+
+
+def record(
+    leader_epoch: int, isr: tuple[int, ...] = (1, 2, 3), *, partition_epoch: int = 0
+) -> PartitionImage:
+    """The record of a partition on three brokers, led by broker 1."""
+    return PartitionImage(0, 1, leader_epoch, partition_epoch, (1, 2, 3), isr)
+
+
+async def test_on_several_replicas_a_batch_is_committed_when_all_in_sync_have_it(
+    world: World,
+) -> None:
+    partition = world.add("t")
+    partition.become_leader(record(5), now_ms=0.0)
+    append(partition, b"a", b"b")
+    assert not partition.is_committed(1)
+    leading = partition.leading
+    assert leading is not None
+    for follower in leading.followers:
+        assert not partition.is_committed(1)
+        follower.fetched(2, 0, 1, 2, 0.0)
+        partition.advance_high_watermark(leading)
+    assert partition.is_committed(2)
+    assert (partition.leader_id, partition.leader_epoch) == (1, 5)
+
+
+async def test_the_high_watermark_moves_when_a_lagging_member_has_left(world: World) -> None:
+    partition = world.add("t")
+    partition.become_leader(record(5), now_ms=0.0)
+    append(partition, b"a")
+    partition.update_isr(record(5, (1,), partition_epoch=1))
+    assert partition.is_committed(1)
+
+
+async def test_a_later_epoch_forgets_what_followers_fetched(world: World) -> None:
+    """Also when the leader stays."""
+    partition = world.add("t")
+    partition.become_leader(record(5), now_ms=0.0)
+    assert partition.leading is not None
+    partition.leading.followers[0].fetched(9, 0, 1, 9, 0.0)
+    before = partition.role_number
+    partition.become_leader(record(6), now_ms=0.0)
+    assert partition.leading.followers[0].end_offset == -1
+    assert partition.role_number > before
+
+
+async def test_the_epoch_starts_at_the_log_end(world: World) -> None:
+    partition = world.add("t")
+    append(partition, b"a", b"b")
+    partition.become_leader(record(5), now_ms=0.0)
+    assert partition.leading is not None
+    assert partition.leading.epoch_start_offset == 2
+    assert partition.log.high_watermark == 2
+
+
+async def test_a_follower_takes_no_appends(world: World) -> None:
+    partition = world.add("t")
+    partition.become_follower(2, 6)
+    with pytest.raises(ApiError) as refused:
+        append(partition, b"a")
+    assert refused.value.code is ErrorCode.NOT_LEADER_OR_FOLLOWER
+    with pytest.raises(ApiError):
+        partition.append_markers([], NOW_MS)
+    assert (partition.is_leader, partition.leader_id, partition.leader_epoch) == (False, 2, 6)
+    assert partition.leading is None
+    assert partition.log.log_end_offset == 0
+
+
+async def test_a_flush_that_ends_after_leading_commits_nothing(world: World) -> None:
+    partition = world.add("t", config=TopicConfig(flush_messages=1))
+    partition.commit.flushing = True
+    append(partition, b"a")
+    partition.become_follower(2, 6)
+    partition._flushed(1)
+    assert partition.log.high_watermark == 0
+
+
+async def test_replicas_that_are_added_are_waited_for(world: World) -> None:
+    partition = world.add("t")
+    append(partition, b"a")
+    partition.update_isr(PartitionImage(0, 1, 0, 1, (1, 2), (1,)))
+    assert partition.leading is not None
+    append(partition, b"b")
+    assert partition.is_committed(2)
+    partition.update_isr(PartitionImage(0, 1, 0, 2, (1, 2), (1, 2)))
+    append(partition, b"c")
+    assert not partition.is_committed(3)
+    partition.update_isr(PartitionImage(0, 1, 0, 3, (1,), (1,)))
+    assert partition.leading is None
+    assert partition.is_committed(3)
+
+
+async def test_a_new_leader_flushes_what_must_be_on_disk(world: World) -> None:
+    """`flush.messages`: its own end counts up to the last flush."""
+    partition = world.add("t", config=TopicConfig(flush_messages=1))
+    partition.commit.flushing = True
+    append(partition, b"a")
+    partition.commit.flushing = False
+    partition.become_leader(record(5, (1,)), now_ms=0.0)
+    assert not partition.is_committed(1)
+    await world.until(lambda: partition.is_committed(1))
+    assert partition.log.recovery_point == 1

@@ -1,0 +1,1 @@
+"""Replication of partitions between brokers: what leaders know of their followers."""

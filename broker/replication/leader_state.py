@@ -1,0 +1,164 @@
+"""What the leader of a partition with several replicas knows in one leader epoch.
+
+    committed ISR    as the controller has written it: the partition's record in the image
+    maximal ISR      that and who has been proposed to join: the high watermark waits for all of it,
+                     because the controller may have agreed already (KIP-497)
+    high watermark   the least log end over the maximal ISR, and of followers that have caught up
+                     and are about to join it; only while the ISR has at least
+                     `min.insync.replicas` members (KIP-966)
+
+    ──become leader──> COMMITTED ──propose──> PROPOSED ──the record has a later partition epoch──┐
+                          ^  ^                   └──refused, nothing was changed──┐              │
+                          │  └────────────────────────────────────────────────────┘              │
+                          └──────────────────────────────────────────────────────────────────────┘
+
+A member that is to leave is counted until the controller has agreed; a refused or unanswered
+proposal to join is counted until it is sure that it was not made.
+
+Nothing here waits, and nothing reads a clock: times are monotonic milliseconds, passed in.
+
+Source: Kafka, Partition.scala.
+"""
+
+from typing import TYPE_CHECKING
+
+from broker.replication.replica_progress import ReplicaProgress
+
+if TYPE_CHECKING:
+    from broker.controller.images.partition_image import PartitionImage
+    from broker.replication.terms import ReplicationTerms
+
+NEVER_MS = float("-inf")
+
+
+class LeaderState:
+    """See the module. One object lives for one leader epoch.
+
+    Attributes:
+        node_id: The leader, this broker.
+        leader_epoch: Of this leadership.
+        partition_epoch: Of the record that is known; later changes of the ISR name it (KIP-497).
+        replicas: All that are assigned, the leader among them.
+        isr: The committed ISR, the leader among them.
+        proposed: The ISR that the controller has been asked for; None: nothing is under way.
+        followers: Progress of each other replica, in order of assignment.
+        epoch_start_offset: The leader's log end when it took over: a follower that is not there yet
+            may lack what an earlier leader has committed (KAFKA-7128).
+        own_end_offset: The leader's own log end as far as it counts: up to the last flush where
+            `flush.messages` asks for one.
+    """
+
+    __slots__ = (
+        "_terms",
+        "epoch_start_offset",
+        "followers",
+        "isr",
+        "leader_epoch",
+        "node_id",
+        "own_end_offset",
+        "partition_epoch",
+        "proposed",
+        "replicas",
+    )
+
+    def __init__(
+        self,
+        state: "PartitionImage",
+        terms: "ReplicationTerms",
+        *,
+        epoch_start_offset: int,
+        own_end_offset: int,
+        now_ms: float,
+    ) -> None:
+        self._terms = terms
+        self.node_id = state.leader
+        self.leader_epoch = state.leader_epoch
+        self.partition_epoch = state.partition_epoch
+        self.replicas = state.replicas
+        self.isr = state.isr
+        self.proposed: tuple[int, ...] | None = None
+        self.epoch_start_offset = epoch_start_offset
+        self.own_end_offset = own_end_offset
+        self.followers: tuple[ReplicaProgress, ...] = tuple(
+            ReplicaProgress(
+                node_id,
+                is_counted=node_id in state.isr,
+                caught_up_ms=now_ms if node_id in state.isr else NEVER_MS,
+            )
+            for node_id in state.replicas
+            if node_id != state.leader
+        )
+
+    def update(self, state: "PartitionImage") -> None:
+        """Take a later record of the same leader epoch: it settles what was proposed."""
+        if state.partition_epoch <= self.partition_epoch:
+            return
+        self.partition_epoch = state.partition_epoch
+        self.isr = state.isr
+        self.proposed = None
+        if state.replicas != self.replicas:
+            known = {follower.node_id: follower for follower in self.followers}
+            self.replicas = state.replicas
+            self.followers = tuple(
+                known.get(node_id)
+                or ReplicaProgress(node_id, is_counted=False, caught_up_ms=NEVER_MS)
+                for node_id in state.replicas
+                if node_id != self.node_id
+            )
+        self._count()
+
+    def follower(self, node_id: int) -> ReplicaProgress | None:
+        """The progress of a follower; None: no such replica is assigned."""
+        for follower in self.followers:
+            if follower.node_id == node_id:
+                return follower
+        return None
+
+    def is_under_min_isr(self, min_insync_replicas: int) -> bool:
+        """Whether the ISR is too small for acks=all. More than all replicas are never asked for."""
+        in_sync = len(self.isr)
+        return in_sync < min_insync_replicas and in_sync < len(self.replicas)
+
+    def high_watermark(self, current: int, min_insync_replicas: int, now_ms: float) -> int:
+        """The high watermark, `current` or later: it never goes back."""
+        if self.is_under_min_isr(min_insync_replicas):
+            return current
+        least = self.own_end_offset
+        for follower in self.followers:
+            if follower.end_offset < least and (
+                follower.is_counted or self._is_joining(follower, now_ms)
+            ):
+                least = follower.end_offset
+                if least <= current:
+                    return current
+        return max(least, current)
+
+    def propose(self, isr: tuple[int, ...]) -> None:
+        """Count `isr` as well from now on: the controller is asked for it."""
+        self.proposed = isr
+        self._count()
+
+    def withdraw(self) -> None:
+        """Nothing is proposed any more: the controller has refused, and changed nothing."""
+        self.proposed = None
+        self._count()
+
+    def _is_joining(self, follower: ReplicaProgress, now_ms: float) -> bool:
+        """Whether a follower outside the ISR has caught up and may join: it would be the next."""
+        terms = self._terms
+        return follower.is_caught_up(
+            self.own_end_offset, now_ms, terms.lag_time_max_ms
+        ) and self.may_join(follower)
+
+    def may_join(self, follower: ReplicaProgress) -> bool:
+        """Whether a follower that has fetched lives, in the epoch in which it fetches."""
+        return (
+            follower.end_offset >= 0
+            and self._terms.live_epoch(follower.node_id) == follower.broker_epoch
+        )
+
+    def _count(self) -> None:
+        proposed = self.proposed or ()
+        for follower in self.followers:
+            node_id = follower.node_id
+            follower.is_counted = node_id in self.isr or node_id in proposed

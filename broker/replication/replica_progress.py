@@ -1,0 +1,74 @@
+"""A follower's progress as its leader sees it, in one leader epoch.
+
+Source: Kafka, Replica.scala.
+"""
+
+from typing import Final
+
+UNKNOWN_OFFSET: Final = -1
+UNKNOWN_EPOCH: Final = -1
+
+
+class ReplicaProgress:
+    """See the module. New ones know nothing: fetches of an earlier leader epoch do not count.
+
+    Attributes:
+        node_id: The follower.
+        end_offset: Its log end: the offset of its last fetch. `UNKNOWN_OFFSET` before the first.
+        log_start_offset: Its log start, likewise.
+        broker_epoch: Life of the process that fetches; `UNKNOWN_EPOCH` before the first fetch.
+        fetched_ms: Monotonic time of its last fetch; minus infinity before the first.
+        caught_up_ms: When it was last known to have all that the leader had. A member of the ISR
+            begins with the time at which the leader took over: its grace.
+        is_counted: It is in the maximal ISR: the high watermark waits for it.
+    """
+
+    __slots__ = (
+        "_leader_end_offset",
+        "broker_epoch",
+        "caught_up_ms",
+        "end_offset",
+        "fetched_ms",
+        "is_counted",
+        "log_start_offset",
+        "node_id",
+    )
+
+    def __init__(self, node_id: int, *, is_counted: bool, caught_up_ms: float) -> None:
+        self.node_id = node_id
+        self.is_counted = is_counted
+        self.caught_up_ms = caught_up_ms
+        self.end_offset = UNKNOWN_OFFSET
+        self.log_start_offset = UNKNOWN_OFFSET
+        self.broker_epoch = UNKNOWN_EPOCH
+        self.fetched_ms = float("-inf")
+        # The leader's log end at the last fetch.
+        self._leader_end_offset = UNKNOWN_OFFSET
+
+    def fetched(
+        self,
+        offset: int,
+        log_start_offset: int,
+        broker_epoch: int,
+        leader_end_offset: int,
+        now_ms: float,
+    ) -> None:
+        """Note a fetch of this leader epoch.
+
+        It was caught up now if it is at the leader's end; or at the fetch before, if it has by now
+        what the leader had then: so a follower that fetches without a pause is never behind,
+        however fast records come.
+        """
+        if offset >= leader_end_offset:
+            self.caught_up_ms = max(self.caught_up_ms, now_ms)
+        elif offset >= self._leader_end_offset >= 0:
+            self.caught_up_ms = max(self.caught_up_ms, self.fetched_ms)
+        self.end_offset = offset
+        self.log_start_offset = log_start_offset
+        self.broker_epoch = broker_epoch
+        self._leader_end_offset = leader_end_offset
+        self.fetched_ms = now_ms
+
+    def is_caught_up(self, leader_end_offset: int, now_ms: float, lag_time_max_ms: float) -> bool:
+        """Whether it has everything, or had at most `lag_time_max_ms` ago."""
+        return self.end_offset == leader_end_offset or now_ms - self.caught_up_ms <= lag_time_max_ms

@@ -1,0 +1,116 @@
+"""The leader's rules by example: high watermark, maximal ISR, min.insync.replicas."""
+
+from broker.controller.images.partition_image import PartitionImage
+from broker.replication.leader_state import LeaderState
+from broker.replication.terms import ReplicationTerms
+
+EPOCHS = {1: 10, 2: 20, 3: 30}
+
+
+def record(
+    isr: tuple[int, ...] = (1, 2, 3),
+    *,
+    partition_epoch: int = 0,
+    replicas: tuple[int, ...] = (1, 2, 3),
+) -> PartitionImage:
+    return PartitionImage(0, 1, 5, partition_epoch, replicas, isr)
+
+
+def leading(isr: tuple[int, ...] = (1, 2, 3), *, end: int = 100) -> LeaderState:
+    return LeaderState(
+        record(isr),
+        ReplicationTerms(live_epoch=EPOCHS.get),
+        epoch_start_offset=end,
+        own_end_offset=end,
+        now_ms=0.0,
+    )
+
+
+def fetch(state: LeaderState, node_id: int, offset: int, now_ms: float = 0.0) -> None:
+    follower = state.follower(node_id)
+    assert follower is not None
+    follower.fetched(offset, 0, EPOCHS[node_id], state.own_end_offset, now_ms)
+
+
+def test_the_high_watermark_stands_until_everybody_in_the_isr_has_fetched() -> None:
+    state = leading()
+    assert state.high_watermark(40, 2, 0.0) == 40
+    fetch(state, 2, 90)
+    assert state.high_watermark(40, 2, 0.0) == 40
+    fetch(state, 3, 80)
+    assert state.high_watermark(40, 2, 0.0) == 80
+
+
+def test_the_high_watermark_never_goes_back() -> None:
+    """Ends lie below it while followers truncate."""
+    state = leading()
+    fetch(state, 2, 90)
+    fetch(state, 3, 10)
+    assert state.high_watermark(40, 2, 0.0) == 40
+
+
+def test_it_stands_while_the_isr_is_below_min_insync_replicas() -> None:
+    """KIP-966; more than there are replicas is never asked for."""
+    state = leading((1,))
+    assert state.high_watermark(40, 2, 0.0) == 40
+    assert state.high_watermark(40, 1, 0.0) == 100
+    assert state.is_under_min_isr(2)
+    assert not leading((1, 2, 3)).is_under_min_isr(9)
+
+
+def test_a_proposed_member_is_waited_for() -> None:
+    """The controller may have agreed already (KIP-497)."""
+    state = leading((1, 2))
+    fetch(state, 2, 100)
+    fetch(state, 3, 60, 0.0)
+    state.propose((1, 2, 3))
+    assert state.high_watermark(40, 2, 1e9) == 60
+    state.withdraw()
+    assert state.high_watermark(40, 2, 1e9) == 100
+
+
+def test_a_member_that_is_to_leave_is_waited_for_until_the_controller_agrees() -> None:
+    state = leading()
+    fetch(state, 2, 100)
+    state.propose((1, 2))
+    assert state.high_watermark(40, 2, 0.0) == 40
+    state.update(record((1, 2), partition_epoch=1))
+    assert state.proposed is None
+    assert state.high_watermark(40, 2, 0.0) == 100
+
+
+def test_who_has_caught_up_and_may_join_is_waited_for() -> None:
+    state = leading((1, 2))
+    fetch(state, 2, 120)
+    fetch(state, 3, 100, 0.0)
+    state.own_end_offset = 120
+    assert state.high_watermark(40, 2, 30_000.0) == 100
+    assert state.high_watermark(40, 2, 30_001.0) == 120
+
+
+def test_who_fetches_in_an_old_life_is_not_waited_for() -> None:
+    """KIP-903: it may not join."""
+    state = leading((1, 2))
+    fetch(state, 2, 120)
+    follower = state.follower(3)
+    assert follower is not None
+    follower.fetched(100, 0, EPOCHS[3] - 1, 100, 0.0)
+    state.own_end_offset = 120
+    assert state.high_watermark(40, 2, 0.0) == 120
+
+
+def test_an_older_record_changes_nothing() -> None:
+    state = leading()
+    state.propose((1, 2))
+    state.update(record((1,), partition_epoch=0))
+    assert state.isr == (1, 2, 3)
+    assert state.proposed == (1, 2)
+
+
+def test_progress_is_kept_when_replicas_are_added() -> None:
+    state = leading((1, 2))
+    fetch(state, 2, 100)
+    state.update(record((1, 2), partition_epoch=1, replicas=(1, 2, 4)))
+    assert [one.node_id for one in state.followers] == [2, 4]
+    assert state.followers[0].end_offset == 100
+    assert state.follower(3) is None
