@@ -10,6 +10,7 @@ broker becomes its leader, written to it with every change, unloaded when anothe
     loader                  replays a partition into a shard, in slices of time
     latest_records          newest value of each key while loading; transactional records wait
     shard_log               appends to the partition: gathered, split, failed
+    elected_appender        appends in the election's leader epoch, and in no other
     writes                  appends under way, and how each ends
     deferred_records        deferred records: written with the next append, within 40 ms
     outcome                 result of an append, and its error code for clients

@@ -58,14 +58,28 @@ class Election:
     Attributes:
         partition_index: Of the coordinator's topic.
         leader_epoch: In which this broker leads the partition.
+        topic_id: Of the topic, as the image named it then; a topic of that name that is created
+            again is another one. None: not in the image.
+        waits: How often its load has waited for the log end to be committed.
         deleted_topics: Name by id of the topics that were deleted while it was not yet active.
     """
 
-    __slots__ = ("_state", "deleted_topics", "leader_epoch", "partition_index")
+    __slots__ = (
+        "_state",
+        "deleted_topics",
+        "leader_epoch",
+        "partition_index",
+        "topic_id",
+        "waits",
+    )
 
-    def __init__(self, partition_index: int, leader_epoch: int) -> None:
+    def __init__(
+        self, partition_index: int, leader_epoch: int, topic_id: UUID | None = None
+    ) -> None:
         self.partition_index = partition_index
         self.leader_epoch = leader_epoch
+        self.topic_id = topic_id
+        self.waits = 0
         self.deleted_topics: dict[UUID, str] = {}
         self._state = ElectionState.INITIAL
 

@@ -1,9 +1,12 @@
 """The outcome of an append of a coordinator's records, and its error code for clients.
 
-    code of the append                         outcome
-    NONE                                       committed
-    REQUEST_TIMED_OUT, KAFKA_STORAGE_ERROR     unknown: the records may be in the log, or come to be
-    any other                                  refused: nothing was written
+    code of the append                   outcome
+    NONE                                 committed
+    REQUEST_TIMED_OUT,                   unknown: the records may be in the log, or come to be
+    KAFKA_STORAGE_ERROR,
+    NOT_ENOUGH_REPLICAS_AFTER_APPEND
+    any other, nothing was written       refused
+    any other, the log had the records   unknown: the next leader may commit them, or truncate them
 
 Source: Kafka, CoordinatorOperationExceptionHelper.java, GroupCoordinatorService.java.
 """
@@ -19,7 +22,13 @@ KeyValue = tuple[bytes, bytes | None]
 Done = Callable[[ErrorCode], None]
 """Called once with the error code for the client."""
 
-OUTCOME_UNKNOWN: Final = frozenset({ErrorCode.REQUEST_TIMED_OUT, ErrorCode.KAFKA_STORAGE_ERROR})
+OUTCOME_UNKNOWN: Final = frozenset(
+    {
+        ErrorCode.REQUEST_TIMED_OUT,
+        ErrorCode.KAFKA_STORAGE_ERROR,
+        ErrorCode.NOT_ENOUGH_REPLICAS_AFTER_APPEND,
+    }
+)
 
 TOO_LARGE: Final = frozenset({ErrorCode.MESSAGE_TOO_LARGE, ErrorCode.RECORD_LIST_TOO_LARGE})
 """Returned before anything is written, by `max.message.bytes` and `segment.bytes` of the topic."""

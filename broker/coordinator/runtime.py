@@ -5,13 +5,15 @@
                      └───────── fail ────────────────────┤    the outcome of an append is unknown
                                                          └──> on_resigned: on_unloaded
 
-Partitions are loaded one after the other by one task, in slices; a partition whose high watermark
-is below its log end offset is retried later, and one that cannot be read is FAILED, with an alert.
-The failure of one of them does not keep the others from being loaded.
+Partitions are loaded one after the other by one task, in slices. The high watermark of a new leader
+lags behind its log until followers have fetched from it, and everything in the log counts: such a
+partition waits until its end is committed, for as long as that takes, while others are loaded. One
+that cannot be read is FAILED, with an alert; it does not keep the others from being loaded.
 
-A leader epoch comes with every election. An election in the same or an older epoch while a shard
-loads or serves is ignored. In a newer one another broker may have been leader in between: the shard
-is unloaded, and the partition is loaded again.
+A leader epoch comes with every election and resignation, and what is older than the newest one seen
+changes nothing. An election in the epoch of a shard that loads or serves is ignored. In a newer one
+another broker may have been leader in between: the shard is unloaded, and the partition is loaded
+again. A resignation in the election's own epoch or a newer one ends it.
 
 Source: Kafka, CoordinatorRuntime.java.
 """
@@ -22,6 +24,7 @@ from collections import deque
 from collections.abc import Callable, Collection
 from functools import partial
 from typing import TYPE_CHECKING, Generic, NamedTuple, TypeVar
+from uuid import UUID
 
 from broker.coordinator.deferred import DeferredCalls, Refuse
 from broker.coordinator.election import TRANSITIONS, Election, ElectionState
@@ -48,7 +51,10 @@ if TYPE_CHECKING:
 logger = logging.getLogger(__name__)
 
 UNCOMMITTED_DELAY_MS = 50.0
-"""Retry delay while a partition's high watermark is below its log end offset."""
+"""Retry delay of a load that could not wait for the log end to be committed."""
+
+COMMIT_WAIT_MS = 10_000.0
+"""After which a load that waits for the log end to be committed says so, and goes on waiting."""
 
 AnyShard = TypeVar("AnyShard", bound=Shard)
 
@@ -120,7 +126,11 @@ class CoordinatorRuntime(Generic[AnyShard]):
         self._replicas = replicas
         self._controller = controller
         self._is_running = False
+        self._loop: asyncio.AbstractEventLoop | None = None
         self._elections: dict[int, Election] = {}
+        # By partition, the newest leader epoch seen, ours or another broker's; `_topic_id`'s.
+        self._newest_epochs: dict[int, int] = {}
+        self._topic_id: UUID | None = None
         # Shards of the elections that are ACTIVE.
         self._active: dict[int, AnyShard] = {}
         self._failed: list[AnyShard] = []
@@ -134,6 +144,7 @@ class CoordinatorRuntime(Generic[AnyShard]):
     async def start(self) -> None:
         """Begin to serve; shards come with `on_elected`."""
         self._is_running = True
+        self._loop = asyncio.get_running_loop()
         self._controller.subscribe(self._on_image)
         self._load_queued()
 
@@ -165,28 +176,67 @@ class CoordinatorRuntime(Generic[AnyShard]):
         election = self._elections.get(partition_index)
         return election is not None and election.is_loading
 
+    @property
+    def waiting_count(self) -> int:
+        """Partitions that are not loaded because their log end is not committed yet."""
+        return sum(1 for one in self._elections.values() if one.is_loading and one.waits)
+
     def on_elected(self, partition_index: int, leader_epoch: int) -> None:
         """This broker leads the partition in `leader_epoch`: load it."""
+        self._look_at_topic()
+        if self._is_outdated(partition_index, leader_epoch):
+            return
         known = self._elections.get(partition_index)
         if known is not None:
-            if leader_epoch < known.leader_epoch or (
-                leader_epoch == known.leader_epoch and known.state is not ElectionState.FAILED
-            ):
+            if leader_epoch == known.leader_epoch and known.state is not ElectionState.FAILED:
                 return
             self._end(known, ElectionState.CLOSED)
         self._begin(partition_index, leader_epoch)
 
     def on_resigned(self, partition_index: int, leader_epoch: int | None = None) -> None:
-        """Another broker leads the partition, in `leader_epoch`, or it was deleted (None)."""
+        """This broker does not lead the partition in `leader_epoch`.
+
+        None: its log is not here any more, whatever the epoch.
+        """
+        self._look_at_topic()
+        if leader_epoch is not None:
+            if self._is_outdated(partition_index, leader_epoch):
+                return
+            # Another broker's to report, or nobody's.
+            self.unavailable.clear(partition_index)
         election = self._elections.get(partition_index)
         if election is not None:
-            if leader_epoch is not None and leader_epoch <= election.leader_epoch:
-                return
             self._end(election, ElectionState.CLOSED)
         self._deferred.refuse(partition_index, ErrorCode.NOT_COORDINATOR)
 
+    def _is_outdated(self, partition_index: int, leader_epoch: int) -> bool:
+        """Whether a newer epoch has been seen; remembers this one if not."""
+        newest = self._newest_epochs.get(partition_index, leader_epoch)
+        if leader_epoch < newest:
+            return True
+        self._newest_epochs[partition_index] = leader_epoch
+        return False
+
+    def _look_at_topic(self) -> None:
+        """End all elections of the topic's last incarnation: epochs of the next begin anew."""
+        topic = self._controller.image.topics.get(self.topic)
+        if topic is None or topic.topic_id == self._topic_id:
+            return
+        if self._topic_id is not None:
+            self._forget_topic(self._topic_id)
+        self._topic_id = topic.topic_id
+
+    def _forget_topic(self, topic_id: UUID) -> None:
+        if topic_id == self._topic_id:
+            self._topic_id = None
+            self._newest_epochs.clear()
+        for election in list(self._elections.values()):
+            if election.topic_id == topic_id:
+                self._end(election, ElectionState.CLOSED)
+                self._deferred.refuse(election.partition_index, ErrorCode.NOT_COORDINATOR)
+
     def _begin(self, partition_index: int, leader_epoch: int) -> None:
-        election = Election(partition_index, leader_epoch)
+        election = Election(partition_index, leader_epoch, self._topic_id)
         self._elections[partition_index] = election
         self._queue.append(election)
         self._load_queued()
@@ -248,7 +298,8 @@ class CoordinatorRuntime(Generic[AnyShard]):
 
     def _load_queued(self) -> None:
         if self._is_running and self._queue and (self._loading is None or self._loading.done()):
-            self._loading = asyncio.get_running_loop().create_task(self._load_all())
+            assert self._loop is not None
+            self._loading = self._loop.create_task(self._load_all())
 
     async def _load_all(self) -> None:
         while self._queue:
@@ -274,7 +325,14 @@ class CoordinatorRuntime(Generic[AnyShard]):
         log = partition.log
         end_offset = log.next_offset
         if log.high_watermark < end_offset:
-            self._timer.call_later_ms(UNCOMMITTED_DELAY_MS, partial(self._retry_load, election))
+            election.waits += 1
+            self._replicas.when_committed(
+                partition,
+                end_offset - 1,
+                end_offset,
+                lambda code, _offset: self._go_on_loading(election, code, end_offset),
+                COMMIT_WAIT_MS,
+            )
             return None
         shard = self._build(where, election.leader_epoch, partial(self._fail, election))
         loader = ShardLoader(
@@ -312,6 +370,27 @@ class CoordinatorRuntime(Generic[AnyShard]):
             )
         return shard
 
+    def _go_on_loading(self, election: Election, code: ErrorCode, end_offset: int) -> None:
+        """The log end is committed, or is not after a while, or the partition has left."""
+        if not election.is_loading:
+            return
+        if code is ErrorCode.NONE:
+            self._retry_load(election)
+            return
+        if code is ErrorCode.REQUEST_TIMED_OUT:
+            logger.warning(
+                "%s not loaded yet: the log end is not committed partition=%s-%d end_offset=%d "
+                "leader_epoch=%d waits=%d",
+                self._what,
+                self.topic,
+                election.partition_index,
+                end_offset,
+                election.leader_epoch,
+                election.waits,
+            )
+        # Never at once: the wait may have been refused, and a resignation may be on its way.
+        self._timer.call_later_ms(UNCOMMITTED_DELAY_MS, partial(self._retry_load, election))
+
     def _retry_load(self, election: Election) -> None:
         if election.is_loading:
             self._queue.append(election)
@@ -333,6 +412,9 @@ class CoordinatorRuntime(Generic[AnyShard]):
 
     def _load_failed(self, election: Election, error: Exception) -> None:
         """Leave the partition without a coordinator: served empty, it would lose its state."""
+        if not election.is_loading:
+            # It was resigned: the log may have been truncated under the load, or closed.
+            return
         self.stats.load_failures += 1
         index = election.partition_index
         is_expected = isinstance(error, (DecodeError, StorageError, OSError, KeyError))
@@ -344,10 +426,9 @@ class CoordinatorRuntime(Generic[AnyShard]):
             error,
             exc_info=None if is_expected else error,
         )
-        if election.is_loading:
-            self._end(election, ElectionState.FAILED)
-            self.unavailable.set(index, f"{self._what} cannot be loaded: {error}")
-            self._deferred.refuse(index, ErrorCode.NOT_COORDINATOR)
+        self._end(election, ElectionState.FAILED)
+        self.unavailable.set(index, f"{self._what} cannot be loaded: {error}")
+        self._deferred.refuse(index, ErrorCode.NOT_COORDINATOR)
 
     # -- topics ----------------------------------------------------------------------------------
 
@@ -361,8 +442,7 @@ class CoordinatorRuntime(Generic[AnyShard]):
             return
         own = old.topics.get(self.topic)
         if own is not None and own.topic_id not in new.topics_by_id:
-            for partition_index in list(self._elections):
-                self.on_resigned(partition_index)
+            self._forget_topic(own.topic_id)
             self.unavailable.clear_all()
         change = TopicsChange(old, new)
         for election in self._elections.values():

@@ -19,10 +19,10 @@ How an append ends (`outcome`), and when memory changes (decision 13):
     refused     nothing was changed, `done(why)`         nothing was changed, `done(why)`
     unknown     the shard fails, `done(why)`             the shard fails, `done(why)`
 
-Records that are written and then refused, since the partition has left, are unknown if memory has
-changed. A log that has failed, or was closed by a resignation, refuses all appends: memory may
-differ from the log, and another shard is, or will be, loaded from it. A caller that changed memory
-before the append fails the log when the append is refused (`fail`).
+Records that are written and then refused, since another broker leads or the partition has left, are
+unknown: the next leader may have them. A log that has failed, or was closed by a resignation,
+refuses all appends: memory may differ from the log, and another shard is, or will be, loaded from
+it. A caller that changed memory before the append fails the log when that is refused (`fail`).
 
 Source of the idea: Kafka, CoordinatorRuntime.java (adaptive `group.coordinator.append.linger.ms`,
 which waits only for events that are queued already).
@@ -263,6 +263,8 @@ class ShardLog:
         base_offset = self._appender.append_coordinated(
             self.topic_partition, batch, write.complete, timeout_ms=self._timeout_ms
         )
+        # Read by outcomes that are still to come.
+        write.is_written = base_offset >= 0
         if write.at_append:
             write.appended(base_offset)
         if self._answer_within_ms is not None and not write.is_complete:

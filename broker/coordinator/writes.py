@@ -83,6 +83,7 @@ class Write:
     Attributes:
         at_append: Whether memory changes at APPEND.
         is_applied: Whether it has changed, so.
+        is_written: Whether the log has, or had, the records: then no error is a refusal.
         is_complete: Whether the outcome of the append is known.
         timeout: Answers the caller before that.
         early: Outcomes that came before the append returned, and have to wait for it.
@@ -101,6 +102,7 @@ class Write:
         "held",
         "is_applied",
         "is_complete",
+        "is_written",
         "records",
         "timeout",
     )
@@ -119,7 +121,7 @@ class Write:
         self._done: Done | None = done
         self._refused = refused
         self._too_large = too_large
-        self.at_append = self.is_applied = False
+        self.at_append = self.is_applied = self.is_written = False
         self.early: list[tuple[ErrorCode, int]] | None = None
         self.held: list[KeyValue] | None = None
         self.records: Sequence[KeyValue] = ()
@@ -159,7 +161,7 @@ class Write:
         held, self.held = self.held, None
         if log.is_closed:
             code = ErrorCode.NOT_LEADER_OR_FOLLOWER
-        elif code in OUTCOME_UNKNOWN or self.is_applied:
+        elif code in OUTCOME_UNKNOWN or self.is_applied or self.is_written:
             log.fail(code)
         elif held is not None:
             if code in TOO_LARGE and len(held) + len(self.records) > 1:

@@ -16,6 +16,7 @@ from uuid import UUID
 
 from broker.controller.images.features import GROUP_VERSION, SHARE_VERSION
 from broker.controller.images.topic_names import CONSUMER_OFFSETS
+from broker.coordinator.elected_appender import ElectedAppender
 from broker.coordinator.outcome import Done
 from broker.coordinator.runtime import CoordinatorRuntime, CoordinatorTopic, OnFailed
 from broker.coordinator.shard_log import AtIterationEnd, ShardLog
@@ -165,12 +166,15 @@ class GroupCoordinator:
         return partial(self._environment.timer.call_later_ms, linger_ms) if linger_ms else None
 
     def _build_shard(
-        self, topic_partition: TopicPartition, _leader_epoch: int, on_failed: OnFailed
+        self, topic_partition: TopicPartition, leader_epoch: int, on_failed: OnFailed
     ) -> GroupCoordinatorShard:
         settings, environment = self._settings, self._environment
+        appender = ElectedAppender(
+            self._replica_manager, leader_epoch, timeout_ms=INTERNAL_APPEND_TIMEOUT_MS
+        )
         log = ShardLog(
             topic_partition,
-            appender=self._replica_manager,
+            appender=appender,
             environment=environment,
             timeout_ms=INTERNAL_APPEND_TIMEOUT_MS,
             on_failed=on_failed,
@@ -182,7 +186,7 @@ class GroupCoordinator:
         protocol = ClassicProtocol(shard, settings=settings, environment=environment)
         offsets = OffsetManager(shard, protocol, settings=settings, environment=environment)
         transactional = TransactionalOffsets(
-            shard, self._replica_manager, settings=settings, clock=environment.clock
+            shard, appender, settings=settings, clock=environment.clock
         )
         consumers = ConsumerProtocol(
             shard,

@@ -68,6 +68,7 @@ class Coordinators:
             alerts: Get one for each partition that cannot be coordinated.
         """
         self._replicas = replicas
+        self._node_id = settings.node_id
         self.groups = GroupCoordinator(
             settings,
             environment,
@@ -125,11 +126,11 @@ class Coordinators:
         if coordinator is not None:
             coordinator.on_elected(topic_partition.partition, leader_epoch)
 
-    def on_resigned(self, topic_partition: TopicPartition) -> None:
-        """A partition is served no longer."""
+    def on_resigned(self, topic_partition: TopicPartition, leader_epoch: int | None = None) -> None:
+        """This broker does not lead a partition in `leader_epoch`; None: its log is not here."""
         coordinator = self._by_topic.get(topic_partition.topic)
         if coordinator is not None:
-            coordinator.on_resigned(topic_partition.partition)
+            coordinator.on_resigned(topic_partition.partition, leader_epoch)
 
     def set_unavailable(self, topic_partition: TopicPartition, reason: str) -> None:
         """Report a partition whose state cannot be coordinated: an alert, and a metric."""
@@ -138,7 +139,7 @@ class Coordinators:
             coordinator.unavailable.set(topic_partition.partition, reason)
 
     def report_unserved(self, old: "ClusterImage | None", new: "ClusterImage") -> None:
-        """Set unavailable what lies in logs that are not served, once logs have been loaded.
+        """Set unavailable what this broker leads without its log, once logs have been loaded.
 
         Args:
             old: The image before: only topics that have changed are checked; None: all.
@@ -149,5 +150,8 @@ class Coordinators:
             if topic is None or (old is not None and old.topics.get(name) is topic):
                 continue
             for partition in topic.partitions:
-                if self._replicas.replica_of(name, partition.index) is None:
+                if (
+                    partition.leader == self._node_id
+                    and self._replicas.replica_of(name, partition.index) is None
+                ):
                     coordinator.unavailable.set(partition.index, "its log is not served here")

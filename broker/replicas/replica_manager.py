@@ -413,6 +413,7 @@ class ReplicaManager:
         *,
         terms: TransactionTerms | None = None,
         timeout_ms: float = INTERNAL_APPEND_TIMEOUT_MS,
+        leader_epoch: int | None = None,
     ) -> int:
         """Append a coordinator's records, and return their offset at once.
 
@@ -422,12 +423,16 @@ class ReplicaManager:
             on_committed: As in `append_internal`.
             terms: The batch's transaction, as verified.
             timeout_ms: After which `on_committed` gets REQUEST_TIMED_OUT.
+            leader_epoch: In which the coordinator was elected: in another one the append is
+                refused with NOT_LEADER_OR_FOLLOWER. None: whatever it is.
 
         Returns:
             The base offset, or -1 if nothing was written.
         """
         partition = self.leader_of(*topic_partition)
-        if partition is None:
+        if partition is None or (
+            leader_epoch is not None and partition.leader_epoch != leader_epoch
+        ):
             on_committed(ErrorCode.NOT_LEADER_OR_FOLLOWER, -1)
             return -1
         try:

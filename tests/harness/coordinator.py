@@ -25,6 +25,7 @@ from uuid import UUID
 from broker.controller.images.cluster_image import ClusterImage, TopicImage
 from broker.coordinator.deferred import Refuse
 from broker.coordinator.deferred_records import DeferredRecords
+from broker.coordinator.elected_appender import ElectedAppender
 from broker.coordinator.election import ElectionState
 from broker.coordinator.runtime import CoordinatorRuntime, CoordinatorTopic, OnFailed
 from broker.coordinator.shard_log import ApplyAt, ShardLog
@@ -391,7 +392,7 @@ class RuntimeHarness(CoordinatorHarness):
     ) -> MapShard:
         log = ShardLog(
             topic_partition,
-            appender=self.log,
+            appender=ElectedAppender(cast("Any", self.log), leader_epoch, timeout_ms=TIMEOUT_MS),
             environment=self.environment,
             timeout_ms=TIMEOUT_MS,
             on_failed=on_failed,

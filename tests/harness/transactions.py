@@ -68,6 +68,7 @@ class FakeStateLog(CoordinatorLog):
         *,
         terms: object = None,
         timeout_ms: float = APPEND_TIMEOUT_MS,
+        leader_epoch: int | None = None,
     ) -> int:
         if self.budget == 0:
             return -1
@@ -78,7 +79,12 @@ class FakeStateLog(CoordinatorLog):
                 on_committed(code, offset)
 
         return super().append_coordinated(
-            topic_partition, batch, told, terms=terms, timeout_ms=timeout_ms
+            topic_partition,
+            batch,
+            told,
+            terms=terms,
+            timeout_ms=timeout_ms,
+            leader_epoch=leader_epoch,
         )
 
     def put_batch(self, index: int, batch: bytearray) -> int:

@@ -18,6 +18,7 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
 from broker.controller.images.topic_names import SHARE_GROUP_STATE
+from broker.coordinator.elected_appender import ElectedAppender
 from broker.coordinator.outcome import Done
 from broker.coordinator.persister import (
     NO_EPOCH,
@@ -132,12 +133,16 @@ class ShareCoordinator:
         return sum(len(shard.states) for shard in self._runtime.shards())
 
     def _build_shard(
-        self, topic_partition: TopicPartition, _leader_epoch: int, on_failed: OnFailed
+        self, topic_partition: TopicPartition, leader_epoch: int, on_failed: OnFailed
     ) -> ShareShard:
         settings = self._settings
         log = ShardLog(
             topic_partition,
-            appender=self._replica_manager,
+            appender=ElectedAppender(
+                self._replica_manager,
+                leader_epoch,
+                timeout_ms=settings.share_coordinator_write_timeout_ms,
+            ),
             environment=self._environment,
             timeout_ms=settings.share_coordinator_write_timeout_ms,
             on_failed=on_failed,

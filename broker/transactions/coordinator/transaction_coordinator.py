@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING
 
 from broker.controller.images.topic_names import TRANSACTION_STATE
 from broker.coordinator.deferred_records import DeferredRecords
+from broker.coordinator.elected_appender import ElectedAppender
 from broker.coordinator.outcome import Done
 from broker.coordinator.runtime import CoordinatorRuntime, CoordinatorTopic, OnFailed
 from broker.coordinator.shard_log import ShardLog
@@ -162,7 +163,9 @@ class TransactionCoordinator:
     ) -> TransactionShard:
         log = ShardLog(
             topic_partition,
-            appender=self._replica_manager,
+            appender=ElectedAppender(
+                self._replica_manager, leader_epoch, timeout_ms=INTERNAL_APPEND_TIMEOUT_MS
+            ),
             environment=self._environment,
             timeout_ms=INTERNAL_APPEND_TIMEOUT_MS,
             on_failed=on_failed,

@@ -25,6 +25,15 @@ class HeldAppend(NamedTuple):
     on_committed: OnCommitted
 
 
+class Wait(NamedTuple):
+    """A caller of `when_committed`."""
+
+    partition_index: int
+    first_offset: int
+    end_offset: int
+    on_committed: OnCommitted
+
+
 class CoordinatorLog:
     """Partitions of one topic in memory: the part of the replica manager that coordinators see.
 
@@ -34,6 +43,9 @@ class CoordinatorLog:
         starts: By partition: the log start offset.
         committed: By partition: the high watermark.
         failures: By partition: why its disk is not read any more.
+        epochs: By partition: the leader epoch, where it is not `leader_epoch`; appends in another
+            one are refused. Without an entry every epoch is right.
+        waits: Callers of `when_committed`, until the end that they wait for is committed.
         hold: Appends are written, and committed when `commit_held` is called.
         fail_with: Appends are refused with this, and nothing is written; KAFKA_STORAGE_ERROR fails
             the partition's log as well.
@@ -53,6 +65,8 @@ class CoordinatorLog:
         self.committed: dict[int, int] = dict.fromkeys(self.batches, 0)
         self.failures: dict[int, DiskError] = {}
         self.leader_epoch = 3
+        self.epochs: dict[int, int] = {}
+        self.waits: list[Wait] = []
         self.hold = False
         self.time_out = False
         self.fail_with: ErrorCode | None = None
@@ -72,6 +86,7 @@ class CoordinatorLog:
         *,
         terms: object = None,
         timeout_ms: float = TIMEOUT_MS,
+        leader_epoch: int | None = None,
     ) -> int:
         assert topic_partition.topic == self.topic
         self.timeouts_ms.append(timeout_ms)
@@ -80,6 +95,8 @@ class CoordinatorLog:
         if len(batch) > self.size_max:
             failure = ErrorCode.MESSAGE_TOO_LARGE
         if index not in self.batches:
+            failure = ErrorCode.NOT_LEADER_OR_FOLLOWER
+        if leader_epoch is not None and self.epochs.get(index, leader_epoch) != leader_epoch:
             failure = ErrorCode.NOT_LEADER_OR_FOLLOWER
         if failure is not None:
             if failure is ErrorCode.KAFKA_STORAGE_ERROR:
@@ -94,7 +111,32 @@ class CoordinatorLog:
         else:
             self.committed[index] = self.ends[index]
             on_committed(ErrorCode.NONE, base_offset)
+            self._end_waits()
         return base_offset
+
+    def when_committed(
+        self,
+        partition: SimpleNamespace,
+        first_offset: int,
+        end_offset: int,
+        on_committed: OnCommitted,
+        timeout_ms: float,
+    ) -> None:
+        """As the replica manager's; it never times out by itself: see `end_waits`."""
+        self.waits.append(Wait(partition.index, first_offset, end_offset, on_committed))
+        self._end_waits()
+
+    def _end_waits(self) -> None:
+        over = [one for one in self.waits if self.committed[one.partition_index] >= one.end_offset]
+        self.waits = [one for one in self.waits if one not in over]
+        for one in over:
+            one.on_committed(ErrorCode.NONE, one.first_offset)
+
+    def end_waits(self, code: ErrorCode) -> None:
+        """Whoever waits for a commit is told an error."""
+        waits, self.waits = self.waits, []
+        for one in waits:
+            one.on_committed(code, -1)
 
     def put_batch(self, index: int, batch: bytearray) -> int:
         """Put a batch into the log, not committed; returns its base offset."""
@@ -108,6 +150,7 @@ class CoordinatorLog:
         """Put a committed batch into the log, as another broker might have."""
         self.put_batch(index, batch)
         self.committed[index] = self.ends[index]
+        self._end_waits()
 
     def commit_held(self) -> None:
         """Everything that was written is committed, and callers are told."""
@@ -119,6 +162,7 @@ class CoordinatorLog:
     def commit_all(self) -> None:
         """As `commit_held`, but nobody is told."""
         self.committed = dict(self.ends)
+        self._end_waits()
 
     def fail_held(self, code: ErrorCode, *, lost: bool = True) -> None:
         """Callers are told an error; what they wrote is lost, or in the log all the same."""
@@ -166,7 +210,9 @@ class CoordinatorLog:
             high_watermark=self.committed[index],
             failure=self.failures.get(index),
         )
-        return SimpleNamespace(log=log, leader_epoch=self.leader_epoch)
+        return SimpleNamespace(
+            log=log, index=index, leader_epoch=self.epochs.get(index, self.leader_epoch)
+        )
 
     async def read_internal(
         self, topic_partition: TopicPartition, offset: int, max_bytes: int

@@ -106,11 +106,156 @@ async def test_a_newer_epoch_while_loading_begins_the_load_again(h: RuntimeHarne
 
 
 async def test_an_old_resignation_ends_no_newer_election(h: RuntimeHarness) -> None:
-    h.runtime.on_resigned(0, EPOCH)
     h.runtime.on_resigned(0, EPOCH - 1)
     assert h.state() is S.ACTIVE
     h.runtime.on_resigned(0, EPOCH + 1)
     assert h.state() is None
+
+
+async def test_resigned_in_its_own_epoch_and_elected_in_it_again(h: RuntimeHarness) -> None:
+    """It was fenced for a moment: nobody else has led, and the partition is read anew."""
+    h.put("a", b"1")
+    h.runtime.on_resigned(0, EPOCH)
+    assert h.put("a", b"2") == [E.NOT_COORDINATOR]
+    h.runtime.on_elected(0, EPOCH)
+    await h.settle()
+    assert h.shard().values == {b"a": b"1"}
+    assert len(h.built) == 2
+
+
+async def test_elected_in_an_epoch_older_than_another_leaders(h: RuntimeHarness) -> None:
+    """What comes late names an election that is over."""
+    h.runtime.on_resigned(0, EPOCH + 2)
+    for epoch in (EPOCH, EPOCH + 1):
+        h.runtime.on_elected(0, epoch)
+        assert h.state() is None
+    h.runtime.on_elected(0, EPOCH + 3)
+    await h.settle()
+    assert h.shard().leader_epoch == EPOCH + 3
+
+
+async def test_a_topic_that_is_made_anew_begins_with_epoch_zero(h: RuntimeHarness) -> None:
+    """Elected before its runtime has heard that the last one was deleted."""
+    h.put("a", b"1")
+    old = h.controller.image
+    h.log.truncate(0, 0)
+    h.controller.listeners, listeners = [], h.controller.listeners
+    await h.controller.set_topics(topic_image(TOPIC, 100, 1))
+    h.runtime.on_elected(0, 0)
+    assert h.built[0].calls[-1] == "unloaded"
+    await h.settle()
+    for listener in listeners:
+        await listener(old, h.controller.image)
+    assert h.state() is S.ACTIVE, "the late news is of the last one"
+    assert h.shard().leader_epoch == 0
+    assert h.shard().values == {}
+
+
+async def test_nothing_is_appended_in_an_epoch_that_the_shard_was_not_elected_in(
+    h: RuntimeHarness,
+) -> None:
+    """Between the partition's new role and the news of it."""
+    h.log.epochs[0] = EPOCH + 1
+    end = h.log.ends[0]
+    assert h.put("a", b"1") == [E.NOT_COORDINATOR]
+    assert h.log.ends[0] == end
+    h.runtime.on_elected(0, EPOCH + 1)
+    await h.settle()
+    assert h.put("a", b"1") == [E.NONE]
+
+
+@pytest.mark.parametrize("apply_at", ApplyAt)
+async def test_what_was_written_when_the_lead_was_lost_is_answered_no_more(
+    h: RuntimeHarness, apply_at: ApplyAt
+) -> None:
+    """The next leader may have the record, or cut it off: this shard says nothing from then on."""
+    h.log.hold = True
+    codes = h.put("a", b"1", apply_at)
+    h.log.epochs[0] = EPOCH + 1
+    h.log.fail_held(E.NOT_LEADER_OR_FOLLOWER, lost=False)
+    assert codes == [E.NOT_COORDINATOR]
+    assert h.runtime.shard_at(0) is None
+    assert h.built[0].log.is_closed
+    h.runtime.on_elected(0, EPOCH + 1)
+    await h.settle()
+    assert h.shard().values == {b"a": b"1"}
+
+
+async def test_too_few_replicas_after_the_append_leave_the_outcome_unknown(
+    h: RuntimeHarness,
+) -> None:
+    h.log.hold = True
+    codes = h.put("a", b"1")
+    h.log.fail_held(E.NOT_ENOUGH_REPLICAS_AFTER_APPEND, lost=False)
+    assert codes == [E.COORDINATOR_NOT_AVAILABLE]
+    await h.pass_time(0)
+    assert h.shard().values == {b"a": b"1"}, "read anew"
+    assert len(h.built) == 2
+
+
+async def test_too_few_replicas_before_the_append_change_nothing(h: RuntimeHarness) -> None:
+    h.log.fail_next.append(E.NOT_ENOUGH_REPLICAS)
+    assert h.put("a", b"1") == [E.COORDINATOR_NOT_AVAILABLE]
+    assert h.state() is S.ACTIVE
+    assert h.put("a", b"2") == [E.NONE]
+
+
+async def test_a_new_leader_waits_for_its_followers_as_long_as_it_takes(
+    h: RuntimeHarness, caplog: pytest.LogCaptureFixture
+) -> None:
+    """It reads nothing that they could still lose, and does not give up."""
+    h.log.put_batch(0, build_batch([(b"a", b"1", (), 0)]))
+    h.runtime.on_elected(0, EPOCH + 1)
+    reads = h.log.reads
+    for count in range(1, 4):
+        await h.settle()
+        assert h.state() is S.LOADING
+        assert h.runtime.waiting_count == 1
+        assert h.log.reads == reads
+        h.log.end_waits(E.REQUEST_TIMED_OUT)
+        assert caplog.text.count("values not loaded yet: the log end is not committed") == count
+        await h.pass_time(UNCOMMITTED_DELAY_MS)
+    h.log.commit_all()
+    await h.settle()
+    assert h.shard().values == {b"a": b"1"}
+    assert h.runtime.waiting_count == 0
+    assert not len(h.runtime.unavailable)
+
+
+async def test_a_wait_for_followers_ends_with_the_election(h: RuntimeHarness) -> None:
+    h.log.put_batch(0, build_batch([(b"a", b"1", (), 0)]))
+    h.runtime.on_elected(0, EPOCH + 1)
+    await h.settle()
+    h.runtime.on_resigned(0, EPOCH + 2)
+    h.log.end_waits(E.NOT_LEADER_OR_FOLLOWER)
+    await h.pass_time(UNCOMMITTED_DELAY_MS)
+    assert h.state() is None
+    assert h.timer.pending == 0
+
+
+async def test_a_log_cut_under_a_load_that_is_over_alarms_nobody(
+    h: RuntimeHarness, caplog: pytest.LogCaptureFixture
+) -> None:
+    h.put("a", b"1")
+    h.runtime.on_elected(0, EPOCH + 1)
+    h.log.fail_reads[0] = OSError("truncated")
+    h.log.on_read = lambda _: h.runtime.on_resigned(0, EPOCH + 2)
+    await h.settle()
+    assert h.runtime.stats.load_failures == 0
+    assert not caplog.records
+    assert not len(h.runtime.unavailable)
+
+
+async def test_another_leader_takes_the_alert_away(h: RuntimeHarness) -> None:
+    h.log.fail_reads[0] = OSError("disk")
+    h.put("a", b"1")
+    h.runtime.on_elected(0, EPOCH + 1)
+    await h.settle()
+    assert h.runtime.unavailable.reasons.keys() == {0}
+    h.runtime.on_resigned(0)
+    assert h.runtime.unavailable.reasons.keys() == {0}, "its log is not here: nobody else leads"
+    h.runtime.on_resigned(0, EPOCH + 2)
+    assert not h.runtime.unavailable.reasons
 
 
 async def test_what_was_read_for_an_earlier_election_never_serves(h: RuntimeHarness) -> None:

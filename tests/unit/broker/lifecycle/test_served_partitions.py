@@ -20,7 +20,10 @@ class Coordinator:
             set=lambda index, reason: events.append((name, "unavailable", index, reason))
         )
         self.on_elected = lambda index, epoch: events.append((name, "elected", index, epoch))
-        self.on_resigned = lambda index: events.append((name, "resigned", index))
+        self.on_resigned = lambda index, epoch: events.append((name, "resigned", index, epoch))
+
+
+NODE_ID = 1
 
 
 class World:
@@ -41,6 +44,7 @@ class World:
         )
         self.coordinators._by_topic = self.by_topic
         self.coordinators._replicas = replicas
+        self.coordinators._node_id = NODE_ID
         remote: Any = SimpleNamespace(
             on_serving=lambda p: self.events.append(("remote", "serving", p.name)),
             on_resigned=lambda ps: self.events.extend(("remote", "resigned", p.name) for p in ps),
@@ -93,14 +97,16 @@ def test_resigning_ends_copies_before_requests_and_coordination_last() -> None:
     world.served.resign([TopicPartition(OFFSETS_TOPIC, 1), TopicPartition("gone", 0)])
     assert world.events == [
         ("remote", "resigned", f"{OFFSETS_TOPIC}-1"),
-        ("groups", "resigned", 1),
+        ("groups", "resigned", 1, None),
     ]
     assert world.partitions == {}
 
 
-def image_of(**partitions: int) -> Any:
+def image_of(*, leader: int = NODE_ID, **partitions: int) -> Any:
     topics = {
-        name: SimpleNamespace(partitions=[SimpleNamespace(index=i) for i in range(count)])
+        name: SimpleNamespace(
+            partitions=[SimpleNamespace(index=i, leader=leader) for i in range(count)]
+        )
         for name, count in partitions.items()
     }
     return SimpleNamespace(topics=topics)
@@ -119,6 +125,12 @@ def test_internal_partitions_whose_logs_are_not_served_are_unavailable() -> None
         ("groups", "unavailable", 1),
         ("transactions", "unavailable", 0),
     ]
+
+
+def test_what_another_broker_leads_is_that_brokers_to_report() -> None:
+    world = World()
+    world.coordinators.report_unserved(None, image_of(leader=2, **{OFFSETS_TOPIC: 3}))
+    assert world.events == []
 
 
 def test_one_loading_coordinator_is_enough_to_be_loading() -> None:

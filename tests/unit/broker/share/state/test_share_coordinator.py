@@ -155,7 +155,7 @@ async def test_who_waits_too_long_is_told(c: Coordinator) -> None:
     c.log.hold = True
     c.c.initialize(KEY, 0, 0, lambda code: None)
     c.c.on_resigned(0)
-    c.c.on_elected(0, 0)
+    c.c.on_elected(0, c.log.leader_epoch)
     await c.settle()
     codes: list[E] = []
     c.c.initialize(KEY, 0, 0, codes.append)
@@ -169,7 +169,7 @@ async def test_only_so_many_wait(c: Coordinator, monkeypatch: pytest.MonkeyPatch
     c.log.hold = True
     c.c.initialize(KEY, 0, 0, lambda code: None)
     c.c.on_resigned(0)
-    c.c.on_elected(0, 0)
+    c.c.on_elected(0, c.log.leader_epoch)
     await c.settle()
     assert c.initialize() is None
     assert c.initialize() is E.COORDINATOR_NOT_AVAILABLE
@@ -244,7 +244,7 @@ async def test_records_that_make_no_sense_are_passed_over(c: Coordinator) -> Non
 async def test_partition_that_cannot_be_read(c: Coordinator) -> None:
     c.c.on_resigned(0)
     del c.log.batches[0]
-    c.c.on_elected(0, 0)
+    c.c.on_elected(0, c.log.leader_epoch)
     codes: list[E] = []
     c.c.initialize(KEY, 0, 0, codes.append)
     await c.settle()
@@ -269,12 +269,12 @@ async def test_what_was_read_for_an_earlier_election_never_goes_live(c: Coordina
     c.controller.listeners.clear()
     c.new()
     await c.c.start()
-    c.c.on_elected(0, 0)
+    c.c.on_elected(0, c.log.leader_epoch)
     await asyncio.sleep(0)
     assert c.c.is_loading
     c.c.on_resigned(0)
     c.log.truncate(0, 0)
-    c.c.on_elected(0, 0)
+    c.c.on_elected(0, c.log.leader_epoch)
     await c.settle()
     assert not c.c.is_loading
     assert c.summary() == (E.NONE, ShareSummary(0, 0, -1, -1))
@@ -308,7 +308,7 @@ async def test_a_load_that_fails_in_its_own_way_holds_up_nobody(
     assert "cannot be loaded" in caplog.text
     # It is mended: led anew, it serves.
     c.log.fail_reads.clear()
-    c.c.on_elected(0, 0)
+    c.c.on_elected(0, c.log.leader_epoch)
     await c.settle()
     assert c.summary(keys[0])[0] is E.NONE
     assert not c.c.unavailable.reasons
@@ -344,7 +344,7 @@ async def test_states_of_a_topic_that_is_deleted_while_they_load_go(c: Coordinat
     c.controller.listeners.clear()
     c.new()
     await c.c.start()
-    c.c.on_elected(0, 0)
+    c.c.on_elected(0, c.log.leader_epoch)
     await asyncio.sleep(0)
     assert c.c.is_loading
     await c.controller.set_topics(STATE)

@@ -68,7 +68,6 @@ def test_answer_waits_for_the_record(c: Coordinator) -> None:
     ("failure", "answer"),
     [
         (E.NOT_ENOUGH_REPLICAS, E.COORDINATOR_NOT_AVAILABLE),
-        (E.NOT_ENOUGH_REPLICAS_AFTER_APPEND, E.COORDINATOR_NOT_AVAILABLE),
         (E.NOT_LEADER_OR_FOLLOWER, E.NOT_COORDINATOR),
         (E.MESSAGE_TOO_LARGE, E.UNKNOWN_SERVER_ERROR),
         (E.RECORD_LIST_TOO_LARGE, E.UNKNOWN_SERVER_ERROR),

@@ -139,11 +139,11 @@ class Broker:
             cast("Any", controller),
             LocalMarkerWriter(self.replicas, cast("Any", NoGroups()), soon=self.turns.append),
         )
-        self.loop.run_until_complete(self._start())
+        self.loop.run_until_complete(self._start(life))
 
-    async def _start(self) -> None:
+    async def _start(self, leader_epoch: int) -> None:
         await self.coordinator.start()
-        self.coordinator.on_elected(0, 0)
+        self.coordinator.on_elected(0, leader_epoch)
         for _ in range(50):
             await asyncio.sleep(0)
         assert not self.coordinator.is_loading
