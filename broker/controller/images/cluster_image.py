@@ -11,10 +11,20 @@ from types import MappingProxyType
 from typing import Final
 from uuid import UUID
 
+from broker.controller.images.broker_records import (
+    BROKER_KEYS,
+    NO_FACTS,
+    BrokerEndpoint,
+    BrokerFacts,
+    BrokerImage,
+    decode_controller,
+    parse_broker_key,
+)
 from broker.controller.images.features import INITIAL
 from broker.controller.images.metadata_records import (
     CLUSTER_ID_KEY,
     CONFIGS,
+    CONTROLLER_KEY,
     DELETED_TOPICS,
     DIRECTORIES,
     FEATURES_KEY,
@@ -35,9 +45,11 @@ from broker.controller.images.metadata_records import (
 )
 from broker.controller.images.partition_image import PartitionImage
 from broker.controller.images.topic_names import INTERNAL_TOPICS
+from broker.controller.store.metadata_store import KeyValue
 
 __all__ = [
     "BrokerEndpoint",
+    "BrokerFacts",
     "BrokerImage",
     "ClusterImage",
     "ConfigResource",
@@ -56,30 +68,14 @@ _SHOWN: Final = (
     DIRECTORIES,
     FEATURES_KEY,
     CLUSTER_ID_KEY,
+    CONTROLLER_KEY,
+    *BROKER_KEYS,
 )
 
 
 def is_shown(key: str) -> bool:
     """Whether an image shows what a key of the metadata store holds."""
     return key.startswith(_SHOWN)
-
-
-@dataclass(frozen=True, slots=True)
-class BrokerEndpoint:
-    """Host and port that are advertised to clients of one listener."""
-
-    host: str
-    port: int
-
-
-@dataclass(frozen=True, slots=True)
-class BrokerImage:
-    """One broker. `listeners`: listener name to what is advertised there."""
-
-    node_id: int
-    listeners: Mapping[str, BrokerEndpoint]
-    rack: str | None = None
-    is_fenced: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,11 +102,16 @@ class ClusterImage:
         configs: Settings of brokers, groups and client metrics that were set at run time; those of
             topics are the topics' `overrides`.
         deleted_topics: Of those that had remote storage, while something of them may be left there.
-        revision: Grows with every change; two images of one revision are equal, except for brokers
-            (`broker_revision`), which are not in the store.
+        controller_id: The active controller, -1 without one; on a single node itself.
+        brokers: All that are registered, fenced ones too, by node id.
+        revision: Grows with every change; two images of one revision are equal, except for the
+            broker of a single node (`broker_revision`), which is not in the store.
         broker_revision: Grows with every change of the brokers.
         features: Finalised level of every feature there is (`broker.controller.images.features`).
         directories: Log directories with partitions, by id, whether they are here or missing.
+        controller_epoch: Create revision of the `controller` key, which grows with every election;
+            0 without a controller, and on a single node.
+        facts: What `brokers` is made of.
     """
 
     cluster_id: str
@@ -124,11 +125,32 @@ class ClusterImage:
     deleted_topics: frozenset[UUID] = frozenset()
     features: Mapping[str, int] = field(default_factory=lambda: INITIAL)
     directories: Mapping[UUID, DirectoryImage] = field(default_factory=dict)
+    controller_epoch: int = 0
+    facts: Mapping[int, BrokerFacts] = field(default_factory=dict)
 
     @classmethod
     def empty(cls, *, controller_id: int = -1) -> "ClusterImage":
         """A cluster without id, brokers, topics."""
         return cls("", controller_id, {}, {}, {}, 0)
+
+    @classmethod
+    def loaded(
+        cls, items: Iterable[KeyValue], revision: int, *, controller_id: int = -1
+    ) -> "ClusterImage":
+        """The cluster as all keys of a store show it.
+
+        Args:
+            items: The keys; those that an image does not show are passed over.
+            revision: They were read at.
+            controller_id: While no key names one: on a single node itself.
+
+        Raises:
+            MetadataFormatError: A value is damaged or of a newer release.
+        """
+        update = _Update(cls.empty(controller_id=controller_id))
+        for item in items:
+            update.add(item.key, item.value, item.mod_revision, item.create_revision)
+        return update.finish(revision)
 
     def partition(self, topic: str, index: int) -> PartitionImage | None:
         """One partition by its topic's name, None when there is no such."""
@@ -182,7 +204,7 @@ class ClusterImage:
         """
         update = _Update(self)
         for key, value in changes:
-            update.add(key, value)
+            update.add(key, value, revision, self.controller_epoch or revision)
         return update.finish(revision)
 
 
@@ -199,8 +221,11 @@ class _Update:
         self._deleted_topics = image.deleted_topics
         self._features = image.features
         self._directories: dict[UUID, DirectoryImage] | None = None
+        self._facts: dict[int, BrokerFacts] | None = None
+        self._controller = (image.controller_id, image.controller_epoch)
 
-    def add(self, key: str, value: bytes | None) -> None:
+    def add(self, key: str, value: bytes | None, revision: int, created: int) -> None:
+        """Take a key's value as of `revision`; `created`: since when it exists."""
         if key.startswith(TOPICS):
             name = key.removeprefix(TOPICS)
             self._topic_ids[name] = None if value is None else decode_topic(key, value)
@@ -222,6 +247,34 @@ class _Update:
             self._features = MappingProxyType(decode_features(value))
         elif key == CLUSTER_ID_KEY and value is not None:
             self._cluster_id = value.decode()
+        elif key == CONTROLLER_KEY:
+            self._controller = (-1, 0) if value is None else (decode_controller(value), created)
+        elif key.startswith(BROKER_KEYS):
+            self._add_broker(key, value, revision)
+
+    def _add_broker(self, key: str, value: bytes | None, revision: int) -> None:
+        kind, node_id = parse_broker_key(key)
+        if self._facts is None:
+            self._facts = dict(self._image.facts)
+        before = self._facts.get(node_id, NO_FACTS)
+        after = before.changed(kind, key, value, revision)
+        if after == NO_FACTS:
+            self._facts.pop(node_id, None)
+        else:
+            self._facts[node_id] = after
+
+    def _brokers(self) -> Mapping[int, BrokerImage]:
+        """By node id, in order of it; one whose keys have not changed is the same object."""
+        facts, before = self._facts, self._image
+        if facts is None:
+            return before.brokers
+        brokers = {}
+        for node_id in sorted(facts):
+            same = facts[node_id] is before.facts.get(node_id)
+            image = before.brokers.get(node_id) if same else facts[node_id].image(node_id)
+            if image is not None:
+                brokers[node_id] = image
+        return brokers
 
     def _add_config(self, key: str, value: bytes | None) -> None:
         resource = parse_config_key(key)
@@ -274,6 +327,11 @@ class _Update:
             deleted_topics=self._deleted_topics,
             features=self._features,
             directories=image.directories if self._directories is None else self._directories,
+            controller_id=self._controller[0],
+            controller_epoch=self._controller[1],
+            facts=image.facts if self._facts is None else self._facts,
+            brokers=self._brokers(),
+            broker_revision=image.broker_revision + (self._facts is not None),
         )
 
     def _topic(self, name: str, old: TopicImage | None) -> TopicImage | None:

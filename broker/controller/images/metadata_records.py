@@ -18,6 +18,10 @@
                                          what it has there is being removed
     producer-ids                         {"v": 1, "next": <first producer id not yet assigned>}
     features                             {"v": 1, "f": {<name>: <level>, ...}}  finalised levels
+    cluster/incarnation                  of a cluster's store: a random id, plain text, written
+                                         once; every log directory of its brokers names it
+    brokers/ live/ draining/ fences/     brokers of a cluster, and its controller: see
+    controller                           `broker.controller.images.broker_records`
 
 Values are UTF-8 JSON; a topic id is written as Kafka does, 22 characters of URL-safe base64.
 Partitions lie together so that a topic of 10,000 fits one transaction (128 operations, 1.5 MiB),
@@ -50,6 +54,12 @@ CONFIGS = "configs/"
 DELETED_TOPICS = "deleted-topics/"
 PRODUCER_IDS_KEY = "producer-ids"
 FEATURES_KEY = "features"
+INCARNATION_KEY = "cluster/incarnation"
+BROKERS = "brokers/"
+LIVE = "live/"
+DRAINING = "draining/"
+FENCES = "fences/"
+CONTROLLER_KEY = "controller"
 
 
 class MetadataFormatError(Exception):
@@ -100,7 +110,7 @@ def parse_directory_key(key: str) -> tuple[int, UUID]:
 
 def encode_directory(path: str) -> bytes:
     """Value of a log directory's key."""
-    return _encode({"path": path})
+    return encode_record({"path": path})
 
 
 def decode_directory(key: str, value: bytes) -> str:
@@ -110,7 +120,7 @@ def decode_directory(key: str, value: bytes) -> str:
         MetadataFormatError: Damaged or newer.
     """
     try:
-        return str(_decode(key, value)["path"])
+        return str(decode_record(key, value)["path"])
     except KeyError as error:
         raise MetadataFormatError(f"{key}: {error!r}") from error
 
@@ -181,7 +191,7 @@ def parse_config_key(key: str) -> ConfigResource:
 
 def encode_topic(topic_id: UUID) -> bytes:
     """Value of a topic's key."""
-    return _encode({"id": format_uuid(topic_id)})
+    return encode_record({"id": format_uuid(topic_id)})
 
 
 def decode_topic(key: str, value: bytes) -> UUID:
@@ -191,14 +201,14 @@ def decode_topic(key: str, value: bytes) -> UUID:
         MetadataFormatError: Damaged or newer.
     """
     try:
-        return parse_uuid(_decode(key, value)["id"])
+        return parse_uuid(decode_record(key, value)["id"])
     except (KeyError, TypeError, ValueError) as error:
         raise MetadataFormatError(f"{key}: {error!r}") from error
 
 
 def encode_partitions(partitions: Iterable[PartitionImage]) -> bytes:
     """Value of one chunk, its partitions in order."""
-    return _encode({"p": [_partition_fields(partition) for partition in partitions]})
+    return encode_record({"p": [_partition_fields(partition) for partition in partitions]})
 
 
 def _partition_fields(p: PartitionImage) -> list[object]:
@@ -267,7 +277,7 @@ def decode_partitions(key: str, value: bytes, first_index: int) -> list[Partitio
     try:
         return [
             _partition(index, *fields)
-            for index, fields in enumerate(_decode(key, value)["p"], first_index)
+            for index, fields in enumerate(decode_record(key, value)["p"], first_index)
         ]
     except (AttributeError, KeyError, TypeError, ValueError) as error:
         raise MetadataFormatError(f"{key}: {error!r}") from error
@@ -289,7 +299,7 @@ def chunks(
 
 def encode_config(settings: Mapping[str, str]) -> bytes:
     """Value of a resource's settings."""
-    return _encode({"c": dict(sorted(settings.items()))})
+    return encode_record({"c": dict(sorted(settings.items()))})
 
 
 def decode_config(key: str, value: bytes) -> dict[str, str]:
@@ -299,14 +309,14 @@ def decode_config(key: str, value: bytes) -> dict[str, str]:
         MetadataFormatError: Damaged or newer.
     """
     try:
-        return {str(name): str(text) for name, text in _decode(key, value)["c"].items()}
+        return {str(name): str(text) for name, text in decode_record(key, value)["c"].items()}
     except (KeyError, AttributeError) as error:
         raise MetadataFormatError(f"{key}: {error!r}") from error
 
 
 def encode_store_identity(store_id: UUID, node_id: int) -> bytes:
     """Value of the store's own key."""
-    return _encode({"id": format_uuid(store_id), "node": node_id})
+    return encode_record({"id": format_uuid(store_id), "node": node_id})
 
 
 def decode_store_identity(value: bytes) -> tuple[UUID, int]:
@@ -316,7 +326,7 @@ def decode_store_identity(value: bytes) -> tuple[UUID, int]:
         MetadataFormatError: Damaged or newer.
     """
     try:
-        fields = _decode(STORE_KEY, value)
+        fields = decode_record(STORE_KEY, value)
         return parse_uuid(fields["id"]), int(fields["node"])
     except (KeyError, TypeError, ValueError) as error:
         raise MetadataFormatError(f"{STORE_KEY}: {error!r}") from error
@@ -324,7 +334,7 @@ def decode_store_identity(value: bytes) -> tuple[UUID, int]:
 
 def encode_next_producer_id(producer_id: int) -> bytes:
     """Value of the producer ids' key."""
-    return _encode({"next": producer_id})
+    return encode_record({"next": producer_id})
 
 
 def decode_next_producer_id(value: bytes) -> int:
@@ -334,14 +344,14 @@ def decode_next_producer_id(value: bytes) -> int:
         MetadataFormatError: Damaged or newer.
     """
     try:
-        return int(_decode(PRODUCER_IDS_KEY, value)["next"])
+        return int(decode_record(PRODUCER_IDS_KEY, value)["next"])
     except (KeyError, TypeError, ValueError) as error:
         raise MetadataFormatError(f"{PRODUCER_IDS_KEY}: {error!r}") from error
 
 
 def encode_features(levels: Mapping[str, int]) -> bytes:
     """Value of the features' key."""
-    return _encode({"f": dict(sorted(levels.items()))})
+    return encode_record({"f": dict(sorted(levels.items()))})
 
 
 def decode_features(value: bytes) -> dict[str, int]:
@@ -352,7 +362,7 @@ def decode_features(value: bytes) -> dict[str, int]:
     """
     try:
         stored = {
-            str(name): int(level) for name, level in _decode(FEATURES_KEY, value)["f"].items()
+            str(name): int(level) for name, level in decode_record(FEATURES_KEY, value)["f"].items()
         }
     except (KeyError, AttributeError, TypeError, ValueError) as error:
         raise MetadataFormatError(f"{FEATURES_KEY}: {error!r}") from error
@@ -366,13 +376,19 @@ def decode_features(value: bytes) -> dict[str, int]:
     return {name: stored.get(name, 0) for name in SUPPORTED}
 
 
-def _encode(fields: dict[str, object]) -> bytes:
+def encode_record(fields: dict[str, object]) -> bytes:
+    """A value in JSON, with its version."""
     return json.dumps(
         {"v": RECORD_VERSION, **fields}, ensure_ascii=False, separators=(",", ":")
     ).encode()
 
 
-def _decode(key: str, value: bytes) -> dict[str, Any]:
+def decode_record(key: str, value: bytes) -> dict[str, Any]:
+    """The fields of a value in JSON.
+
+    Raises:
+        MetadataFormatError: Damaged, or of a newer release.
+    """
     try:
         fields = json.loads(value)
     except ValueError as error:
