@@ -21,7 +21,8 @@ from collections.abc import (
 from uuid import UUID
 
 from broker.controller.changes import Changes
-from broker.controller.configs.configs import MIN_ISR, ConfigOperation, ConfigRules
+from broker.controller.cluster_opening import open_cluster
+from broker.controller.configs.configs import ConfigOperation, ConfigRules
 from broker.controller.configs.group_settings import (
     ConsumerGroupSettings,
     GroupSettings,
@@ -34,9 +35,8 @@ from broker.controller.images.cluster_image import (
     ClusterImage,
     TopicImage,
 )
-from broker.controller.images.features import INITIAL, FeatureUpdate, Refusal, plan_update
+from broker.controller.images.features import FeatureUpdate, Refusal, plan_update
 from broker.controller.images.metadata_records import (
-    CLUSTER_ID_KEY,
     FEATURES_KEY,
     ConfigResource,
     ResourceType,
@@ -61,14 +61,11 @@ from broker.controller.store.metadata_store import (
     Delete,
     MetadataStore,
     Put,
-    StoreError,
-    key_absent,
+    StoreReplacedError,
     key_present,
-    value_equals,
 )
 from broker.controller.store.store_writer import Unit
-from broker.controller.store.whole_range import whole_range
-from broker.controller.topic_planner import TopicPlanner, fresh_id
+from broker.controller.topic_planner import TopicPlanner
 from broker.controller.topics.auto_creation import AutoCreation
 from broker.controller.topics.tiered_topics import check_metadata_stays, shown, tiered_topics
 from broker.controller.topics.topic_metadata import TopicMetadata
@@ -77,26 +74,17 @@ from broker.controller.topics.topics import (
     NewTopic,
 )
 from broker.runtime.errors import ApiError
+from broker.runtime.timer import Timer
 from config.broker import BrokerConfig
 from config.errors import InvalidConfigError
 from config.topic import has_remote_history
 from config.topic_rules import check_stored
 from protocol.error_codes import ErrorCode
 from storage.environment.randomness import Randomness
-from storage.types.uuid_text import format_uuid
 
 LOGGER = logging.getLogger(__name__)
 
 NO_ROOM = "no log directory has room"
-
-
-class ClusterIdError(Exception):
-    """The metadata store belongs to another cluster; the broker must not start."""
-
-    def __init__(self, wanted: str, found: str) -> None:
-        super().__init__(f"the metadata store belongs to cluster {found}, not to {wanted}")
-        self.wanted = wanted
-        self.found = found
 
 
 class RemoteStorageDisabledError(Exception):
@@ -119,23 +107,6 @@ def check_remote_storage(image: ClusterImage, settings: BrokerConfig) -> None:
         raise RemoteStorageDisabledError(f"{error} ({shown(tiered)})") from error
 
 
-async def _with_min_isr(
-    store: MetadataStore, settings: BrokerConfig, image: ClusterImage
-) -> ClusterImage:
-    """The image with `min.insync.replicas` of the whole cluster, which begins as this broker's."""
-    everywhere = ConfigResource(ResourceType.BROKER, "")
-    current = image.config(everywhere)
-    if MIN_ISR in current:
-        return image
-    key = config_key(everywhere)
-    value = encode_config({**current, MIN_ISR: str(settings.min_insync_replicas)})
-    unchanged = value_equals(key, encode_config(current)) if current else key_absent(key)
-    result = await store.txn(compare=[unchanged], then=[Put(key, value)])
-    if not result.succeeded:
-        raise StoreError("another broker has changed the cluster's settings in the same moment")
-    return image.updated([(key, value)], result.revision)
-
-
 class Controller:
     """See the module; made by `Controller.open`. Runs on the loop's thread."""
 
@@ -150,6 +121,7 @@ class Controller:
         self._settings = settings
         self._feed = ImageFeed(store, image)
         self.changes = Changes(self._feed, store)
+        self._following: asyncio.Task[None] | None = None
         self._blocks = ProducerIdBlocks(store)
         self.producer_ids = ProducerIds(self._blocks)
         self.config_rules = ConfigRules(settings)
@@ -177,8 +149,9 @@ class Controller:
         randomness: Randomness,
         cluster_id: str | None = None,
         endpoints: Mapping[str, BrokerEndpoint] | None = None,
+        is_alone: bool = True,
     ) -> "Controller":
-        """Load the cluster's state, give a new cluster its id, register this broker.
+        """Load the cluster's state, give a new cluster its id; place this broker if it is alone.
 
         Args:
             store: Open; stays the caller's to close.
@@ -187,6 +160,8 @@ class Controller:
             cluster_id: What the data directories say, or what the user wants; None: `cluster.id`
                 of the settings, else what the store has, else a random one.
             endpoints: What to advertise per listener; None: as the settings say.
+            is_alone: The store is of this node, which is all brokers there are. Else brokers
+                register in the store (`broker.membership`), and the image has those that did.
 
         Raises:
             ClusterIdError: The store belongs to another cluster.
@@ -195,31 +170,16 @@ class Controller:
             MetadataFormatError: The store's content cannot be read.
             StoreError: The store cannot be used.
         """
-        wanted = cluster_id or settings.cluster_id
-        content = await whole_range(store, "")
-        image = ClusterImage.empty(controller_id=settings.node_id).updated(
-            ((item.key, item.value) for item in content.items), content.revision
+        image = await open_cluster(
+            store,
+            settings,
+            randomness=randomness,
+            cluster_id=cluster_id or settings.cluster_id,
+            is_alone=is_alone,
         )
-        if not image.cluster_id:
-            chosen = wanted or format_uuid(fresh_id(randomness))
-            result = await store.txn(
-                compare=[key_absent(CLUSTER_ID_KEY)], then=[Put(CLUSTER_ID_KEY, chosen.encode())]
-            )
-            if not result.succeeded:
-                raise StoreError("another broker has given the cluster an id in the same moment")
-            image = image.updated([(CLUSTER_ID_KEY, chosen.encode())], result.revision)
-        elif wanted and wanted != image.cluster_id:
-            raise ClusterIdError(wanted, image.cluster_id)
-        if all(item.key != FEATURES_KEY for item in content.items):
-            levels = encode_features(INITIAL)
-            result = await store.txn(
-                compare=[key_absent(FEATURES_KEY)], then=[Put(FEATURES_KEY, levels)]
-            )
-            if not result.succeeded:
-                raise StoreError("another broker has given the cluster features in the same moment")
-            image = image.updated([(FEATURES_KEY, levels)], result.revision)
-        image = await _with_min_isr(store, settings, image)
         check_remote_storage(image, settings)
+        if not is_alone:
+            return cls(store, settings, image, randomness)
         if endpoints is None:
             endpoints = {
                 listener.name: BrokerEndpoint(listener.host, listener.port)
@@ -263,15 +223,39 @@ class Controller:
         self._feed.subscribe_now(listener)
 
     def advertise(self, endpoints: Mapping[str, BrokerEndpoint]) -> None:
-        """Replace this broker's advertised listeners, once they are bound and ports are known."""
+        """Replace the advertised listeners of a single node, once bound and ports are known."""
         me = BrokerImage(self._settings.node_id, dict(endpoints), self._settings.broker_rack)
         others = [b for b in self._feed.image.brokers.values() if b.node_id != me.node_id]
         self._feed.place_brokers([*others, me])
+
+    def follow(self, timer: Timer, *, on_replaced: Callable[[str], None]) -> None:
+        """Make images of all changes as they come, also of those of other brokers.
+
+        Args:
+            timer: For waiting while the store cannot be read.
+            on_replaced: Called, with the reason, when the store is not the one it was. The image
+                stays what it is from then on.
+        """
+        following = asyncio.get_running_loop().create_task(
+            self._feed.follow(timer), name="image feed"
+        )
+
+        def over(task: "asyncio.Task[None]") -> None:
+            error = None if task.cancelled() else task.exception()
+            if isinstance(error, StoreReplacedError):
+                on_replaced(str(error))
+            elif error is not None:
+                LOGGER.error("image feed has ended", exc_info=error)
+
+        following.add_done_callback(over)
+        self._following = following
 
     async def aclose(self) -> None:
         """Finish what has begun."""
         await self.changes.aclose()
         await self._feed.aclose()
+        if self._following is not None:
+            await asyncio.wait([self._following])
         await self.producer_ids.aclose()
 
     # -- topics ----------------------------------------------------------------------------------

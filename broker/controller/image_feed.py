@@ -14,19 +14,28 @@ import asyncio
 import logging
 from collections import deque
 from collections.abc import Awaitable, Callable
+from typing import Final
 
 from broker.controller.images.cluster_image import BrokerImage, ClusterImage, is_shown
 from broker.controller.images.metadata_records import MetadataFormatError
 from broker.controller.store.metadata_store import (
     Changes,
     CompactedError,
+    KeyValue,
     MetadataStore,
     StoreClosedError,
+    StoreError,
+    StoreReplacedError,
     Watch,
 )
 from broker.controller.store.whole_range import whole_range
+from broker.runtime.pauses import pause
+from broker.runtime.timer import Timer
 
 LOGGER = logging.getLogger(__name__)
+
+FOLLOW_AGAIN_MS: Final = 200.0
+"""Before a store that could not be read is asked again."""
 
 Listener = Callable[[ClusterImage, ClusterImage], Awaitable[None]]
 """Called with the old and the new image, after the commit, before the answer."""
@@ -55,6 +64,7 @@ class ImageFeed:
         self._untold: deque[ClusterImage] = deque()
         self._telling: asyncio.Task[None] | None = None
         self._watch: Watch | None = None
+        self._placed = False
         # Callers of `reach` take what the watch has, one at a time.
         self._turn = asyncio.Lock()
         self._closed = False
@@ -79,7 +89,8 @@ class ImageFeed:
         return len(self._untold)
 
     def place_brokers(self, brokers: list[BrokerImage]) -> None:
-        """Replace the brokers of the image, which are not in the store."""
+        """Replace the brokers of the image: those of a single node, which are not in the store."""
+        self._placed = True
         self._replace_untold(self.image.with_brokers(brokers))
 
     async def reach(self, revision: int) -> None:
@@ -104,18 +115,35 @@ class ImageFeed:
             StoreError: The store cannot be read.
         """
         while self.image.revision < revision:
+            if self._watch is not None and not self._closed:
+                # What has changed nothing is shown by progress alone.
+                await self._watch.request_progress()
             async with self._turn:
                 if self.image.revision < revision:
                     await self._step()
 
-    async def follow(self) -> None:
-        """Make images of what others change, until the feed or the store is closed."""
+    async def follow(self, timer: Timer | None = None) -> None:
+        """Make images of what others change, until the feed or the store is closed.
+
+        Args:
+            timer: For waiting before the next try where the store cannot be read; None: at once.
+
+        Raises:
+            StoreReplacedError: The store is not the one it was: nothing more is taken from it.
+        """
         while not self._closed:
             try:
                 async with self._turn:
                     await self._step()
             except StoreClosedError:
                 return
+            except StoreReplacedError:
+                raise
+            except StoreError as error:
+                LOGGER.warning("metadata store: cannot be followed, trying again error=%s", error)
+                await self._end_watch()
+                if timer is not None:
+                    await pause(timer, FOLLOW_AGAIN_MS)
 
     async def aclose(self) -> None:
         """End the watch; who waits gets StoreClosedError."""
@@ -124,6 +152,11 @@ class ImageFeed:
             await self._watch.aclose()
         if self._telling is not None:
             await self._telling
+
+    async def _end_watch(self) -> None:
+        watch, self._watch = self._watch, None
+        if watch is not None:
+            await watch.aclose()
 
     async def _step(self) -> None:
         if self._closed:
@@ -162,15 +195,17 @@ class ImageFeed:
         self._replace(image)
 
     async def _reload(self) -> None:
-        assert self._watch is not None
-        await self._watch.aclose()
-        self._watch = None
+        await self._end_watch()
         content = await whole_range(self._store, "")
-        keys = [(item.key, item.value) for item in content.items if is_shown(item.key)]
-        image = ClusterImage.empty(controller_id=self.image.controller_id).updated(
-            filter(_can_be_read, keys), content.revision
+        before = self.image
+        image = ClusterImage.loaded(
+            filter(_item_can_be_read, content.items),
+            content.revision,
+            controller_id=before.controller_id if self._placed else -1,
         )
-        self._replace(image.with_brokers_of(self.image))
+        self._replace(
+            image.with_brokers_of(before) if self._placed else image.with_brokers_after(before)
+        )
 
     def _replace_untold(self, image: ClusterImage) -> None:
         """Replace the image by one in which nothing has changed that listeners look at."""
@@ -203,6 +238,10 @@ class ImageFeed:
                     LOGGER.exception("metadata listener failed revision=%d", image.revision)
             # It may have been replaced meanwhile by one that differs in nothing of theirs.
             self._told = self._untold.popleft()
+
+
+def _item_can_be_read(item: KeyValue) -> bool:
+    return is_shown(item.key) and _can_be_read((item.key, item.value))
 
 
 def _can_be_read(change: tuple[str, bytes | None]) -> bool:

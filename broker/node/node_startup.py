@@ -9,13 +9,13 @@ Whatever refuses a start does it here, with a sentence for the operator, before 
 from posixpath import dirname
 from typing import TYPE_CHECKING, NamedTuple
 
+from broker.controller.cluster_opening import ClusterIdError
 from broker.controller.controller import (
-    ClusterIdError,
     Controller,
     RemoteStorageDisabledError,
 )
-from broker.controller.images.metadata_records import MetadataFormatError
-from broker.controller.store.metadata_store import StoreError
+from broker.controller.images.metadata_records import INCARNATION_KEY, MetadataFormatError
+from broker.controller.store.metadata_store import MetadataStore, StoreError
 from broker.controller.store.sqlite_store import SqliteStore
 from broker.node.node_directories import NodeDirectories
 from broker.node.node_store import NodeStore, NodeStoreError
@@ -24,6 +24,7 @@ from storage.checkpoints.log_directory import LogDirectory
 from storage.environment.alerts import Alerts
 from storage.environment.environment import Environment
 from storage.errors import StorageError
+from storage.types.uuid_text import parse_uuid
 
 if TYPE_CHECKING:
     from config.broker import BrokerConfig
@@ -33,7 +34,7 @@ if TYPE_CHECKING:
 class OpenNode(NamedTuple):
     """A node that is open."""
 
-    store: SqliteStore
+    store: MetadataStore
     controller: Controller
     directories: NodeDirectories
 
@@ -48,6 +49,7 @@ class NodeStartup:
         log_manager: "LogManager",
         metadata_directory: LogDirectory | None,
         alerts: Alerts,
+        store: MetadataStore | None = None,
     ) -> None:
         """Touch nothing yet.
 
@@ -57,6 +59,8 @@ class NodeStartup:
             log_manager: Has the log directories.
             metadata_directory: `metadata.log.dir`, if it is none of them.
             alerts: Get one for a log directory that is missing.
+            store: The cluster's, open, and the caller's to close; None: the node is alone, and its
+                store is in its log directories.
         """
         self._settings = settings
         self._environment = environment
@@ -66,11 +70,12 @@ class NodeStartup:
         self._node_store = NodeStore(
             settings, log_manager.directories, metadata_directory, environment
         )
+        self._shared = store
         self._store: SqliteStore | None = None
 
     @property
     def store_path(self) -> str:
-        """The metadata store's file; empty before `open`."""
+        """The metadata store's file; empty before `open`, and where the store is a cluster's."""
         return self._node_store.path
 
     async def open(self) -> OpenNode:
@@ -102,6 +107,8 @@ class NodeStartup:
         await run(manager.startup.open_directories)
         if other is not None:
             await run(other.open)
+        if self._shared is not None:
+            return await self._open_as_member(self._shared)
         store = self._store = await self._node_store.open()
         controller = await Controller.open(
             store,
@@ -113,6 +120,24 @@ class NodeStartup:
             await run(self._claim, other, controller.image.cluster_id)
         directories = NodeDirectories(controller, manager, self._alerts, run)
         await directories.claim(self._node_store.store_id)
+        return OpenNode(store, controller, directories)
+
+    async def _open_as_member(self, store: MetadataStore) -> OpenNode:
+        manager = self._log_manager
+        controller = await Controller.open(
+            store,
+            self._settings,
+            randomness=self._environment.randomness,
+            cluster_id=manager.startup.stored_cluster_id,
+            is_alone=False,
+        )
+        item = await store.get(INCARNATION_KEY)
+        if item is None:
+            raise StoreError(f"the metadata store has lost {INCARNATION_KEY}")
+        directories = NodeDirectories(
+            controller, manager, self._alerts, self._environment.run_blocking
+        )
+        await directories.claim(parse_uuid(item.value.decode()))
         return OpenNode(store, controller, directories)
 
     def _claim(self, directory: LogDirectory, cluster_id: str) -> None:

@@ -22,6 +22,7 @@ from dataclasses import dataclass, field, replace
 from typing import Final, NamedTuple
 from uuid import UUID
 
+from broker.controller.images.features import SupportedRange
 from broker.controller.images.metadata_records import (
     BROKERS,
     CONTROLLER_KEY,
@@ -57,13 +58,6 @@ class LastRun(enum.Enum):
     UNKNOWN = "unknown"
 
 
-class FeatureRange(NamedTuple):
-    """Levels of a feature that a broker can work at, both inclusive."""
-
-    least: int
-    highest: int
-
-
 @dataclass(frozen=True, slots=True)
 class BrokerRegistration:
     """What a broker says of itself when it starts.
@@ -80,7 +74,7 @@ class BrokerRegistration:
     incarnation: UUID
     listeners: Mapping[str, BrokerEndpoint]
     rack: str | None = None
-    features: Mapping[str, FeatureRange] = field(default_factory=dict)
+    features: Mapping[str, SupportedRange] = field(default_factory=dict)
     directories: tuple[UUID, ...] = ()
     release: str = ""
     ended: LastRun = LastRun.UNKNOWN
@@ -238,7 +232,7 @@ def decode_registration(key: str, value: bytes) -> BrokerRegistration:
             },
             None if rack is None else str(rack),
             {
-                str(name): FeatureRange(int(least), int(highest))
+                str(name): SupportedRange(int(least), int(highest))
                 for name, (least, highest) in fields["features"].items()
             },
             tuple(map(parse_uuid, fields["directories"])),

@@ -188,6 +188,10 @@ class ClusterImage:
         """This cluster with the brokers of another image of it."""
         return replace(self, brokers=other.brokers, broker_revision=other.broker_revision)
 
+    def with_brokers_after(self, other: "ClusterImage") -> "ClusterImage":
+        """This cluster, its brokers counted as newer than those of another image of it."""
+        return replace(self, broker_revision=other.broker_revision + 1)
+
     def at(self, revision: int) -> "ClusterImage":
         """The same at a later revision, which has changed nothing that an image shows."""
         return replace(self, revision=revision)

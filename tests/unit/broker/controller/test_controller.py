@@ -5,9 +5,9 @@ from uuid import UUID
 
 import pytest
 
+from broker.controller.cluster_opening import ClusterIdError
 from broker.controller.configs.configs import ConfigOperation, Operation
 from broker.controller.controller import (
-    ClusterIdError,
     Controller,
     RemoteStorageDisabledError,
 )
