@@ -15,7 +15,10 @@ from typing import TYPE_CHECKING
 
 from broker.cleaning.process import LocalCleaningProcess
 from broker.cleaning.process_cleaner import CLEANER_KEYS, ProcessCleaner, limits_of
+from broker.controller.admission import Admission
 from broker.controller.controller import Controller
+from broker.controller.store.metadata_store import StoreError
+from broker.controller.store.sqlite_store import SqliteStore
 from broker.lifecycle.apis import build_apis
 from broker.lifecycle.coordinators import Coordinators
 from broker.lifecycle.disk_failures import DiskFailures
@@ -23,6 +26,7 @@ from broker.lifecycle.endpoints import advertised_endpoints
 from broker.lifecycle.health import HealthPages
 from broker.lifecycle.log_loading import LogLoading
 from broker.lifecycle.served_partitions import ServedPartitions
+from broker.membership.membership import Membership, MembershipError, SoleMembership
 from broker.network.admin_http import AdminServer, Page, Query
 from broker.network.iteration_end import IterationEnd
 from broker.network.network import Network
@@ -64,7 +68,7 @@ from storage.types.topic_partition import TopicPartition
 
 if TYPE_CHECKING:
     from broker.controller.images.cluster_image import ClusterImage
-    from broker.controller.store.sqlite_store import SqliteStore
+    from broker.controller.store.metadata_store import MetadataStore
     from broker.groups.coordinator import GroupCoordinator
     from broker.metrics.page import MetricsPage
     from broker.requests.kafka_apis import KafkaApis
@@ -113,7 +117,21 @@ class Broker:
         descriptors: DescriptorShares | None = None,
         network: Network | None = None,
         machine: Machine = LOCAL_MACHINE,
+        store: "MetadataStore | None" = None,
     ) -> None:
+        """Wait for nothing yet.
+
+        Args:
+            settings: All of them.
+            clock: The system's, if not given; so are the two below.
+            randomness: Of ids and jitter.
+            filesystem: With the log directories.
+            descriptors: How many files and connections there may be.
+            network: Where it listens, and connects to others; None: the machine's.
+            machine: What it runs threads and processes on.
+            store: Of a cluster, which this broker becomes a member of; the caller's to close.
+                None: it is alone, and its store is a file in its log directories.
+        """
         self.descriptors = descriptors or share_out(descriptor_limit())
         log_dirs = tuple(os.path.abspath(path) for path in settings.log_dirs)
         self.settings = settings
@@ -179,7 +197,9 @@ class Broker:
             self.log_manager,
             metadata_directory_of(settings, self.filesystem),
             self.alerts,
+            store,
         )
+        self._is_alone = store is None
         self.health = HealthPages(self.log_manager.progress, self.alerts, self._is_ready)
         self.admin = AdminServer(
             {
@@ -190,6 +210,8 @@ class Broker:
         )
         # Built by `start`.
         self.controller: Controller | None = None
+        self.membership: Membership | None = None
+        self._admission: Admission | None = None
         self.dynamic: DynamicSettings | None = None
         self.remote: RemoteStorage | None = None
         self.coordinators: Coordinators | None = None
@@ -198,7 +220,7 @@ class Broker:
         self.apis: KafkaApis | None = None
         self.network: NetworkServer | None = None
         self.loading: LogLoading | None = None
-        self._store: SqliteStore | None = None
+        self._store: MetadataStore | None = None
         self._load: asyncio.Task[None] | None = None
         self._metrics_page: MetricsPage | None = None
 
@@ -222,8 +244,14 @@ class Broker:
 
     @property
     def ready(self) -> bool:
-        """Whether every log is open."""
-        return self.loading is not None and self.loading.is_ready
+        """Whether every log is open, and the cluster lets this broker take part."""
+        return (
+            self.loading is not None
+            and self.loading.is_ready
+            and self.controller is not None
+            and self.membership is not None
+            and self.membership.is_let_in(self.controller.image)
+        )
 
     @property
     def background(self) -> Background | None:
@@ -261,6 +289,10 @@ class Broker:
         settings = self.settings
         self._store, controller, directories = await self.node.open()
         self.controller = controller
+        try:
+            self.membership = await self._build_membership(controller, self._store)
+        except StoreError as error:
+            raise StartupError(str(error)) from error
         dynamic = self.dynamic = DynamicSettings(controller)
         self._follow_settings(dynamic)
         if settings.remote_log_storage_system_enable:
@@ -283,7 +315,7 @@ class Broker:
             call_soon_threadsafe=self.loop.call_soon_threadsafe,
             fail=self._fail,
         )
-        failures.watch(self._store)
+        failures.watch(self._store if isinstance(self._store, SqliteStore) else None)
         lifecycle = LogLifecycle(
             controller=controller,
             log_manager=self.log_manager,
@@ -301,12 +333,44 @@ class Broker:
         controller.subscribe(self._report_unserved)
         self.services = self._build_services(controller, coordinators, self.log_mover)
         self.apis = build_apis(self.services, self.sessions)
-        await self._listen(controller, dynamic, self.apis)
+        await self._listen(self.membership, dynamic, self.apis)
         self.lag.start()
         self.writers.start(self.timer)
         failures.watch_writers(self.writers)
         threads = dynamic.current.num_recovery_threads_per_data_dir * len(self.log_dirs)
-        self._load = asyncio.create_task(self.loading.load(lifecycle, threads))
+        controller.follow(self.timer, on_replaced=self._fail)
+        self._load = asyncio.create_task(self._load_and_join(lifecycle, threads))
+
+    async def _build_membership(
+        self, controller: Controller, store: "MetadataStore"
+    ) -> "Membership":
+        if self._is_alone:
+            return SoleMembership(self.settings.node_id, controller.advertise)
+        # Imported by members of a cluster alone.
+        from broker.membership.begin import begin_membership
+
+        membership = await begin_membership(
+            store,
+            self.settings,
+            self.log_manager,
+            environment=self.environment,
+            fail=self._fail,
+        )
+        admission = self._admission = Admission(store, self.settings.node_id)
+        controller.subscribe_now(admission.image_changed)
+        controller.subscribe_now(lambda _, image: membership.image_changed(image))
+        return membership
+
+    async def _load_and_join(self, lifecycle: LogLifecycle, threads: int) -> None:
+        """Open every log, then be a member: who joins has what it had before."""
+        assert self.loading is not None
+        assert self.membership is not None
+        await self.loading.load(lifecycle, threads)
+        if self.loading.is_ready:
+            try:
+                await self.membership.join()
+            except (MembershipError, StoreError) as error:
+                self._fail(str(error))
 
     def _follow_settings(self, dynamic: DynamicSettings) -> None:
         """Give settings that change at run time to parts that exist before the controller."""
@@ -460,7 +524,7 @@ class Broker:
         )
 
     async def _listen(
-        self, controller: Controller, dynamic: DynamicSettings, apis: "KafkaApis"
+        self, membership: "Membership", dynamic: DynamicSettings, apis: "KafkaApis"
     ) -> None:
         settings = self.settings
         network = self.network = NetworkServer(
@@ -477,7 +541,7 @@ class Broker:
 
         def listen_as(after: "BrokerConfig") -> None:
             network.update_listeners(after)
-            controller.advertise(advertised_endpoints(after, network.addresses))
+            membership.advertise(advertised_endpoints(after, network.addresses))
 
         dynamic.subscribe(LIMIT_KEYS, lambda _, after: network.update_limits(after))
         try:
@@ -486,7 +550,7 @@ class Broker:
             network.start()
         except OSError as error:
             raise StartupError(f"cannot listen: {error}") from error
-        controller.advertise(advertised_endpoints(settings, network.addresses))
+        membership.advertise(advertised_endpoints(settings, network.addresses))
         dynamic.subscribe(LISTENER_KEYS, lambda _, after: listen_as(after))
         dynamic.subscribe(WORKER_KEYS, lambda _, after: network.update_workers(after))
 
@@ -556,6 +620,8 @@ class Broker:
             await self.disk.run(self.cleaners.close)
         if self._load is not None and not self._load.done():
             # It ends soon. What is not open by then is not marked clean.
+            if self.loading is not None and self.loading.is_ready:
+                self._load.cancel()
             await asyncio.wait([self._load])
         if self.log_mover is not None:
             await self.log_mover.stop()
@@ -567,6 +633,10 @@ class Broker:
             await self.network.stop(STOP_TIMEOUT_S)
         if self.remote is not None:
             await self.remote.stop()
+        if self._admission is not None:
+            await self._admission.aclose()
+        if self.membership is not None:
+            await self.membership.leave()
         if self.controller is not None:
             await self.controller.aclose()
         self.lag.stop()

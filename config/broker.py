@@ -8,6 +8,7 @@ from pydantic import model_validator
 from config.definition import ConfigKey
 from config.listeners import Listener
 from config.sections.cleaner import CleanerSettings
+from config.sections.cluster import ClusterSettings
 from config.sections.groups import GroupSettings
 from config.sections.log import LogSettings
 from config.sections.network import NetworkSettings
@@ -30,6 +31,7 @@ SECTIONS = (
     TransactionSettings,
     ShareGroupSettings,
     ShareSettings,
+    ClusterSettings,
     ReplicationSettings,
     RemoteLogSettings,
     RemoteStorageSettings,
@@ -40,6 +42,7 @@ SECTIONS = (
 class BrokerConfig(
     TierConfig,
     ReplicationSettings,
+    ClusterSettings,
     ShareSettings,
     ShareGroupSettings,
     TransactionSettings,

@@ -10,7 +10,7 @@ import re
 
 _PASSED_OVER = re.compile(
     r"process\.roles|controller\..*|early\.start\.listeners|initial\.broker\.registration\.timeout\.ms"
-    r"|broker\.heartbeat\.interval\.ms|broker\.session\.timeout\.ms|metadata\.(log|max)\.(?!dir$).*"
+    r"|metadata\.(log|max)\.(?!dir$).*"
     r"|log\.dir\.failure\.timeout\.ms|server\.max\.startup\.time\.ms|unstable\..*|internal\..*"
     # The Java machinery: metrics are scraped from the admin port instead.
     r"|metric\.reporters|metrics\..*|kafka\.metrics\..*|auto\.include\.jmx\.reporter"

@@ -62,10 +62,11 @@ class DiskFailures:
         self._call_soon_threadsafe = call_soon_threadsafe
         self._fail = fail
 
-    def watch(self, store: "SqliteStore") -> None:
-        """Have directories and the metadata store report here."""
+    def watch(self, store: "SqliteStore | None") -> None:
+        """Have directories and the metadata store, where it is in one of them, report here."""
         self._log_manager.on_directory_failure = self._directory_failed
-        store.on_full = self._store_full
+        if store is not None:
+            store.on_full = self._store_full
 
     def watch_writers(self, writers: "DirectoryWriters") -> None:
         """Have writes behind a Produce report here."""

@@ -21,7 +21,7 @@ from broker.metrics.writers import WriterMetrics
 
 if TYPE_CHECKING:
     from broker.cleaning.process_cleaner import ProcessCleaner
-    from broker.controller.store.sqlite_store import SqliteStore
+    from broker.controller.store.metadata_store import MetadataStore
     from broker.network.server import NetworkServer
     from broker.replicas.fetch_sessions import FetchSessionCache
     from broker.requests.kafka_apis import KafkaApis
@@ -43,7 +43,7 @@ class MeasuredParts:
     lag: "LoopLag"
     timer: "TimerWheel"
     sessions: "FetchSessionCache"
-    store: "SqliteStore"
+    store: "MetadataStore"
     writers: "DirectoryWriters"
     cleaners: "ProcessCleaner | None"
     alerts: "Alerts"
@@ -87,8 +87,8 @@ def _kept(services: "Services", parts: MeasuredParts) -> KeptMetrics:
     store, manager = parts.store, services.log_manager
     return KeptMetrics(
         {
-            "metadata history events": lambda: store.history_events,
-            "metadata history bytes": lambda: store.history_bytes,
+            "metadata history events": lambda: getattr(store, "history_events", 0),
+            "metadata history bytes": lambda: getattr(store, "history_bytes", 0),
             "topic descriptions": lambda: len(controller.topic_metadata),
             "notes of deleted topics": lambda: len(controller.image.deleted_topics),
             "topic statistics": lambda: len(replicas.stats),

@@ -6,9 +6,10 @@
                      "directories": [<id>, ...], "release": ..., "ended": ...}
     live/<id>        {"v": 1, "incarnation": <id>}, under the broker's lease           itself
     draining/<id>    {"v": 1, "epoch": <broker epoch>}, under its lease                itself
-    fences/<id>      {"v": 1, "epoch": <broker epoch>}: this epoch is let in; with     controller
-                     "why": it is not
-    controller       {"v": 1, "node": <id>}, under the controller's lease              controller
+    fences/<id>      {"v": 1, "epoch": <broker epoch that is let in, or 0>,            controller
+                     "why": <why none is>}
+    controller       {"v": 1, "node": <id>, "epoch": <broker epoch>}, under the        controller
+                     controller's lease
 
 `brokers/<id>` is written once in a life of the process: its revision is the **broker epoch**. The
 incarnation is random and says which life a `live/<id>` belongs to: a process that has lost its
@@ -81,7 +82,7 @@ class BrokerRegistration:
 
 
 class Fence(NamedTuple):
-    """The controller's word about a broker epoch; `why` empty: it is let in."""
+    """The controller's word about a broker: the epoch that is let in; 0: none, and why."""
 
     epoch: int
     why: str = ""
@@ -108,6 +109,11 @@ class BrokerImage:
     is_draining: bool = False
     is_live: bool = True
     registration: BrokerRegistration | None = None
+
+    @property
+    def ended(self) -> str:
+        """How the process before ended, as `LastRun` names it; on a single node "clean"."""
+        return LastRun.CLEAN.value if self.registration is None else self.registration.ended.value
 
 
 @dataclass(frozen=True, slots=True)
@@ -151,7 +157,7 @@ class BrokerFacts:
             node_id,
             said.listeners,
             said.rack,
-            is_fenced=self.fence != Fence(self.epoch),
+            is_fenced=self.fence is None or self.fence.epoch != self.epoch,
             epoch=self.epoch,
             is_draining=self.draining == self.epoch,
             is_live=self.live == said.incarnation,
@@ -274,9 +280,9 @@ def decode_draining(key: str, value: bytes) -> int:
     return _number(key, value, "epoch")
 
 
-def encode_fence(fence: Fence) -> bytes:
+def encode_fence(epoch: int, why: str = "") -> bytes:
     """Value of a fence."""
-    return encode_record({"epoch": fence.epoch, **({"why": fence.why} if fence.why else {})})
+    return encode_record({"epoch": epoch, "why": why})
 
 
 def decode_fence(key: str, value: bytes) -> Fence:
@@ -288,9 +294,9 @@ def decode_fence(key: str, value: bytes) -> Fence:
     return Fence(_number(key, value, "epoch"), str(decode_record(key, value).get("why", "")))
 
 
-def encode_controller(node_id: int) -> bytes:
+def encode_controller(node_id: int, broker_epoch: int) -> bytes:
     """Value of the controller's key."""
-    return encode_record({"node": node_id})
+    return encode_record({"node": node_id, "epoch": broker_epoch})
 
 
 def decode_controller(value: bytes) -> int:

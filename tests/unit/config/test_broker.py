@@ -22,6 +22,8 @@ RANGED = [
 ]
 """Keys for which Kafka checks a range."""
 OTHER_DEFAULTS = {
+    "broker.session.timeout.ms",
+    "broker.heartbeat.interval.ms",
     "node.id",
     "socket.listen.backlog.size",
     "listeners",

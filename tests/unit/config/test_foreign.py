@@ -14,7 +14,6 @@ from config.foreign import is_passed_over, is_refused
         "controller.quorum.bootstrap.servers",
         "controller.listener.names",
         "metadata.log.segment.bytes",
-        "broker.session.timeout.ms",
         "metric.reporters",
         "group.streams.session.timeout.ms",
         "group.share.persister.class.name",

@@ -96,12 +96,12 @@ def test_a_broker_is_in_from_its_registration_on_and_fenced_until_it_is_let_in()
     assert (broker.epoch, broker.is_fenced, broker.is_live) == (5, True, True)
     assert (broker.listeners, broker.rack) == (REGISTRATION.listeners, "rack")
     assert broker.registration == REGISTRATION
-    let_in = image.updated([(fence_key(1), encode_fence(Fence(5)))], 6)
+    let_in = image.updated([(fence_key(1), encode_fence(5))], 6)
     assert not let_in.brokers[1].is_fenced
     assert let_in.broker_revision > image.broker_revision
-    out = let_in.updated([(fence_key(1), encode_fence(Fence(5, "its lease ended")))], 7)
+    out = let_in.updated([(fence_key(1), encode_fence(0, "its lease ended"))], 7)
     assert out.brokers[1].is_fenced
-    assert decode_fence("fences/1", encode_fence(Fence(5, "why"))) == Fence(5, "why")
+    assert decode_fence("fences/1", encode_fence(0, "why")) == Fence(0, "why")
 
 
 def test_what_an_earlier_life_was_granted_is_nothing_to_the_next() -> None:
@@ -109,7 +109,7 @@ def test_what_an_earlier_life_was_granted_is_nothing_to_the_next() -> None:
     keys = [
         (5, broker_key(1), encode_registration(REGISTRATION)),
         (5, live_key(1), encode_live(LIFE)),
-        (6, fence_key(1), encode_fence(Fence(5))),
+        (6, fence_key(1), encode_fence(5)),
         (7, draining_key(1), encode_draining(5)),
     ]
     before = image_of(*keys).brokers[1]
@@ -126,7 +126,7 @@ def test_a_broker_without_its_lease_stays_what_it_is() -> None:
     keys = [
         (5, broker_key(1), encode_registration(REGISTRATION)),
         (5, live_key(1), encode_live(LIFE)),
-        (6, fence_key(1), encode_fence(Fence(5))),
+        (6, fence_key(1), encode_fence(5)),
         (7, live_key(1), None),
     ]
     gone = image_of(*keys).brokers[1]
@@ -139,7 +139,7 @@ def test_the_order_of_keys_does_not_matter() -> None:
     keys = [
         (5, broker_key(1), encode_registration(REGISTRATION)),
         (5, live_key(1), encode_live(LIFE)),
-        (5, fence_key(1), encode_fence(Fence(5))),
+        (5, fence_key(1), encode_fence(5)),
     ]
     images = {repr(image_of(*order).brokers[1]) for order in permutations(keys)}
     assert len(images) == 1
@@ -153,23 +153,23 @@ def test_a_registration_that_is_taken_away_takes_the_broker_with_it() -> None:
 
 def test_the_controller_and_its_epoch_are_those_of_its_key() -> None:
     """The epoch is the revision that made the key, not the one that changed it last."""
-    image = image_of((5, CONTROLLER_KEY, encode_controller(2)))
+    image = image_of((5, CONTROLLER_KEY, encode_controller(2, 5)))
     assert (image.controller_id, image.controller_epoch) == (2, 5)
-    again = image.updated([(CONTROLLER_KEY, encode_controller(2))], 6)
+    again = image.updated([(CONTROLLER_KEY, encode_controller(2, 5))], 6)
     assert (again.controller_id, again.controller_epoch) == (2, 5)
     none = again.updated([(CONTROLLER_KEY, None)], 7)
     assert (none.controller_id, none.controller_epoch) == (-1, 0)
-    next_one = none.updated([(CONTROLLER_KEY, encode_controller(3))], 8)
+    next_one = none.updated([(CONTROLLER_KEY, encode_controller(3, 5))], 8)
     assert (next_one.controller_id, next_one.controller_epoch) == (3, 8)
-    assert decode_controller(encode_controller(3)) == 3
+    assert decode_controller(encode_controller(3, 5)) == 3
 
 
 def test_an_image_that_is_loaded_has_the_epochs_of_one_that_followed() -> None:
     """They are in the keys' revisions, not in their values."""
     keys = [
         KeyValue(broker_key(1), encode_registration(REGISTRATION), 3, 5, 2),
-        KeyValue(CONTROLLER_KEY, encode_controller(1), 6, 9, 3),
-        KeyValue(fence_key(1), encode_fence(Fence(5)), 7, 7, 1),
+        KeyValue(CONTROLLER_KEY, encode_controller(1, 5), 6, 9, 3),
+        KeyValue(fence_key(1), encode_fence(5), 7, 7, 1),
         KeyValue(live_key(1), encode_live(LIFE), 8, 8, 1),
     ]
     image = ClusterImage.loaded(keys, 12)

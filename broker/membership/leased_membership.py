@@ -1,0 +1,355 @@
+"""Membership of a broker whose store is shared: registered, with a lease, back after losing it.
+
+    OUTSIDE ──join──> MEMBER ──lease lost, or its live key gone──> RETURNING ──> MEMBER
+                        │                                             └──another has registered──┐
+                        ├──leave──> LEFT                                                 EXPELLED <┘
+
+Losing the lease is no death: a store may end leases too early (a paused etcd that wakes up). The
+process stays what it is, puts its live key again under a new lease and keeps its broker epoch; only
+its validity has a gap. What ends it is another registration of its node id.
+"""
+
+import asyncio
+import enum
+import logging
+from collections.abc import Callable, Coroutine, Mapping
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from typing import Any, Final, Protocol
+
+from broker.controller.images.broker_records import BrokerEndpoint, BrokerRegistration
+from broker.controller.images.cluster_image import ClusterImage
+from broker.controller.store.metadata_store import (
+    LeaseNotFoundError,
+    MetadataStore,
+    StoreClosedError,
+    StoreError,
+    StoreReplacedError,
+)
+from broker.membership.lease_keeper import Beat, LeaseKeeper, valid_until
+from broker.membership.membership import MembershipError
+from broker.membership.registration import Registrar
+from broker.membership.validity import Validity
+from broker.runtime.pauses import pause
+from storage.environment.environment import Environment
+
+LOGGER = logging.getLogger(__name__)
+
+TRY_AGAIN_MS: Final = 200.0
+"""Before a store that did not answer is asked again."""
+
+BEAT_MS: Final = 100.0
+"""Between two beats of the data loop."""
+
+NOT_JOINED: Final = -1
+"""Broker epoch before the registration."""
+
+
+class State(enum.Enum):
+    """See the module."""
+
+    OUTSIDE = "outside"
+    MEMBER = "member"
+    RETURNING = "returning"
+    EXPELLED = "expelled"
+    LEFT = "left"
+
+
+_NEXT: Final = {
+    State.OUTSIDE: {State.MEMBER, State.LEFT},
+    State.MEMBER: {State.RETURNING, State.LEFT},
+    State.RETURNING: {State.MEMBER, State.EXPELLED, State.LEFT},
+    State.EXPELLED: {State.LEFT},
+    State.LEFT: set(),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Session:
+    """How a membership is kept.
+
+    Attributes:
+        session_ms: Time of the lease.
+        heartbeat_ms: Between two renewals.
+        stall_max_ms: How long the data loop may stand still before its lease is given up.
+    """
+
+    session_ms: int
+    heartbeat_ms: float
+    stall_max_ms: float
+
+
+class KeeperHome(Protocol):
+    """Where the lease is kept: the data loop, or a thread that does not stand still with it."""
+
+    def run(self, keeper: LeaseKeeper) -> None:
+        """Begin to keep."""
+        ...
+
+    def call(self, callback: Callable[[], None]) -> None:
+        """Call back on the data loop; from where the keeper runs."""
+        ...
+
+    async def stop(self) -> None:
+        """End the keeping."""
+        ...
+
+
+class LoopHome:
+    """The data loop itself: for stores in this process, and where time is simulated."""
+
+    def __init__(self, store: MetadataStore, environment: Environment) -> None:
+        self._store = store
+        self._timer = environment.timer
+        self._task: asyncio.Task[None] | None = None
+
+    def run(self, keeper: LeaseKeeper) -> None:
+        """Keep in a task of this loop."""
+        self._task = asyncio.get_running_loop().create_task(
+            keeper.run(self._store.keep_lease_alive, lambda ms: pause(self._timer, ms)),
+            name="lease keeper",
+        )
+
+    def call(self, callback: Callable[[], None]) -> None:
+        """It is the same loop."""
+        callback()
+
+    async def stop(self) -> None:
+        """End the task."""
+        if self._task is not None:
+            self._task.cancel()
+            with suppress(asyncio.CancelledError):
+                await self._task
+
+
+class LeasedMembership:
+    """See the module. Runs on the data loop; its keeper where `home` says.
+
+    Attributes:
+        broker_epoch: -1 before `join`.
+        losses: How often the lease or the live key was lost.
+    """
+
+    def __init__(
+        self,
+        store: MetadataStore,
+        node_id: int,
+        registration: BrokerRegistration,
+        session: Session,
+        *,
+        environment: Environment,
+        home: KeeperHome,
+        fail: Callable[[str], None],
+    ) -> None:
+        """Touch nothing yet.
+
+        Args:
+            store: Of the cluster.
+            node_id: This broker's.
+            registration: Without its listeners, which `join` has.
+            session: How it is kept.
+            environment: Clock and timer.
+            home: Where the lease is kept.
+            fail: Ends the broker, with a reason for the operator.
+        """
+        self.broker_epoch = NOT_JOINED
+        self.validity = Validity()
+        self.losses = 0
+        self.registration = registration
+        self._store = store
+        self._node_id = node_id
+        self._session = session
+        self._clock = environment.clock
+        self._timer = environment.timer
+        self._home = home
+        self._fail = fail
+        self._state = State.OUTSIDE
+        self._beat = Beat(self._clock.monotonic_ms())
+        self.keeper = LeaseKeeper(
+            self.validity,
+            self._beat,
+            self,
+            clock=self._clock,
+            interval_ms=session.heartbeat_ms,
+            stall_max_ms=session.stall_max_ms,
+        )
+        self._registrar = Registrar(
+            store,
+            node_id,
+            clock=self._clock,
+            timer=self._timer,
+            session_ms=session.session_ms,
+        )
+        self._lease = 0
+        # Revision from which on the live key is this lease's: images before it are no news.
+        self._live_since = 0
+        self._returning: asyncio.Task[None] | None = None
+
+    @property
+    def lease(self) -> int:
+        """What other keys of this broker are put under; 0 while it has none."""
+        return self._lease if self._state is State.MEMBER else 0
+
+    # -- begin -----------------------------------------------------------------------------------
+
+    async def end_past_life(self) -> None:
+        """End the session of the process before this one on these directories, which are locked.
+
+        Raises:
+            StoreError: The store cannot be used.
+        """
+        await self._registrar.end_past_life(self.registration)
+
+    def advertise(self, endpoints: Mapping[str, BrokerEndpoint]) -> None:
+        """See `Membership.advertise`; a registration is written once in a life of the process."""
+        if self._state is State.OUTSIDE:
+            self.registration = replace(self.registration, listeners=dict(endpoints))
+        elif dict(endpoints) != self.registration.listeners:
+            LOGGER.warning(
+                "changed listeners are advertised after the next start only node=%d",
+                self._node_id,
+            )
+
+    async def join(self) -> None:
+        """Register; see `Membership.join`."""
+        while True:
+            lease = await self._store.grant_lease(self._session.session_ms)
+            try:
+                epoch = await self._registrar.register(self.registration, lease)
+                # It may have taken long, waiting for another's session.
+                sent_ms = self._clock.monotonic_ms()
+                ttl_ms = await self._store.keep_lease_alive(lease)
+            except LeaseNotFoundError:
+                continue
+            except BaseException:
+                with suppress(StoreError):
+                    await self._store.revoke_lease(lease)
+                raise
+            break
+        self.broker_epoch = epoch
+        self._go(State.MEMBER)
+        LOGGER.info("broker registered node=%d epoch=%d", self._node_id, epoch)
+        self._beat_now()
+        self._hold(lease, epoch, valid_until(sent_ms, ttl_ms))
+        self._home.run(self.keeper)
+
+    def is_let_in(self, image: ClusterImage) -> bool:
+        """See `Membership.is_let_in`."""
+        me = image.brokers.get(self._node_id)
+        return me is not None and me.epoch == self.broker_epoch and not me.is_fenced
+
+    # -- kept ------------------------------------------------------------------------------------
+
+    def lost(self, lease: int) -> None:
+        """See `LeaseOwner`; called where the keeper runs."""
+        self._home.call(lambda: self._lost(lease, "its lease has ended"))
+
+    def late(self, lease: int, until_ms: float) -> None:
+        """See `LeaseOwner`; called where the keeper runs."""
+        self._home.call(lambda: self._late(lease, until_ms))
+
+    def image_changed(self, image: ClusterImage) -> None:
+        """Look at what an image says of this broker."""
+        if self._state is not State.MEMBER or image.revision < self._live_since:
+            return
+        facts = image.facts.get(self._node_id)
+        if facts is None or facts.epoch != self.broker_epoch:
+            self._lost(self._lease, "its registration is not there")
+        elif facts.live != self.registration.incarnation:
+            self._lost(self._lease, "its live key is gone")
+
+    def _hold(self, lease: int, revision: int, until_ms: float) -> None:
+        self._lease = lease
+        self._live_since = revision
+        self.keeper.keep(lease, self.validity.grant(until_ms))
+
+    def _lost(self, lease: int, why: str) -> None:
+        if self._state is not State.MEMBER or lease != self._lease:
+            return
+        self.losses += 1
+        LOGGER.warning("broker comes back node=%d why=%s", self._node_id, why)
+        self._return(self._with_new_lease())
+
+    def _late(self, lease: int, until_ms: float) -> None:
+        if self._state is State.MEMBER and lease == self._lease:
+            self._return(self._with_lease(lease, until_ms))
+
+    def _return(self, way: Coroutine[Any, Any, None]) -> None:
+        self.keeper.release()
+        self.validity.end()
+        self._go(State.RETURNING)
+        self._returning = asyncio.get_running_loop().create_task(way, name="return to the cluster")
+
+    async def _with_lease(self, lease: int, until_ms: float) -> None:
+        """Put the live key again under a lease that lives."""
+        try:
+            revision = await self._registrar.come_back(self.registration, self.broker_epoch, lease)
+        except MembershipError as error:
+            self._expel(error)
+        except (StoreError, LeaseNotFoundError):
+            await self._with_new_lease()
+        else:
+            self._go(State.MEMBER)
+            self._hold(lease, revision, until_ms)
+
+    async def _with_new_lease(self) -> None:
+        """Put the live key again under a new lease; tried for as long as it takes."""
+        while True:
+            sent_ms = self._clock.monotonic_ms()
+            try:
+                lease = await self._store.grant_lease(self._session.session_ms)
+                revision = await self._registrar.come_back(
+                    self.registration, self.broker_epoch, lease
+                )
+            except MembershipError as error:
+                self._expel(error)
+                return
+            except (StoreClosedError, StoreReplacedError) as error:
+                LOGGER.error("broker does not come back node=%d error=%s", self._node_id, error)
+                return
+            except StoreError:
+                await pause(self._timer, TRY_AGAIN_MS)
+                continue
+            self._go(State.MEMBER)
+            self._hold(lease, revision, valid_until(sent_ms, self._session.session_ms))
+            LOGGER.info("broker is back node=%d epoch=%d", self._node_id, self.broker_epoch)
+            return
+
+    def _expel(self, error: MembershipError) -> None:
+        self._go(State.EXPELLED)
+        self._fail(str(error))
+
+    # -- end -------------------------------------------------------------------------------------
+
+    async def leave(self) -> None:
+        """Revoke the lease, so that its end need not be waited for; see `Membership.leave`."""
+        was_member = self._state is State.MEMBER
+        await self.halt()
+        if was_member:
+            try:
+                await self._store.revoke_lease(self._lease)
+            except StoreError as error:
+                LOGGER.warning("lease not revoked, it ends by itself error=%s", error)
+
+    async def halt(self) -> None:
+        """Stop keeping the lease, as the end of the process would: it ends by itself."""
+        if self._state is State.LEFT:
+            return
+        self._go(State.LEFT)
+        self.keeper.release()
+        self.validity.end()
+        if self._returning is not None:
+            self._returning.cancel()
+            with suppress(asyncio.CancelledError):
+                await self._returning
+        await self._home.stop()
+
+    def _go(self, state: State) -> None:
+        assert state in _NEXT[self._state], f"{self._state} to {state}"
+        self._state = state
+
+    def _beat_now(self) -> None:
+        if self._state is State.LEFT:
+            return
+        self._beat.at_ms = self._clock.monotonic_ms()
+        self._timer.call_later_ms(BEAT_MS, self._beat_now)

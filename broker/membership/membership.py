@@ -1,0 +1,84 @@
+"""Membership: what the rest of the broker sees of its place in the cluster."""
+
+import math
+from collections.abc import Callable, Mapping
+from typing import Final, Protocol
+
+from broker.controller.images.broker_records import BrokerEndpoint
+from broker.controller.images.cluster_image import ClusterImage
+from broker.membership.validity import Validity
+
+SOLE_EPOCH: Final = 0
+"""Broker epoch of a single node, in each life of it: there is no other to be taken for it."""
+
+
+class Membership(Protocol):
+    """A broker's place in its cluster.
+
+    Attributes:
+        broker_epoch: Names this life of the process; 0 on a single node, -1 before `join`.
+        validity: Until when what is known of the cluster is good.
+        lease: What other keys of this broker are put under; 0: none now, and on a single node.
+    """
+
+    broker_epoch: int
+    validity: Validity
+
+    @property
+    def lease(self) -> int:
+        """See above."""
+        ...
+
+    def advertise(self, endpoints: Mapping[str, BrokerEndpoint]) -> None:
+        """Take what is advertised per listener: once before `join`, and again when it changes."""
+        ...
+
+    async def join(self) -> None:
+        """Become a member, once logs are open.
+
+        Raises:
+            MembershipError: The cluster has another broker of this id.
+            StoreError: The store cannot be used.
+        """
+        ...
+
+    def is_let_in(self, image: ClusterImage) -> bool:
+        """Whether the controller lets this life of the process take roles."""
+        ...
+
+    async def leave(self) -> None:
+        """End the membership, last of all; harmless without one."""
+        ...
+
+
+class MembershipError(Exception):
+    """This process cannot be a broker of the cluster; with a sentence for the operator."""
+
+
+class SoleMembership:
+    """Of a single node: it is all brokers there are, and places itself in the image.
+
+    Nothing is written for it: a start costs no transaction more, and a store of one node has in it
+    what it had before there were clusters.
+    """
+
+    def __init__(self, node_id: int, place: Callable[[Mapping[str, BrokerEndpoint]], None]) -> None:
+        self.broker_epoch = SOLE_EPOCH
+        self.lease = 0
+        self.validity = Validity(math.inf)
+        self._node_id = node_id
+        self._place = place
+
+    def advertise(self, endpoints: Mapping[str, BrokerEndpoint]) -> None:
+        """Place this node in the image; see `Membership.advertise`."""
+        self._place(endpoints)
+
+    async def join(self) -> None:
+        """It has placed itself already."""
+
+    def is_let_in(self, image: ClusterImage) -> bool:
+        """From the moment it has placed itself."""
+        return self._node_id in image.brokers
+
+    async def leave(self) -> None:
+        """Nothing to end."""
