@@ -58,6 +58,7 @@ from tiered.segment_metadata import (
     TopicIdPartition,
 )
 
+NODE_ID = 1
 TOPIC_ID = UUID(int=1 << 100)
 USER_TOPIC_ID = UUID(int=0x1234567890ABCDEF1234567890ABCDEF)
 CONFIG = TopicConfig(retention_ms=-1)
@@ -179,7 +180,12 @@ class History:
         with self.open() as logs:
             replicas = ReplicaManager(clock=clock, timer=timer, disk=disk, loop=loop)
             for log in logs:
-                replicas.add_partition(log.topic_partition, TOPIC_ID, log, 0)
+                partition = replicas.open_partition(log.topic_partition, TOPIC_ID, log)
+                index = log.topic_partition.partition
+                partition.become_leader(
+                    PartitionImage(index, NODE_ID, 0, 0, (NODE_ID,), (NODE_ID,)), now_ms=0.0
+                )
+                replicas.lead(partition)
             stalls.start()
             controller: Any = SimpleNamespace(image=self._image())
             manager = TopicMetadataManager(

@@ -44,6 +44,7 @@ from broker.replicas.log_lifecycle import LogLifecycle
 from broker.replicas.log_mover import LogMover
 from broker.replicas.lookups import Lookups
 from broker.replicas.replica_manager import ReplicaManager
+from broker.replicas.role_reconciler import Alone, NoFetchers, RoleReconciler
 from broker.runtime.directory_writer import DirectoryWriters
 from broker.runtime.disk import Disks
 from broker.runtime.loop_lag import LoopLag
@@ -54,6 +55,7 @@ from broker.runtime.timer import TimerWheel
 from broker.services import Services
 from config.broker import BROKER_KEYS
 from config.version import VERSION
+from protocol.error_codes import ErrorCode
 from storage.environment.alerts import Alerts
 from storage.environment.clock import Clock, SystemClock, sleep_ms
 from storage.environment.descriptors import DescriptorShares, descriptor_limit, share_out
@@ -64,7 +66,6 @@ from storage.environment.randomness import Randomness, SystemRandomness
 from storage.environment.throttle import Throttle
 from storage.errors import StorageError
 from storage.manager.log_manager import LogManager, LogManagerSettings
-from storage.types.topic_partition import TopicPartition
 
 if TYPE_CHECKING:
     from broker.controller.images.cluster_image import ClusterImage
@@ -306,10 +307,20 @@ class Broker:
             call_soon=self.loop.call_soon,
             alerts=self.alerts,
         )
-        served = ServedPartitions(self.replicas, coordinators, self.remote)
+        served = ServedPartitions(coordinators, self.remote, self.alerts)
+        roles = RoleReconciler(
+            settings.node_id,
+            image=lambda: controller.image,
+            membership=Alone(),
+            replicas=self.replicas,
+            listener=served,
+            fetchers=NoFetchers(),
+            call_soon=self.loop.call_soon,
+            clock=self.clock,
+        )
         failures = DiskFailures(
             self.log_manager,
-            served,
+            roles,
             coordinators,
             store_path=self.node.store_path,
             call_soon_threadsafe=self.loop.call_soon_threadsafe,
@@ -320,14 +331,16 @@ class Broker:
             controller=controller,
             log_manager=self.log_manager,
             replicas=self.replicas,
+            roles=roles,
             disk=self.disk,
-            on_serving=lambda topic_partition: self._serving(served, topic_partition),
+            on_serving=self._serving,
             on_reconfigured=served.on_reconfigured,
             on_deleted=served.on_deleted,
         )
-        self.log_mover = self._build_log_mover(controller, dynamic, lifecycle, served)
+        self.log_mover = self._build_log_mover(controller, dynamic, lifecycle, roles)
         self.loading = self._build_loading(controller, dynamic, lifecycle, directories, failures)
         self._connect_replicas(controller)
+        controller.subscribe_now(roles.apply)
         controller.subscribe(lifecycle.apply)
         await coordinators.start()
         controller.subscribe(self._report_unserved)
@@ -431,7 +444,7 @@ class Broker:
         controller: Controller,
         dynamic: DynamicSettings,
         lifecycle: LogLifecycle,
-        served: ServedPartitions,
+        roles: RoleReconciler,
     ) -> LogMover:
         settings = self.settings
         throttle = Throttle(
@@ -450,7 +463,7 @@ class Broker:
             log_manager=self.log_manager,
             replicas=self.replicas,
             timer=self.timer,
-            resign=served.resign,
+            resign=lambda moving: roles.close(moving, ErrorCode.KAFKA_STORAGE_ERROR),
             serve=lifecycle.serve,
             config_for=lifecycle.config_for,
             throttle=throttle,
@@ -556,10 +569,9 @@ class Broker:
 
     # -- while it runs ---------------------------------------------------------------------------
 
-    def _serving(self, served: ServedPartitions, topic_partition: TopicPartition) -> None:
+    def _serving(self) -> None:
         assert self.loading is not None
         self.loading.on_serving()
-        served.on_serving(topic_partition)
 
     async def _report_unserved(self, old: "ClusterImage", new: "ClusterImage") -> None:
         """An internal topic was created, or got more partitions."""

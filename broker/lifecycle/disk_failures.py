@@ -19,13 +19,14 @@ from functools import partial
 from posixpath import dirname
 from typing import TYPE_CHECKING
 
+from protocol.error_codes import ErrorCode
 from storage.errors import DiskError
 from storage.types.topic_partition import TopicPartition
 
 if TYPE_CHECKING:
     from broker.controller.store.sqlite_store import SqliteStore
     from broker.lifecycle.coordinators import Coordinators
-    from broker.lifecycle.served_partitions import ServedPartitions
+    from broker.replicas.role_reconciler import RoleReconciler
     from broker.runtime.directory_writer import DirectoryWriters
     from storage.manager.log_manager import LogManager
 
@@ -38,7 +39,7 @@ class DiskFailures:
     def __init__(
         self,
         log_manager: "LogManager",
-        served: "ServedPartitions",
+        roles: "RoleReconciler",
         coordinators: "Coordinators",
         *,
         store_path: str,
@@ -49,14 +50,14 @@ class DiskFailures:
 
         Args:
             log_manager: Whose directories fail.
-            served: Resigns partitions.
+            roles: Close partitions.
             coordinators: Become unavailable.
             store_path: The metadata store's file.
             call_soon_threadsafe: The event loop's.
             fail: Ends the broker, with a reason for the operator.
         """
         self._log_manager = log_manager
-        self._served = served
+        self._roles = roles
         self._coordinators = coordinators
         self._store_path = store_path
         self._call_soon_threadsafe = call_soon_threadsafe
@@ -99,7 +100,7 @@ class DiskFailures:
 
     def _directory_offline(self, path: str, partitions: list[TopicPartition]) -> None:
         LOGGER.error("log directory offline directory=%s partitions=%d", path, len(partitions))
-        self._served.resign(partitions)
+        self._roles.close(partitions, ErrorCode.KAFKA_STORAGE_ERROR)
         for topic_partition in partitions:
             self._coordinators.set_unavailable(
                 topic_partition, f"its log is in {path}, which is offline"

@@ -1,45 +1,61 @@
-"""Partitions that begin or cease to be served, passed on to the parts that follow them.
+"""The roles of partitions, passed on to the parts that follow them.
 
-log opened ──────> on_serving ─────┬─> remote storage: copies and expires its segments
-└─> coordinators: an internal topic's state is loaded
-config changed ──> on_reconfigured ──> remote storage
-topic deleted ───> on_deleted ───────> remote storage
-directory failed, log moved ──> resign ──> remote storage, replicas, coordinators
+led from now on ────> on_elected ──┬─> remote storage: copies and expires its segments
+another leads ──────> on_followed  └─> coordinators: an internal topic's state is loaded
+no role any more ───> on_resigned ──> both end what they do for it
+led by no right ────> on_refused ───> an alert, until it has a role again
+config changed ─────> on_reconfigured ──> remote storage
+topic deleted ──────> on_deleted ───────> remote storage
 """
 
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from storage.types.topic_partition import TopicPartition
+from storage.environment.alerts import AlertKind
 
 if TYPE_CHECKING:
     from broker.lifecycle.coordinators import Coordinators
     from broker.remote.remote_storage import RemoteStorage
     from broker.replicas.partition import Partition
-    from broker.replicas.replica_manager import ReplicaManager
+    from storage.environment.alerts import Alerts
 
 
 class ServedPartitions:
     """See the module. Runs on the loop's thread."""
 
     def __init__(
-        self,
-        replicas: "ReplicaManager",
-        coordinators: "Coordinators",
-        remote: "RemoteStorage | None",
+        self, coordinators: "Coordinators", remote: "RemoteStorage | None", alerts: "Alerts"
     ) -> None:
-        self._replicas = replicas
         self._coordinators = coordinators
         self._remote = remote
+        self._alerts = alerts
+        self._refused: set[Partition] = set()
 
-    def on_serving(self, topic_partition: TopicPartition) -> None:
-        """A log is open, and requests are served from it."""
-        partition = self._replicas.replica_of(*topic_partition)
-        if partition is None:
-            return
+    def on_elected(self, partition: "Partition", leader_epoch: int) -> None:
+        """This broker leads it from now on."""
+        self._has_role(partition)
         if self._remote is not None:
             self._remote.on_serving(partition)
-        self._coordinators.on_elected(topic_partition, partition.leader_epoch)
+        self._coordinators.on_elected(partition.topic_partition, leader_epoch)
+
+    def on_followed(self, partition: "Partition", leader_epoch: int) -> None:
+        """Another broker leads it, or none."""
+        self._has_role(partition)
+        if self._remote is not None:
+            self._remote.on_resigned([partition])
+        self._coordinators.on_resigned(partition.topic_partition, leader_epoch)
+
+    def on_resigned(self, partition: "Partition") -> None:
+        """It has no role any more: its log was closed, or this broker is fenced."""
+        self._has_role(partition)
+        if self._remote is not None:
+            self._remote.on_resigned([partition])
+        self._coordinators.on_resigned(partition.topic_partition)
+
+    def on_refused(self, partition: "Partition", reason: str) -> None:
+        """It should be led here, and must not be."""
+        self._refused.add(partition)
+        self._alerts.set(AlertKind.LEADER_EPOCH_BEHIND, str(partition.topic_partition), reason)
 
     def on_reconfigured(self, partition: "Partition") -> None:
         """The configs of its topic have changed."""
@@ -48,14 +64,12 @@ class ServedPartitions:
 
     def on_deleted(self, partitions: "Sequence[Partition]") -> None:
         """Their topic is deleted."""
+        for partition in partitions:
+            self._has_role(partition)
         if self._remote is not None:
             self._remote.on_deleted(partitions)
 
-    def resign(self, partitions: list[TopicPartition]) -> None:
-        """Serve partitions no longer, nor what is coordinated by them."""
-        if self._remote is not None:
-            served = [self._replicas.replica_of(*one) for one in partitions]
-            self._remote.on_resigned(one for one in served if one is not None)
-        self._replicas.remove_partitions(partitions)
-        for topic_partition in partitions:
-            self._coordinators.on_resigned(topic_partition)
+    def _has_role(self, partition: "Partition") -> None:
+        if partition in self._refused:
+            self._refused.discard(partition)
+            self._alerts.clear(AlertKind.LEADER_EPOCH_BEHIND, str(partition.topic_partition))

@@ -36,6 +36,7 @@ if TYPE_CHECKING:
     from broker.controller.images.cluster_image import ClusterImage, TopicImage
     from broker.replicas.partition import Partition
     from broker.replicas.replica_manager import ReplicaManager
+    from broker.replicas.role_reconciler import RoleReconciler
     from broker.runtime.disk import Disk
     from storage.log.log import Log
     from storage.manager.log_manager import LogManager
@@ -57,8 +58,9 @@ class LogLifecycle:
         controller: "Controller",
         log_manager: "LogManager",
         replicas: "ReplicaManager",
+        roles: "RoleReconciler",
         disk: "Disk",
-        on_serving: Callable[[TopicPartition], None],
+        on_serving: Callable[[], None] = lambda: None,
         on_reconfigured: Callable[["Partition"], None] = lambda _partition: None,
         on_deleted: Callable[[Sequence["Partition"]], None] = lambda _partitions: None,
     ) -> None:
@@ -67,9 +69,10 @@ class LogLifecycle:
         Args:
             controller: Whose images these are.
             log_manager: Opens and deletes logs.
-            replicas: Serves them.
+            replicas: Has the partitions that are open.
+            roles: Give them their roles.
             disk: Threads.
-            on_serving: A partition serves from now on.
+            on_serving: One more partition is open.
             on_reconfigured: Its topic's settings, or the topic itself, have changed.
             on_deleted: Its topic was deleted; it is not served any more, its log is still there.
         """
@@ -79,6 +82,7 @@ class LogLifecycle:
         log_manager.assigned = self._directory_of
         controller.place_by(log_manager.placement)
         self._replicas = replicas
+        self._roles = roles
         self._disk = disk
         self._on_serving = on_serving
         self._on_reconfigured = on_reconfigured
@@ -363,10 +367,9 @@ class LogLifecycle:
         if image is not self._loaded_for:
             # Settings may have changed while it was recovering.
             log.update_config(self.config_for(topic))
-        self._replicas.add_partition(
-            log.topic_partition, found.topic_id, log, partition.leader_epoch
-        )
-        self._on_serving(log.topic_partition)
+        opened = self._replicas.open_partition(log.topic_partition, found.topic_id, log)
+        self._on_serving()
+        self._roles.opened(opened)
 
     # -- changes ---------------------------------------------------------------------------------
 
@@ -486,7 +489,7 @@ class LogLifecycle:
                 LOGGER.exception("logs not deleted topic=%s", topic.name)
 
     async def _delete_one(self, topic: "TopicImage") -> None:
-        removed = self._replicas.remove_topic(topic.name)
+        removed = self._roles.close_topic(topic.name)
         try:
             self._on_deleted(removed)
         finally:

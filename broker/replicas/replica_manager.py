@@ -9,12 +9,11 @@ Source of the shape: Kafka, ReplicaManager.scala.
 
 import asyncio
 import logging
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from posixpath import dirname
 from typing import TYPE_CHECKING
 from uuid import UUID
 
-from broker.controller.images.partition_image import PartitionImage
 from broker.replicas.cold_reads import ColdReads
 from broker.replicas.delayed_produce import DelayedCommit
 from broker.replicas.partition import Partition
@@ -54,10 +53,6 @@ PARKED_OF_AN_ADDRESS_MAX = DELAYED_FETCH_MAX // 4
 such addresses leave room for others."""
 INTERNAL_APPEND_TIMEOUT_MS = 5_000.0
 """`offsets.commit.timeout.ms`' default: how long a coordinator waits for its own records."""
-
-
-SOLE_REPLICA = 0
-"""Stands for this node in the record of a partition that it leads alone."""
 
 
 class ReplicaManager:
@@ -189,13 +184,10 @@ class ReplicaManager:
         """Partitions that are open here."""
         return sum(1 for _ in self.partitions())
 
-    def add_partition(
-        self, topic_partition: TopicPartition, topic_id: UUID, log: "Log", leader_epoch: int
+    def open_partition(
+        self, topic_partition: TopicPartition, topic_id: UUID, log: "Log"
     ) -> Partition:
-        """Start to lead a partition whose log is open.
-
-        On a single replica everything in the log is committed, whatever the checkpoint said.
-        """
+        """Make a partition of a log that is open. It has no role: nothing is answered from it."""
         topic = topic_partition.topic
         stats = self.stats.get(topic)
         if stats is None:
@@ -211,12 +203,6 @@ class ReplicaManager:
         )
         _put(self._open, partition)
         self.names_by_id[topic_id.bytes] = topic
-        alone = (SOLE_REPLICA,)
-        state = PartitionImage(
-            topic_partition.partition, SOLE_REPLICA, leader_epoch, 0, alone, alone
-        )
-        partition.become_leader(state, now_ms=self._clock.monotonic_ms())
-        self.lead(partition)
         return partition
 
     def topic_name(self, topic_id: bytes) -> str | None:
@@ -239,14 +225,13 @@ class ReplicaManager:
             return ErrorCode.NOT_LEADER_OR_FOLLOWER
         return ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
 
-    def remove_partitions(self, gone: Iterable[TopicPartition]) -> None:
-        """Stop serving partitions whose log directory has failed."""
-        for topic, index in gone:
-            partition = self.replica_of(topic, index)
-            if partition is not None:
-                self.stop_leading(partition)
-                self._open[topic][index] = None
-                _release(partition, ErrorCode.KAFKA_STORAGE_ERROR)
+    def remove_partition(self, partition: Partition, code: ErrorCode) -> None:
+        """Serve an open partition no longer; its waiting requests are answered with `code`."""
+        topic, index = partition.topic_partition
+        self.stop_leading(partition)
+        if self.replica_of(topic, index) is partition:
+            self._open[topic][index] = None
+        _release(partition, code)
 
     def remove_topic(self, topic: str) -> list[Partition]:
         """Stop serving a topic; its waiting requests are answered now.

@@ -40,6 +40,10 @@ class AlertKind(StrEnum):
     DIRECTORY_UNUSED = "directory-unused"
     """An empty log directory is not used while another is missing. Subject: its path."""
 
+    LEADER_EPOCH_BEHIND = "leader-epoch-behind"
+    """A partition is not led, since its log has a later leader epoch than the metadata store gives
+    it: the store is older than the log. Subject: the partition."""
+
     LEADER_EPOCH_STALE = "leader-epoch-stale"
     """No leader epoch could be begun after an unclean start: consumers do not notice that records
     are lost. Subject: the partitions' topic."""

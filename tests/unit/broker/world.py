@@ -8,6 +8,7 @@ from typing import Any
 from uuid import UUID
 
 from broker.controller.images.cluster_image import ClusterImage
+from broker.controller.images.partition_image import PartitionImage
 from broker.handlers import (
     api_versions,
     describe_producers,
@@ -40,6 +41,8 @@ from tests.fakes.broker.registrar import FakeRegistrar
 from tests.fakes.timer import ManualTimer
 from tests.unit.broker.network.harness import Harness
 
+NODE_ID = 1
+
 HANDLERS = (
     api_versions,
     produce,
@@ -48,6 +51,15 @@ HANDLERS = (
     offset_for_leader_epoch,
     describe_producers,
 )
+
+
+def lead(replicas: ReplicaManager, partition: Partition, leader_epoch: int = 0) -> None:
+    """Lead an open partition as its only replica."""
+    index = partition.topic_partition.partition
+    partition.become_leader(
+        PartitionImage(index, NODE_ID, leader_epoch, 0, (NODE_ID,), (NODE_ID,)), now_ms=0.0
+    )
+    replicas.lead(partition)
 
 
 class ServicesOfWorld:
@@ -119,7 +131,9 @@ class World:
                 else requires_verification
             ),
         )
-        return self.replicas.add_partition(topic_partition, topic_id(topic), log, 0)
+        partition = self.replicas.open_partition(topic_partition, topic_id(topic), log)
+        lead(self.replicas, partition)
+        return partition
 
     def send(self, key: ApiKey, version: int, request: Any) -> int:
         """Send a request as `client_id`; returns its correlation id."""

@@ -30,13 +30,15 @@ class World:
         )
         store: Any = SimpleNamespace()
         self.manager, self.store = manager, store
-        served: Any = SimpleNamespace(resign=lambda gone: self.events.append(("resigned", *gone)))
+        roles: Any = SimpleNamespace(
+            close=lambda gone, code: self.events.append(("closed", *gone, code.name))
+        )
         coordinators: Any = SimpleNamespace(
             set_unavailable=lambda one, reason: self.events.append(("unavailable", one, reason))
         )
         self.failures = DiskFailures(
             manager,
-            served,
+            roles,
             coordinators,
             store_path="/one/metadata.db",
             call_soon_threadsafe=lambda call, *args: self.soon.append(lambda: call(*args)),
@@ -56,7 +58,7 @@ def test_a_failed_directory_resigns_its_partitions_on_the_loop() -> None:
     world = World()
     world.fail("/two")
     assert world.events == [
-        ("resigned", ORDERS),
+        ("closed", ORDERS, "KAFKA_STORAGE_ERROR"),
         ("unavailable", ORDERS, "its log is in /two, which is offline"),
     ]
 

@@ -3,11 +3,14 @@
 from types import SimpleNamespace
 from typing import Any
 
+import pytest
+
 from broker.controller.images.topic_names import SHARE_GROUP_STATE
 from broker.groups.coordinator import OFFSETS_TOPIC
 from broker.lifecycle.coordinators import Coordinators
 from broker.lifecycle.served_partitions import ServedPartitions
 from broker.transactions.coordinator.transaction_coordinator import TRANSACTION_TOPIC
+from storage.environment.alerts import AlertKind, Alerts
 from storage.types.topic_partition import TopicPartition
 
 
@@ -40,7 +43,6 @@ class World:
         }
         replicas: Any = SimpleNamespace(
             replica_of=lambda topic, index: self.partitions.get(TopicPartition(topic, index)),
-            remove_partitions=lambda gone: [self.partitions.pop(one, None) for one in gone],
         )
         self.coordinators._by_topic = self.by_topic
         self.coordinators._replicas = replicas
@@ -51,13 +53,19 @@ class World:
             on_deleted=lambda ps: self.events.extend(("remote", "deleted", p.name) for p in ps),
             on_reconfigured=lambda p: self.events.append(("remote", "reconfigured", p.name)),
         )
-        self.served = ServedPartitions(replicas, self.coordinators, remote)
+        self.alerts = Alerts()
+        self.served = ServedPartitions(self.coordinators, remote, self.alerts)
+
+    def open(self, topic: str, index: int) -> Any:
+        one = TopicPartition(topic, index)
+        # Hashed by identity, as a partition is.
+        self.partitions[one] = type("P", (), {"name": str(one), "topic_partition": one})()
+        return self.partitions[one]
 
     def serve(self, topic: str, index: int, epoch: int = 0) -> Any:
-        one = TopicPartition(topic, index)
-        self.partitions[one] = SimpleNamespace(leader_epoch=epoch, name=str(one))
-        self.served.on_serving(one)
-        return self.partitions[one]
+        partition = self.open(topic, index)
+        self.served.on_elected(partition, epoch)
+        return partition
 
 
 def test_a_topic_of_users_is_remote_storages_alone() -> None:
@@ -83,23 +91,35 @@ def test_an_internal_topic_elects_its_coordinator_in_the_leaders_epoch() -> None
     ]
 
 
-def test_a_partition_that_is_gone_already_elects_nothing() -> None:
-    """Its directory failed between the opening of its log and this call."""
+@pytest.mark.parametrize("epoch", [None, 8])
+def test_who_leads_no_longer_copies_nothing_and_coordinates_nothing(epoch: int | None) -> None:
+    """Another leads in a later epoch; or the log is closed, or the broker fenced: None."""
     world = World()
-    world.served.on_serving(TopicPartition(OFFSETS_TOPIC, 0))
-    assert world.events == []
-
-
-def test_resigning_ends_copies_before_requests_and_coordination_last() -> None:
-    world = World()
-    world.serve(OFFSETS_TOPIC, 1)
+    partition = world.serve(OFFSETS_TOPIC, 1, 7)
     world.events.clear()
-    world.served.resign([TopicPartition(OFFSETS_TOPIC, 1), TopicPartition("gone", 0)])
+    if epoch is None:
+        world.served.on_resigned(partition)
+    else:
+        world.served.on_followed(partition, epoch)
     assert world.events == [
         ("remote", "resigned", f"{OFFSETS_TOPIC}-1"),
-        ("groups", "resigned", 1, None),
+        ("groups", "resigned", 1, epoch),
     ]
-    assert world.partitions == {}
+
+
+def test_a_refused_leadership_is_an_alert_until_there_is_a_role() -> None:
+    world = World()
+    one, other, third = (world.open("t", index) for index in range(3))
+    for partition in (one, other, third):
+        world.served.on_refused(partition, "its log is newer")
+    alerts = world.alerts.all()
+    assert [(a.kind, a.subject, a.text) for a in alerts] == [
+        (AlertKind.LEADER_EPOCH_BEHIND, f"t-{index}", "its log is newer") for index in range(3)
+    ]
+    world.served.on_elected(one, 9)
+    world.served.on_followed(other, 9)
+    world.served.on_deleted([third])
+    assert world.alerts.all() == []
 
 
 def image_of(*, leader: int = NODE_ID, **partitions: int) -> Any:
@@ -115,8 +135,7 @@ def image_of(*, leader: int = NODE_ID, **partitions: int) -> Any:
 def test_internal_partitions_whose_logs_are_not_served_are_unavailable() -> None:
     """Those of topics that have changed; at the end of loading, those of all."""
     world = World()
-    world.serve(OFFSETS_TOPIC, 0)
-    world.events.clear()
+    world.open(OFFSETS_TOPIC, 0)
     image = image_of(**{OFFSETS_TOPIC: 2, TRANSACTION_TOPIC: 1, "orders": 3})
     world.coordinators.report_unserved(image, image)
     assert world.events == []

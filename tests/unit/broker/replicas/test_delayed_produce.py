@@ -94,7 +94,8 @@ async def test_partitions_of_a_failed_directory_are_told_at_once(
     waiting: Waiting, world: World
 ) -> None:
     """Also those whose own flush has not failed: their disk is out of service."""
-    world.replicas.remove_partitions([p.topic_partition for p in waiting.partitions])
+    for partition in waiting.partitions:
+        world.replicas.remove_partition(partition, ErrorCode.KAFKA_STORAGE_ERROR)
     assert waiting.answers == 1
     assert waiting.told == [(ErrorCode.KAFKA_STORAGE_ERROR, -1)] * 2
 

@@ -16,6 +16,7 @@ from broker.controller.topics.topics import NewPartitions, NewTopic
 from broker.replicas import log_lifecycle
 from broker.replicas.log_lifecycle import LogLifecycle
 from broker.replicas.replica_manager import ReplicaManager
+from broker.replicas.role_reconciler import Alone, NoFetchers, RoleReconciler
 from broker.runtime.disk import Disk
 from protocol.error_codes import ErrorCode
 from storage.environment.environment import Environment
@@ -26,6 +27,7 @@ from storage.manager.log_manager import LogManager
 from storage.types.topic_partition import TopicPartition
 from tests.fakes.broker.controller import open_controller
 from tests.fakes.broker.metadata_store import MemoryStore
+from tests.fakes.broker.role_listener import RoleListenerOfTests
 from tests.fakes.clock import ManualClock
 from tests.fakes.storage.failing_disk import FailingDisk
 from tests.fakes.timer import ManualTimer
@@ -56,14 +58,26 @@ class Node:
             disk=self.pool,
             loop=asyncio.get_running_loop(),
         )
-        self.served: list[TopicPartition] = []
+        self.listener = RoleListenerOfTests()
+        self.served = self.listener.elected
+        self.roles = RoleReconciler(
+            controller.settings.node_id,
+            image=lambda: controller.image,
+            membership=Alone(),
+            replicas=self.replicas,
+            listener=self.listener,
+            fetchers=NoFetchers(),
+            call_soon=asyncio.get_running_loop().call_soon,
+            clock=clock,
+        )
         self.lifecycle = LogLifecycle(
             controller=controller,
             log_manager=self.logs,
             replicas=self.replicas,
+            roles=self.roles,
             disk=self.pool,
-            on_serving=self.served.append,
         )
+        controller.subscribe_now(self.roles.apply)
         controller.subscribe(self.lifecycle.apply)
 
     async def start(self) -> None:

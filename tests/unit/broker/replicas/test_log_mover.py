@@ -41,7 +41,7 @@ class Moving:
 
     def _resign(self, partitions: list[TopicPartition]) -> None:
         self.resigned += partitions
-        self.node.replicas.remove_partitions(partitions)
+        self.node.roles.close(partitions, ErrorCode.KAFKA_STORAGE_ERROR)
 
     async def end(self) -> None:
         """Wait until nothing moves."""

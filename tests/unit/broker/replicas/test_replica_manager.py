@@ -13,7 +13,7 @@ from protocol.error_codes import ErrorCode
 from protocol.records.batch import read_header
 from storage.errors import DiskError, OffsetOutOfRangeError
 from storage.types.topic_partition import TopicPartition
-from tests.unit.broker.world import World, batch, topic_id
+from tests.unit.broker.world import World, batch, lead, topic_id
 
 T0 = TopicPartition("t", 0)
 
@@ -67,15 +67,16 @@ async def test_who_stops_leading_keeps_the_replica(world: World) -> None:
 async def test_a_late_resignation_leaves_the_next_replica(world: World) -> None:
     """The same partition was opened anew meanwhile."""
     before = world.add("t")
-    now = world.replicas.add_partition(T0, topic_id("t"), before.log, 1)
+    now = world.replicas.open_partition(T0, topic_id("t"), before.log)
+    lead(world.replicas, now, 1)
     world.replicas.stop_leading(before)
     assert world.replicas.leader_of("t", 0) is now
 
 
 async def test_what_is_removed_is_not_led(world: World) -> None:
-    world.add("t", 0)
+    removed = world.add("t", 0)
     world.add("t", 1)
-    world.replicas.remove_partitions([T0])
+    world.replicas.remove_partition(removed, ErrorCode.NOT_LEADER_OR_FOLLOWER)
     assert world.replicas.leader_of("t", 0) is None
     world.replicas.remove_topic("t")
     assert world.replicas.leader_of("t", 1) is None
@@ -87,7 +88,9 @@ async def test_everything_in_an_opened_log_is_committed(world: World) -> None:
     partition.append(memoryview(batch(b"a", b"b")), NOW_MS)
     log = partition.log
     log.high_watermark = 0
-    again = world.replicas.add_partition(T0, topic_id("t"), log, 0)
+    again = world.replicas.open_partition(T0, topic_id("t"), log)
+    assert not again.is_committed(2)
+    lead(world.replicas, again)
     assert again.is_committed(2)
 
 
@@ -131,7 +134,8 @@ async def test_a_failed_directory_takes_its_partitions_only(world: World) -> Non
     failed, kept = world.add("t", 0), world.add("t", 1)
     wait = Looking()
     failed.watch_produce().add(wait)
-    world.replicas.remove_partitions([T0, TopicPartition("t", 7), TopicPartition("absent", 0)])
+    world.replicas.remove_partition(failed, ErrorCode.KAFKA_STORAGE_ERROR)
+    assert failed.gone is ErrorCode.KAFKA_STORAGE_ERROR
     assert wait.looks == 1
     assert world.replicas.replica_of("t", 0) is None
     assert world.replicas.replica_of("t", 1) is kept

@@ -46,6 +46,7 @@ from tests.fakes.environment import FakeEnvironment
 from tests.fakes.filesystem import KEEP_ALL, Event, FakeFilesystem
 from tests.fakes.timer import ManualTimer
 from tests.harness.transactions import Ended, FakeProducerIds
+from tests.unit.broker.world import lead
 
 E = ErrorCode
 A, B = (TopicPartition("t", index) for index in range(2))
@@ -125,7 +126,11 @@ class Broker:
                 environment=FakeEnvironment(filesystem=filesystem, clock=clock),
                 producers=ProducerSettings(transaction_partition_verification_enable=True),
             )
-            self.replicas.add_partition(tp, image.topic_id, self.logs[tp], life)
+            lead(
+                self.replicas,
+                self.replicas.open_partition(tp, image.topic_id, self.logs[tp]),
+                life,
+            )
         controller = FakeController(topic_image(TRANSACTION_TOPIC, 99, 1), topic_image("t", 1, 2))
         ids = FakeProducerIds()
         ids.given += 100 * life
