@@ -61,6 +61,24 @@ class OffsetNotLocalError(OffsetOutOfRangeError):
     """The log has the offset, but not here: its segment lives in remote storage only (KIP-405)."""
 
 
+class FollowerOffsetError(StorageError):
+    """Batches of a leader do not follow on a follower's log end; nothing was written.
+
+    Attributes:
+        first_offset, last_offset: Of the first of the batches, inclusive.
+        log_end_offset: Of the follower.
+    """
+
+    def __init__(self, first_offset: int, last_offset: int, log_end_offset: int) -> None:
+        super().__init__(
+            f"offsets {first_offset} to {last_offset} of the leader do not follow on the log end "
+            f"offset {log_end_offset}"
+        )
+        self.first_offset = first_offset
+        self.last_offset = last_offset
+        self.log_end_offset = log_end_offset
+
+
 class BatchError(StorageError):
     """A produced batch is refused; nothing was written.
 

@@ -22,14 +22,13 @@ from protocol.records.batch import (
     LOG_OVERHEAD,
     PRODUCER_ID_FIELD,
     TRANSACTIONAL_BIT,
-    BatchHeader,
 )
-from storage.errors import DiskError, OffsetOutOfRangeError
+from storage.errors import DiskError
 from storage.index.transaction_index import AbortedTxn
 from storage.log.directory_pace import LATE_S
 from storage.log.disk_work import LogDiskWork
 from storage.log.flush import LogFlusher
-from storage.log.recovery.segment_recovery import read_control, replay_batch
+from storage.log.recovery.segment_recovery import read_control
 from storage.log.roll import SegmentRoller
 from storage.log.state import LogState
 from storage.log.validator import BatchValidator, HeaderFields, headers_of
@@ -463,41 +462,6 @@ class LogWriter:
             segment.transaction_index.keep(aborted)
             self._state.refuse_appends(error)
 
-    def append_as_follower(self, records: memoryview) -> AppendInfo:
-        """Write batches as the leader gave them, offsets and epochs included.
-
-        Raises:
-            BatchError: Damaged, or offsets that do not follow on this log's end.
-            DiskError: The disk refused.
-        """
-        state = self._state
-        state.check_refusal()
-        self._disk_work.write_queued()
-        checked = _FOLLOWER_VALIDATOR.check(records, 0, AppendOrigin.REPLICATION, True)
-        headers = [BatchHeader._make(fields) for fields in checked]
-        first_offset = headers[0].base_offset
-        batches = []
-        expected = state.log_end_offset
-        for header in headers:
-            if header.base_offset < expected:
-                raise OffsetOutOfRangeError(
-                    header.base_offset, state.log_start_offset, state.log_end_offset
-                )
-            expected = header.next_offset
-            batches.append(BatchAppend(header.size, header.last_offset, header.max_timestamp))
-        for header in headers:
-            if header.leader_epoch > state.latest_leader_epoch:
-                self._assign_leader_epoch(header.leader_epoch, header.base_offset)
-        segment = self._write_here(records, first_offset, batches)
-        position = 0
-        for header in headers:
-            end = position + header.size
-            if header.producer_id >= 0:
-                replay_batch(state.producer_state, segment, header, records[position:end])
-            position = end
-        state.producer_state.map_end_offset = expected
-        return AppendInfo(first_offset, expected - 1, -1, state.log_start_offset, False)
-
     def _goes_behind(self, size: int, leader_epoch: int) -> bool:
         state = self._state
         pace = state.pace
@@ -595,13 +559,3 @@ class LogWriter:
         self._disk_work.write_queued()
         if self._state.segments.active.size:
             self._roller.roll_to(self._state.log_end_offset)
-
-
-# The leader has applied the topic's limits; they may have changed since, and are not ours to apply.
-_FOLLOWER_VALIDATOR: Final = BatchValidator(
-    TopicConfig(
-        max_message_bytes=0x7FFF_FFFF,
-        segment_bytes=0x7FFF_FFFF,
-        message_timestamp_after_max_ms=0x7FFF_FFFF_FFFF_FFFF,
-    )
-)

@@ -25,6 +25,7 @@ part gets the state and the parts that it calls, and no others, so the arrows go
     reader         by offset, by time, aborted transactions           storage.log.read
     writer         validate, assign offsets, append                   storage.log.append
     markers        append what ends transactions                      storage.log.append_markers
+    follower       append what a leader has given                     storage.log.append_as_follower
     retention      delete old segments                                storage.log.retention_pass
     truncation     remove the end, or everything                      storage.log.truncation
     replacement    put a compacted segment in place                   storage.log.replacement
@@ -33,7 +34,8 @@ part gets the state and the parts that it calls, and no others, so the arrows go
     deletion       files of segments that have left the log           storage.log.deletion
     flusher        make durable, move the recovery point              storage.log.flush
 
-    markers, retention ──> writer ──┬──> disk_work ──┬──> write behind ──> roller ──┐
+    markers, follower,
+    retention ──> writer ──┬──> disk_work ──┬──> write behind ──> roller ──┐
     truncation ─────────────────────┘                ├──> rollback                  ├──> flusher
     replacement, retention ──────────────────────────┴──> deletion ─────────────────┘
 
@@ -53,6 +55,7 @@ from uuid import UUID
 from config.topic import TopicConfig
 from storage.environment.environment import Environment
 from storage.log.append import LogWriter
+from storage.log.append_as_follower import FollowerWriter
 from storage.log.append_markers import MarkerWriter
 from storage.log.deletion import SegmentDeletion
 from storage.log.disk_work import LogDiskWork
@@ -89,6 +92,7 @@ class Log(LogState):
         reader: See the module; likewise the others.
         writer: See there.
         markers: See there.
+        follower: See there.
         flusher: See there.
         retention: See there.
         truncation: See there.
@@ -104,6 +108,7 @@ class Log(LogState):
         "deletion",
         "disk_work",
         "flusher",
+        "follower",
         "markers",
         "reader",
         "replacement",
@@ -143,6 +148,7 @@ class Log(LogState):
             self, self.flusher, self._roller, self.write_behind, self.disk_work
         )
         self.markers: Final = MarkerWriter(self, self.writer)
+        self.follower: Final = FollowerWriter(self, self.writer)
         self.reader: Final = LogReader(self)
         self.retention: Final = LogRetention(
             self, self.writer, self.write_behind, self.deletion, self.disk_work

@@ -379,9 +379,7 @@ class LongHistory:
                     replica.roll()
                 if not cuts:
                     break
-                replica.log.writer.append_as_follower(
-                    memoryview(data)[position : position + header.size]
-                )
+                replica.log.follower.append(memoryview(data)[position : position + header.size])
             if not cuts:
                 break
         replica.log.update_high_watermark(replica.log.log_end_offset)

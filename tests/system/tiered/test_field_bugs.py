@@ -314,7 +314,7 @@ def write_anew(directory: Path, topic_id: UUID, *, batches_per_segment: int, end
         ),
     )
     for path in sorted(aside.glob("*.log")):
-        log.writer.append_as_follower(memoryview(bytearray(path.read_bytes())))
+        log.follower.append(memoryview(bytearray(path.read_bytes())))
     assert log.log_end_offset == end
     log.update_high_watermark(end)
     log.close()

@@ -51,7 +51,7 @@ def tiered(world: World, topic: str = "t", *, at_once: bool = True) -> FakeRemot
         found = partition.log.reader.read(end, max_bytes=1 << 20, end_offset=6, min_one_batch=True)
         assert found is not None
         data = bytearray(found.file.read_at(found.length, found.position))
-        whole.writer.append_as_follower(memoryview(data))
+        whole.follower.append(memoryview(data))
         end = whole.log_end_offset
     whole.update_high_watermark(6)
     partition.log.writer.roll()

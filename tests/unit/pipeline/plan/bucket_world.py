@@ -175,7 +175,7 @@ class Replica:
         for data in read_batches(leader.log):
             ((_, header),) = iterate_batches(memoryview(data))
             if self.end <= header.base_offset < end:
-                self.log.writer.append_as_follower(memoryview(data))
+                self.log.follower.append(memoryview(data))
         self.written = [one for one in leader.written if one.row.offset < self.end]
         self.outcomes = {
             transaction: outcome

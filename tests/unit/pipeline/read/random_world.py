@@ -202,7 +202,7 @@ class RandomWorld:
             ((_, header),) = iterate_batches(memoryview(data))
             if header.next_offset > end:
                 break
-            new.writer.append_as_follower(memoryview(data))
+            new.follower.append(memoryview(data))
             if self.random.random() < 0.1:
                 self._roll()
         new.update_high_watermark(new.log_end_offset)

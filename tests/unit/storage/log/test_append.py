@@ -11,7 +11,6 @@ from storage.errors import (
     BatchTooLargeError,
     DiskError,
     InvalidTimestampError,
-    OffsetOutOfRangeError,
     OutOfOrderSequenceError,
 )
 from storage.types.append_origin import AppendOrigin
@@ -167,35 +166,6 @@ def test_without_timestamps_the_segments_age_counts() -> None:
     clock.advance(2)
     append(log, make_batch(b"x", timestamp_ms=-1))
     assert len(log.segment_facts()) == 2
-
-
-def test_an_offset_too_far_from_the_base_rolls() -> None:
-    """An index entry holds 31 bits of distance."""
-    log = open_log(FakeFilesystem())
-    append(log, make_batch(b"x"))
-    far = make_batch(b"y")
-    far[0:8] = (2**31).to_bytes(8, "big")
-    log.writer.append_as_follower(far)
-    assert [segment.base_offset for segment in log.segment_facts()] == [0, 2**31]
-    assert log.log_end_offset == 2**31 + 1
-
-
-def test_a_follower_takes_what_the_leader_gave() -> None:
-    """Offsets, epochs and producers; what lies below its end is refused."""
-    leader, follower = open_log(FakeFilesystem()), open_log(FakeFilesystem())
-    for number in range(4):
-        batch = make_batch(b"v", producer_id=2, producer_epoch=0, base_sequence=number)
-        append(leader, batch, leader_epoch=number // 2)
-    for stored in read_batches(leader):
-        follower.writer.append_as_follower(memoryview(bytearray(stored)))
-    follower.update_high_watermark(4)
-    assert read_batches(follower) == read_batches(leader)
-    assert follower.leader_epochs.entries() == leader.leader_epochs.entries() == [(0, 0), (1, 2)]
-    entry = follower.producer_state.last_entry(2)
-    assert entry is not None
-    assert entry.last_sequence == 3
-    with pytest.raises(OffsetOutOfRangeError):
-        follower.writer.append_as_follower(memoryview(bytearray(read_batches(leader)[0])))
 
 
 @pytest.mark.parametrize("count", [1, 3])

@@ -147,7 +147,7 @@ def test_a_log_that_refuses_records_does_all_else() -> None:
         append(log, make_batch(b"x"))
     assert refused.value.is_full
     with pytest.raises(LogDirectoryFullError):
-        log.writer.append_as_follower(memoryview(read_batches(log)[0]))
+        log.follower.append(memoryview(read_batches(log)[0]))
     with pytest.raises(LogDirectoryFullError):
         log.markers.append([TransactionMarker(1, 0, False, 0, 0)], leader_epoch=0, now_ms=NOW_MS)
     assert len([event for event in filesystem.events if event.kind == "write"]) == writes

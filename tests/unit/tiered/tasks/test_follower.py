@@ -89,7 +89,7 @@ async def test_an_empty_follower_begins_after_the_remote_part() -> None:
     # It is one log with what the leader sends next, and survives a restart.
     found = world.log.reader.read(3, max_bytes=999, end_offset=4, min_one_batch=True)
     assert found is not None
-    log.writer.append_as_follower(memoryview(found.file.read_at(found.length, found.position)))
+    log.follower.append(memoryview(found.file.read_at(found.length, found.position)))
     assert log.log_end_offset == 4
     log.flusher.flush()
     again = follower(world)

@@ -127,7 +127,7 @@ def test_gaps_of_compaction_are_kept() -> None:
     for offset in (0, 7, 9):
         batch = make_batch(b"x")
         batch[0:8] = offset.to_bytes(8, "big")
-        log.writer.append_as_follower(batch)
+        log.follower.append(batch)
     log = open_log(filesystem, COMPACT)
     assert [record.offset for record in read_records(log)] == [0, 7, 9]
     assert log.log_end_offset == 10

@@ -111,7 +111,7 @@ def _fill_with_gaps(log: Log) -> None:
             producer_epoch=0, base_sequence=offset,
         )  # fmt: skip
         batch[0:8] = offset.to_bytes(8, "big")
-        log.writer.append_as_follower(batch)
+        log.follower.append(batch)
     log.update_high_watermark(log.log_end_offset)
 
 
