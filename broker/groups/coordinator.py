@@ -408,11 +408,24 @@ class GroupCoordinator:
         else:
             active.transactional.commit(request, api_version, commits, done, guard=guard)
 
-    def end_transaction(self, partition_index: int, producer_id: int, *, commit: bool) -> None:
-        """Apply a producer's marker in an offsets partition: store or drop its pending offsets."""
+    def end_transaction(
+        self,
+        partition_index: int,
+        producer_id: int,
+        *,
+        commit: bool,
+        before_record: int | None = None,
+    ) -> None:
+        """Apply a producer's committed marker in an offsets partition to its pending offsets.
+
+        See `OffsetStore.end_transaction`. Without a shard nothing is to be done: the next one finds
+        the marker in the log.
+        """
         active = self._runtime.shard_at(partition_index)
         if active is not None:
-            active.transactional.end_transaction(producer_id, commit=commit)
+            active.transactional.end_transaction(
+                producer_id, commit=commit, before_record=before_record
+            )
 
     def is_loading_partition(self, partition_index: int) -> bool:
         """Whether a record appended now may be missed by the shard that is being read back."""

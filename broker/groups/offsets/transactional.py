@@ -3,9 +3,11 @@
     TxnOffsetCommit ──> transactional batch in the offsets log ──> pending ──┬─ commit ──> stored
                                                                              └─ abort ───> gone
 
-Offsets wait in memory from the moment their batch is in the log: OffsetFetch with `require_stable`
-refuses to answer for their partitions meanwhile. The batch belongs to the producer, so the log's
-last stable offset waits as well, and a marker that has overtaken the commit refuses it.
+Offsets wait in memory from the moment their batch is in the log until the marker is committed:
+OffsetFetch with `require_stable` refuses to answer for their partitions meanwhile. A marker that is
+only in this log could be lost with it, and the offsets that it stored would go back. The batch
+belongs to the producer, so the log's last stable offset waits as well, and a marker that has
+overtaken the commit refuses it.
 
 Source: Kafka, OffsetMetadataManager.java (commitTransactionalOffset, replay, endTransaction).
 """
@@ -179,6 +181,11 @@ class TransactionalOffsets:
         # A transactional client sends generations only.
         return ErrorCode.ILLEGAL_GENERATION if code is ErrorCode.STALE_MEMBER_EPOCH else code
 
-    def end_transaction(self, producer_id: int, *, commit: bool) -> None:
-        """Store or drop a producer's pending offsets: its marker is in the log."""
-        self._shard.offsets.end_transaction(producer_id, commit=commit)
+    def end_transaction(
+        self, producer_id: int, *, commit: bool, before_record: int | None = None
+    ) -> None:
+        """Store or drop a producer's pending offsets: its marker is committed in the log.
+
+        See `OffsetStore.end_transaction`.
+        """
+        self._shard.offsets.end_transaction(producer_id, commit=commit, before_record=before_record)

@@ -17,7 +17,7 @@ Source: Kafka, OffsetMetadataManager.java.
 import sys
 from collections.abc import Iterator
 from struct import Struct
-from typing import NamedTuple
+from typing import Final, NamedTuple
 from uuid import UUID
 
 from protocol.internal.consumer_offsets import STRING_SIZE_MAX, OffsetCommitValue
@@ -70,6 +70,10 @@ def _unpack(packed: bytes) -> OffsetAndMetadata:
         OffsetCommitValue(offset, epoch, metadata, commit_ms, expire_ms, UUID(bytes=topic_id)),
         record_offset,
     )
+
+
+_EVERY_RECORD: Final = 1 << 63
+"""Above the offset of any record."""
 
 
 class OffsetStore:
@@ -207,13 +211,30 @@ class OffsetStore:
         """Partitions of a group that open transactions would change."""
         return list(self._pending_by_group.get(group_id, ()))
 
-    def end_transaction(self, producer_id: int, *, commit: bool) -> None:
+    def end_transaction(
+        self, producer_id: int, *, commit: bool, before_record: int | None = None
+    ) -> None:
         """Store or drop the producer's pending offsets.
 
         An offset that was committed outside the transaction after it, by record order, stays: so
         it does when the log is loaded after compaction.
+
+        Args:
+            producer_id: Of the marker.
+            commit: What it says.
+            before_record: Only offsets of records before this one, the marker: others belong to
+                another transaction. None: all.
         """
-        for key, committed in self._pending.pop(producer_id, {}).items():
+        waiting = self._pending.get(producer_id, {})
+        if before_record is None:
+            before_record = _EVERY_RECORD
+        ended = [
+            (key, committed)
+            for key, committed in waiting.items()
+            if committed.record_offset < before_record
+        ]
+        for key, committed in ended:
+            del waiting[key]
             partitions = self._pending_by_group[key.group_id]
             producers = partitions[key.topic, key.partition]
             producers.discard(producer_id)
@@ -223,3 +244,5 @@ class OffsetStore:
                 del self._pending_by_group[key.group_id]
             if commit:
                 self.put(*key, committed)
+        if not waiting:
+            self._pending.pop(producer_id, None)

@@ -3,7 +3,7 @@
     marker ──> partition is not here ──────────────> UNKNOWN_TOPIC_OR_PARTITION, or retriable
           ├──> its offsets are being loaded ───────> retriable
           ├──> it is in the log already ───────────> wait until it is committed
-          └──> append as coordinator ──> pending offsets end ──> wait until committed
+          └──> append as coordinator ──> wait until committed ──> pending offsets end
 
 Transactions that end at the same moment mostly have partitions in common. So the markers of one
 event loop iteration are written together, one append for each partition:
@@ -45,6 +45,9 @@ PARTITIONS_PER_SLICE: Final = 250
 """Markers written before yielding to the event loop: a millisecond, or a few if all partitions
 differ. The rest may follow the producer's next request, which then has to wait.
 """
+
+RETRY_MS: Final = 100.0
+"""Until markers that were not committed in time are waited for again."""
 
 MARKER_TIMEOUT_MS: Final = 30_000.0
 """Default of `request.timeout.ms`, which Kafka waits for a marker to be committed."""
@@ -174,24 +177,70 @@ class LocalMarkerWriter:
                 fit = []
         # Markers already in the log are waited for as well: its end may not be committed.
         there += fit
-        if has_offsets:
-            for write in there:
-                self._groups.end_transaction(
-                    index, write.marker.producer_id, commit=write.marker.commit
-                )
-        if there:
-            self._when_committed(partition, topic_partition, there)
-
-    def _when_committed(
-        self, partition: "Partition", topic_partition: TopicPartition, writes: "list[_Write]"
-    ) -> None:
+        if not there:
+            return
         end = partition.log.next_offset
+        decision = None
+        if has_offsets:
+            markers = [write.marker for write in there]
+            decision = _Decision(self._replicas, self._groups, partition, markers, end)
+
+        def waited(code: ErrorCode, _offset: int) -> None:
+            if decision is not None:
+                try:
+                    decision.waited(code, end)
+                except Exception:
+                    logger.exception("offsets could not be decided partition=%s", topic_partition)
+                    code = ErrorCode.UNKNOWN_SERVER_ERROR
+            _answer(there, topic_partition, code)
+
+        self._replicas.when_committed(partition, end - 1, end, waited, MARKER_TIMEOUT_MS)
+
+
+class _Decision:
+    """Markers in an offsets partition that end the group coordinator's pending offsets.
+
+    They do when they are committed, also after a time-out, as long as this broker leads in the
+    epoch in which they were written: the caller need not come again. In a later epoch the shard is
+    read from the log, with the markers or without.
+    """
+
+    __slots__ = ("_end", "_groups", "_leader_epoch", "_markers", "_partition", "_replicas")
+
+    def __init__(
+        self,
+        replicas: "ReplicaManager",
+        groups: "GroupCoordinator",
+        partition: "Partition",
+        markers: list[TransactionMarker],
+        end: int,
+    ) -> None:
+        self._replicas = replicas
+        self._groups = groups
+        self._partition = partition
+        self._leader_epoch = partition.leader_epoch
+        self._markers = markers
+        self._end = end
+
+    def waited(self, code: ErrorCode, _offset: int) -> None:
+        """The markers are committed, or are not in time, or never will be here."""
+        if self._partition.leader_epoch != self._leader_epoch:
+            return
+        if code is ErrorCode.NONE:
+            for marker in self._markers:
+                self._groups.end_transaction(
+                    self._partition.topic_partition.partition,
+                    marker.producer_id,
+                    commit=marker.commit,
+                    before_record=self._end,
+                )
+        elif code is ErrorCode.REQUEST_TIMED_OUT:
+            # Not at once: the wait may have been refused.
+            self._replicas.timer.call_later_ms(RETRY_MS, self._wait_again)
+
+    def _wait_again(self) -> None:
         self._replicas.when_committed(
-            partition,
-            end - 1,
-            end,
-            lambda code, _offset: _answer(writes, topic_partition, code),
-            MARKER_TIMEOUT_MS,
+            self._partition, self._end - 1, self._end, self.waited, MARKER_TIMEOUT_MS
         )
 
 

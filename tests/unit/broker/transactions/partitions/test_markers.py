@@ -9,7 +9,7 @@ import pytest
 from broker.groups.coordinator import OFFSETS_TOPIC
 from broker.replicas.replica_manager import ReplicaManager
 from broker.transactions.interfaces import PartitionErrors
-from broker.transactions.partitions.markers import PARTITIONS_PER_SLICE, LocalMarkerWriter
+from broker.transactions.partitions.markers import PARTITIONS_PER_SLICE, RETRY_MS, LocalMarkerWriter
 from config.topic import TopicConfig
 from protocol.error_codes import ErrorCode
 from protocol.records.batch import iterate_batches
@@ -28,13 +28,17 @@ PID = 7
 class FakeGroups:
     def __init__(self) -> None:
         self.ended: list[tuple[int, int, bool]] = []
+        self.before: list[int] = []
         self.loading: set[int] = set()
 
     def is_loading_partition(self, partition_index: int) -> bool:
         return partition_index in self.loading
 
-    def end_transaction(self, partition_index: int, producer_id: int, *, commit: bool) -> None:
+    def end_transaction(
+        self, partition_index: int, producer_id: int, *, commit: bool, before_record: int
+    ) -> None:
         self.ended.append((partition_index, producer_id, commit))
+        self.before.append(before_record)
 
 
 class Writer:
@@ -232,7 +236,7 @@ async def test_offsets_that_cannot_be_decided(
     monkeypatch.setattr(groups, "end_transaction", fail)
     writer.write(TransactionMarker(PID, 0, True, 3, 0), [OFFSETS, T], outcomes.append)
     assert outcomes == [{OFFSETS: ErrorCode.UNKNOWN_SERVER_ERROR, T: ErrorCode.NONE}]
-    assert f"transaction markers could not be appended partition={OFFSETS}" in caplog.text
+    assert f"offsets could not be decided partition={OFFSETS}" in caplog.text
 
 
 async def test_more_than_a_turn_takes(world: World) -> None:
@@ -332,6 +336,70 @@ async def test_offsets_are_decided_with_the_marker(world: World, write: Writer) 
     assert write([OFFSETS], epoch=1, version=2) == {OFFSETS: ErrorCode.NONE}
     assert write([OFFSETS], epoch=1, version=2) == {OFFSETS: ErrorCode.NONE}
     assert write.groups.ended == [(0, PID, True)] * 2
+    assert write.groups.before == [2, 2], "offsets written behind the marker are not its own"
+
+
+async def test_offsets_are_decided_when_the_marker_is_committed(
+    world: World, write: Writer
+) -> None:
+    """It could be lost with this broker, and offsets that were fetched would go back."""
+    partition = world.add(OFFSETS_TOPIC, config=TopicConfig(flush_messages=1))
+    open_transaction(world, OFFSETS)
+    assert write([OFFSETS], epoch=1, version=2) is None
+    assert partition.log.log_end_offset == 2
+    assert write.groups.ended == []
+    await world.until(lambda: bool(write.outcomes))
+    assert write.outcomes == [{OFFSETS: ErrorCode.NONE}]
+    assert write.groups.ended == [(0, PID, True)]
+
+
+class Waits:
+    """Stands in for `when_committed`: each wait ends when the test says so."""
+
+    def __init__(self, world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.waits: list[Callable[[ErrorCode, int], None]] = []
+
+        def when_committed(
+            _replicas: object, _partition: object, _first: int, _end: int, done: Any, _ms: float
+        ) -> None:
+            self.waits.append(done)
+
+        monkeypatch.setattr(ReplicaManager, "when_committed", when_committed)
+
+    def end(self, code: ErrorCode) -> None:
+        self.waits.pop(0)(code, -1 if code else 1)
+
+
+async def test_offsets_of_a_marker_that_was_committed_late_are_decided_all_the_same(
+    world: World, write: Writer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The coordinator may find it there by another way, and not come again."""
+    world.add(OFFSETS_TOPIC)
+    open_transaction(world, OFFSETS)
+    waits = Waits(world, monkeypatch)
+    write([OFFSETS])
+    waits.end(ErrorCode.REQUEST_TIMED_OUT)
+    assert write.outcomes == [{OFFSETS: ErrorCode.REQUEST_TIMED_OUT}]
+    assert not waits.waits
+    world.timer.advance(RETRY_MS)
+    waits.end(ErrorCode.NONE)
+    assert write.groups.ended == [(0, PID, True)]
+    assert len(write.outcomes) == 1
+
+
+@pytest.mark.parametrize("code", [ErrorCode.NONE, ErrorCode.REQUEST_TIMED_OUT])
+async def test_a_marker_of_an_epoch_that_is_over_decides_nothing(
+    world: World, write: Writer, monkeypatch: pytest.MonkeyPatch, code: ErrorCode
+) -> None:
+    """The shard of the next epoch is read from the log, with the marker or without it."""
+    partition = world.add(OFFSETS_TOPIC)
+    open_transaction(world, OFFSETS)
+    waits = Waits(world, monkeypatch)
+    write([OFFSETS])
+    partition.leader_epoch += 1
+    waits.end(code)
+    assert write.groups.ended == []
+    assert not waits.waits
 
 
 async def test_offsets_that_are_being_read_back(world: World, write: Writer) -> None:
