@@ -2,7 +2,7 @@
 
     Prepare... committed ──> markers ──┬── all written > done; Complete... record before the next
                                ^       └── some not ──┐
-                               └─────── back-off ─────┘
+                               └─────── back-off ─────┘  shorter if one of them gets a new leader
 
 The outcome is decided by the Prepare record; from there on it is irrevocable: a marker that cannot
 be written is retried, with a growing back-off, until it is written, the partition is deleted, or
@@ -16,10 +16,11 @@ until its coordinator is loaded again.
 Source: Kafka, TransactionMarkerChannelManager.scala, TransactionMarkerRequestCompletionHandler.
 """
 
+import asyncio
 import logging
-from collections.abc import Callable
+from typing import TYPE_CHECKING
 
-from broker.runtime.timer import Timer
+from broker.runtime.timer import Timer, TimerHandle
 from broker.transactions.coordinator.shard import TransactionShard
 from broker.transactions.coordinator.stats import TransactionStats
 from broker.transactions.coordinator.transaction_metadata import TransactionMetadata, Transition
@@ -30,6 +31,9 @@ from storage.environment.clock import Clock
 from storage.environment.randomness import Randomness
 from storage.types.topic_partition import TopicPartition
 from storage.types.transaction_marker import TransactionMarker
+
+if TYPE_CHECKING:
+    from broker.controller.images.cluster_image import ClusterImage
 
 logger = logging.getLogger(__name__)
 
@@ -62,11 +66,14 @@ _QUIET = frozenset(
 )
 """Expected while partitions come and go."""
 
+MOVES_PER_SLICE = 500
+"""Transactions looked at for moved partitions before yielding to the event loop."""
+
 
 class Completion:
     """Completion of the prepared transactions."""
 
-    __slots__ = ("clock", "markers", "randomness", "stats", "timer")
+    __slots__ = ("clock", "markers", "randomness", "stats", "timer", "waiting")
 
     def __init__(
         self,
@@ -82,6 +89,18 @@ class Completion:
         self.timer = timer
         self.randomness = randomness
         self.stats = stats
+        # Those in back-off; in the order in which they began to wait.
+        self.waiting: dict[_Ending, TimerHandle] = {}
+
+    async def on_image(self, old: "ClusterImage", new: "ClusterImage") -> None:
+        """Write markers now whose partitions have got a leader, instead of after their back-off."""
+        if old.topics is new.topics:
+            return
+        for count, ending in enumerate(list(self.waiting), 1):
+            if ending.has_moved(old, new):
+                ending.hurry()
+            if not count % MOVES_PER_SLICE:
+                await asyncio.sleep(0)
 
     def begin(
         self, shard: TransactionShard, metadata: TransactionMetadata, transition: Transition
@@ -167,7 +186,7 @@ class _Ending:
             return
         self._log_failed(failed)
         self._parent.stats.marker_retries += 1
-        self._later(self.send)
+        self._wait()
 
     def _finish(self) -> None:
         self._shard.append_later(self._metadata, self._transition)
@@ -176,12 +195,38 @@ class _Ending:
         else:
             self._parent.stats.aborts += 1
 
-    def _later(self, action: Callable[[], None]) -> None:
+    def _wait(self) -> None:
         delay_ms = min(RETRY_DELAY_MS << min(self._attempts, 16), RETRY_DELAY_MAX_MS)
         self._attempts += 1
         # Those that failed together need not retry together.
         jitter_ms = self._parent.randomness.below(delay_ms // 2 + 1)
-        self._parent.timer.call_later_ms(delay_ms - delay_ms // 4 + jitter_ms, action)
+        self._parent.waiting[self] = self._parent.timer.call_later_ms(
+            delay_ms - delay_ms // 4 + jitter_ms, self._waited
+        )
+
+    def _waited(self) -> None:
+        del self._parent.waiting[self]
+        self.send()
+
+    def has_moved(self, old: "ClusterImage", new: "ClusterImage") -> bool:
+        """Whether a partition without its marker has another leader, or an epoch, than before."""
+        for topic_partition in self._metadata.partitions:
+            was, now = old.partition(*topic_partition), new.partition(*topic_partition)
+            if was is not now and (
+                was is None
+                or now is None
+                or (was.leader, was.leader_epoch) != (now.leader, now.leader_epoch)
+            ):
+                return True
+        return False
+
+    def hurry(self) -> None:
+        """End the back-off; the next one begins anew."""
+        handle = self._parent.waiting.pop(self, None)
+        if handle is not None:
+            handle.cancel()
+            self._attempts = 0
+            self.send()
 
     def _log_skipped(self, topic_partition: TopicPartition, code: ErrorCode) -> None:
         logger.info(

@@ -126,6 +126,7 @@ class TransactionCoordinator:
     async def start(self) -> None:
         """Begin to serve; shards come with `on_elected`."""
         await self._runtime.start()
+        self._controller.subscribe(self._completion.on_image)
         settings = self._settings
         self._upkeep.every(
             settings.transaction_abort_timed_out_transaction_cleanup_interval_ms,

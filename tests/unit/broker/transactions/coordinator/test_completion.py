@@ -1,6 +1,8 @@
 """Markers, whatever partitions say, and the record that ends a transaction."""
 
 import logging
+from dataclasses import replace
+from typing import Any
 
 import pytest
 
@@ -8,6 +10,7 @@ from broker.coordinator.deferred_records import DEFER_MS
 from broker.transactions.coordinator.completion import RETRY_DELAY_MAX_MS
 from broker.transactions.coordinator.transaction_state import TransactionState as S
 from protocol.error_codes import ErrorCode
+from storage.types.topic_partition import TopicPartition
 from tests.harness.transactions import A, B, C, Coordinator
 
 E = ErrorCode
@@ -54,6 +57,46 @@ def test_first_retries_are_quick(c: Coordinator) -> None:
     c.data.failing.clear()
     c.advance(30)
     assert c.state is S.COMPLETE_COMMIT
+
+
+def moved(c: Coordinator, where: TopicPartition, **change: Any) -> None:
+    """A partition's record changes."""
+    image = c.controller.image
+    topics = []
+    for topic in image.topics.values():
+        partitions = list(topic.partitions)
+        if topic.name == where.topic:
+            partitions[where.partition] = replace(partitions[where.partition], **change)
+        topics.append(replace(topic, partitions=partitions))
+    c.run(c.controller.set_topics(*topics))
+
+
+@pytest.mark.parametrize("change", [{"leader": 2, "leader_epoch": 1}, {"leader_epoch": 1}])
+def test_a_partition_that_gets_a_leader_need_not_wait_for_the_back_off(
+    c: Coordinator, change: dict[str, int]
+) -> None:
+    producer = c.ongoing(A, B)
+    c.data.failing[A] = E.NOT_LEADER_OR_FOLLOWER
+    c.end(producer)
+    for _ in range(10):
+        c.advance(RETRY_DELAY_MAX_MS)
+    calls = len(c.data.calls)
+    moved(c, A, partition_epoch=1)
+    moved(c, B, **change)
+    assert len(c.data.calls) == calls, "not its leader, and not its partition"
+    moved(c, A, **change)
+    assert len(c.data.calls) == calls + 1
+    del c.data.failing[A]
+    c.advance(30)
+    assert c.state is S.COMPLETE_COMMIT, "the back-off begins anew: its leader may be late"
+
+
+def test_a_change_of_leaders_repeats_no_marker_that_is_under_way(c: Coordinator) -> None:
+    producer = c.ongoing(A)
+    c.data.hold = True
+    c.end(producer)
+    moved(c, A, leader_epoch=1)
+    assert len(c.data.calls) == 1
 
 
 @pytest.mark.parametrize(
