@@ -529,6 +529,7 @@ class Broker:
             replica_manager=self.replicas,
             groups=coordinators.groups,
             transactions=coordinators.transactions,
+            registrar=coordinators.registrar,
             share=coordinators.share,
             share_coordinator=coordinators.share_state,
             lookups=self.lookups,

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from broker.share.delivery.share_partitions import SharePartitions
     from broker.share.state.share_coordinator import ShareCoordinator
     from broker.transactions.coordinator.transaction_coordinator import TransactionCoordinator
+    from broker.transactions.interfaces import PartitionRegistrar
     from config.broker import BrokerConfig
     from protocol.messages.api_versions import ApiVersion
     from storage.manager.log_manager import LogManager
@@ -41,6 +42,7 @@ class Services:
     replica_manager: "ReplicaManager"
     groups: "GroupCoordinator"
     transactions: "TransactionCoordinator"
+    registrar: "PartitionRegistrar"
     share: "SharePartitions"
     share_coordinator: "ShareCoordinator"
     lookups: "Lookups"

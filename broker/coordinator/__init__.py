@@ -20,6 +20,7 @@ broker becomes its leader, written to it with every change, unloaded when anothe
     upkeep                  periodic work, one run at a time
     partitioner             key -> partition
     unavailable_partitions  partitions that cannot be read: alerts and a metric
+    peer_batches            requests to other brokers, one a broker and turn
     stats                   counters of loads
 
 Imports nothing of groups, transactions and share.

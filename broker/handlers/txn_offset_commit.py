@@ -102,7 +102,7 @@ def handle(
                 request, context.api_version, commits, done, guard=verdict.guard
             )
 
-    TransactionVerifier(services.transactions, services.clock).verify(
+    TransactionVerifier(services.registrar, services.clock).verify(
         request.transactional_id,
         ProducerIdAndEpoch(request.producer_id, request.producer_epoch),
         [(offsets, NO_SEQUENCE)],

@@ -30,7 +30,7 @@ def build_apis(services: "Services", sessions: "FetchSessionCache") -> KafkaApis
     fetch_max_bytes = services.settings.fetch_max_bytes
     apis = KafkaApis(services, map(Api, handler_modules()), clock)
     apis.by_key[ApiKey.PRODUCE].hot = ProduceHandler(
-        replicas, clock, apis.open_reply, services.transactions
+        replicas, clock, apis.open_reply, services.registrar
     )
     apis.by_key[ApiKey.FETCH].hot = FetchHandler(
         replicas, sessions, apis.open_reply, max_bytes=fetch_max_bytes

@@ -13,6 +13,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from broker.controller.images.topic_names import SHARE_GROUP_STATE
+from broker.coordinator.peer_batches import PeerRequests, Routes
 from broker.groups.coordinator import OFFSETS_TOPIC, GroupCoordinator
 from broker.share.delivery.share_partitions import SharePartitions
 from broker.share.state.share_coordinator import ShareCoordinator
@@ -20,7 +21,10 @@ from broker.transactions.coordinator.transaction_coordinator import (
     TRANSACTION_TOPIC,
     TransactionCoordinator,
 )
+from broker.transactions.interfaces import MarkerWriter, PartitionRegistrar
 from broker.transactions.partitions.markers import LocalMarkerWriter
+from broker.transactions.routing.marker_router import MarkerRouter
+from broker.transactions.routing.registrar_router import RegistrarRouter
 from storage.environment.alerts import Alerts
 from storage.environment.environment import Environment
 from storage.types.topic_partition import TopicPartition
@@ -41,6 +45,7 @@ class Coordinators:
     Attributes:
         groups: Of consumer and share groups, and their offsets.
         transactions: Of transactional ids.
+        registrar: Verifies partitions of transactions, whichever broker coordinates them.
         share_state: Of what share groups have persisted.
         share: Of records in flight to share groups.
     """
@@ -55,6 +60,7 @@ class Coordinators:
         iteration_end: "IterationEnd",
         call_soon: Callable[[Callable[[], None]], object],
         alerts: Alerts,
+        peers: PeerRequests | None = None,
     ) -> None:
         """Build all of them.
 
@@ -66,6 +72,7 @@ class Coordinators:
             iteration_end: Until when commits are gathered.
             call_soon: The event loop's.
             alerts: Get one for each partition that cannot be coordinated.
+            peers: Other brokers; None: this broker leads everything there is.
         """
         self._replicas = replicas
         self._node_id = settings.node_id
@@ -77,14 +84,23 @@ class Coordinators:
             at_iteration_end=iteration_end.call,
             alerts=alerts,
         )
+        markers: MarkerWriter = LocalMarkerWriter(replicas, self.groups, soon=call_soon)
+        routes = Routes(settings.node_id, lambda: controller.image)
+        if peers is not None:
+            markers = MarkerRouter(markers, routes=routes, peers=peers, soon=iteration_end.call)
         self.transactions = TransactionCoordinator(
-            settings,
-            environment,
-            replicas,
-            controller,
-            LocalMarkerWriter(replicas, self.groups, soon=call_soon),
-            alerts,
+            settings, environment, replicas, controller, markers, alerts
         )
+        self.registrar: PartitionRegistrar = self.transactions
+        if peers is not None:
+            self.registrar = RegistrarRouter(
+                self.transactions,
+                topic=TRANSACTION_TOPIC,
+                partition_for=self.transactions.partition_for,
+                routes=routes,
+                peers=peers,
+                soon=iteration_end.call,
+            )
         self.share_state = ShareCoordinator(settings, environment, replicas, controller, alerts)
         self.share = SharePartitions(
             settings,

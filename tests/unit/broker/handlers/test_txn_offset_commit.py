@@ -102,7 +102,7 @@ class Transactions:
             groups=self.groups,
             controller=self.controller,
             replica_manager=self.world.replicas,
-            transactions=self.world.registrar,
+            registrar=self.world.registrar,
             clock=self.world.clock,
         )
         context = context_of(ApiKey.TXN_OFFSET_COMMIT, version)
