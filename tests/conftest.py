@@ -5,9 +5,9 @@ from pathlib import Path
 
 import pytest
 
+from bench.etcd_server import NO_ETCD
 from tests.effort import load_profile
 from tests.fakes.s3.moto_server import moto_server
-from tests.harness.etcd import NO_ETCD
 from tests.tiers import TIERS
 
 load_profile()

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from bench.etcd_server import EtcdServer
 from broker.controller.store.etcd.endpoints import EtcdAccess
 from broker.controller.store.metadata_store import (
     REQUEST_SIZE_MAX,
@@ -40,7 +41,7 @@ from broker.controller.store.metadata_store import (
 from broker.controller.store.sqlite_store import SqliteStore
 from tests.fakes.broker.metadata_store import MemoryDisk, MemoryStore
 from tests.fakes.timer import ManualTimer
-from tests.harness.etcd import EtcdServer, etcd_or_skip, open_etcd
+from tests.harness.etcd import etcd_or_skip, open_etcd
 
 
 class Bench(ABC):

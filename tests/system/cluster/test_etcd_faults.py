@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from bench.etcd_server import EtcdCluster, EtcdServer
 from broker.controller.store.etcd.endpoints import REQUEST_MS, EtcdAccess, TlsFiles
 from broker.controller.store.etcd.etcd_store import EtcdStore
 from broker.controller.store.metadata_store import (
@@ -26,7 +27,7 @@ from broker.controller.store.write_sequence import WriteSequence
 from broker.runtime.timer import TimerWheel
 from storage.environment.clock import SystemClock
 from tests.harness.certificates import make_certificate
-from tests.harness.etcd import EtcdCluster, EtcdServer, etcd_or_skip, open_etcd
+from tests.harness.etcd import etcd_or_skip, open_etcd
 
 
 @pytest.fixture
