@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Final
 
 from bench.node import free_ports
+from bench.process import pause
 
 BUILT: Final = Path(__file__).parents[1] / ".build" / "etcd" / "etcd"
 """Where `.ci/etcd` puts it."""
@@ -84,11 +85,7 @@ class EtcdServer:
     def pause(self) -> None:
         """Stop it where it is: it accepts connections and answers nothing."""
         assert self._process is not None
-        self._process.send_signal(signal.SIGSTOP)
-        tasks = Path(f"/proc/{self._process.pid}/task")
-        # On a busy machine a thread may answer one more request before the signal reaches it.
-        while any(_state_of(task) not in "Tt" for task in tasks.iterdir()):
-            os.sched_yield()
+        pause(self._process.pid)
 
     def resume(self) -> None:
         """Let it go on."""
@@ -104,11 +101,6 @@ class EtcdServer:
         except OSError:
             return False
         return b"\netcd_server_is_leader 1\n" in text
-
-
-def _state_of(task: Path) -> str:
-    """A thread's state, behind its name in parentheses: T when it is stopped."""
-    return (task / "stat").read_text().rpartition(")")[2].split()[0]
 
 
 class EtcdCluster:

@@ -20,7 +20,7 @@ from typing_extensions import override
 
 from bench import wire
 from bench.kafka_release import KAFKA_HEAP, KafkaRelease, KafkaReleaseError
-from bench.process import pin
+from bench.process import pause, pin
 
 REPOSITORY = Path(__file__).resolve().parent.parent
 
@@ -201,6 +201,19 @@ class OwnedNode(Node):
         if not self.log_path.exists():
             return ""
         return "\n".join(self.log_path.read_text(errors="replace").splitlines()[-lines:])
+
+    def terminate(self) -> None:
+        """SIGTERM, without waiting for the end; harmless when it does not run."""
+        if self._process is not None and self._process.poll() is None:
+            self._process.send_signal(signal.SIGTERM)
+
+    def pause(self) -> None:
+        """SIGSTOP: the kernel accepts connections for it, and nothing answers."""
+        pause(self.pid)
+
+    def resume(self) -> None:
+        """SIGCONT."""
+        os.kill(self.pid, signal.SIGCONT)
 
     def stop(self, timeout_s: float = 60.0) -> int:
         """SIGTERM, then wait; returns the exit code."""

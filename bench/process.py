@@ -7,6 +7,7 @@ Source: proc(5).
 
 import contextlib
 import os
+import signal
 import time
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
@@ -100,6 +101,19 @@ def machine_times() -> MachineTimes:
     user, nice, system, _idle, _iowait, interrupt, soft_interrupt, stolen = fields
     busy = user + nice + system + interrupt + soft_interrupt
     return MachineTimes(busy / _TICKS_PER_SECOND, stolen / _TICKS_PER_SECOND)
+
+
+def process_state(pid: int) -> str:
+    """The letter that proc(5) has for a process or a thread: T when a signal has stopped it."""
+    return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
+
+
+def pause(pid: int) -> None:
+    """SIGSTOP, and wait until every thread stands still: one more answer may leave before."""
+    os.kill(pid, signal.SIGSTOP)
+    tasks = Path(f"/proc/{pid}/task")
+    while any(process_state(int(task.name)) not in "Tt" for task in tasks.iterdir()):
+        os.sched_yield()
 
 
 def wait_for_exit(pid: int, timeout_s: float) -> bool:

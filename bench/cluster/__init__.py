@@ -1,0 +1,1 @@
+"""Brokers that are one cluster, as processes: started, killed, stopped, paused, asked."""
