@@ -44,7 +44,7 @@ from broker.replicas.log_lifecycle import LogLifecycle
 from broker.replicas.log_mover import LogMover
 from broker.replicas.lookups import Lookups
 from broker.replicas.replica_manager import ReplicaManager
-from broker.replicas.role_reconciler import Alone, NoFetchers, RoleReconciler
+from broker.replicas.role_reconciler import NoFetchers, RoleReconciler
 from broker.runtime.directory_writer import DirectoryWriters
 from broker.runtime.disk import Disks
 from broker.runtime.loop_lag import LoopLag
@@ -311,7 +311,7 @@ class Broker:
         roles = RoleReconciler(
             settings.node_id,
             image=lambda: controller.image,
-            membership=Alone(),
+            membership=self.membership,
             replicas=self.replicas,
             listener=served,
             fetchers=NoFetchers(),
@@ -334,6 +334,7 @@ class Broker:
             roles=roles,
             disk=self.disk,
             on_serving=self._serving,
+            is_alone=self._is_alone,
             on_reconfigured=served.on_reconfigured,
             on_deleted=served.on_deleted,
         )

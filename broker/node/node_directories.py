@@ -53,7 +53,11 @@ class NodeDirectories:
         log_manager: LogManager,
         alerts: Alerts,
         run_on_disk: RunOnDisk,
+        *,
+        is_alone: bool = True,
     ) -> None:
+        """`is_alone`: else no directory of the node is missed, see `claim`."""
+        self._is_alone = is_alone
         self._controller = controller
         self._node_id = controller.settings.node_id
         self._log_manager = log_manager
@@ -63,6 +67,10 @@ class NodeDirectories:
 
     async def claim(self, store_id: UUID | None) -> None:
         """Claim directories that are ours or new, report missing ones, record all paths.
+
+        In a cluster the metadata store does not say what lies in which directory of this node, and
+        nothing is missed: a replica without a log begins empty and follows its leader. Whether this
+        broker may lead after its directories have changed is the controller's to decide.
 
         Raises:
             InconsistentDirectoryError: A directory is another's, or is here twice.
@@ -77,6 +85,11 @@ class NodeDirectories:
         }
         counts = self._partition_counts()
         here = self._here()
+        if not self._is_alone:
+            await self._run(
+                self._log_manager.startup.claim, image.cluster_id, self._node_id, store_id
+            )
+            return
         self.missing = {
             directory_id: path
             for directory_id, path in known.items()

@@ -135,7 +135,7 @@ class NodeStartup:
         if item is None:
             raise StoreError(f"the metadata store has lost {INCARNATION_KEY}")
         directories = NodeDirectories(
-            controller, manager, self._alerts, self._environment.run_blocking
+            controller, manager, self._alerts, self._environment.run_blocking, is_alone=False
         )
         await directories.claim(parse_uuid(item.value.decode()))
         return OpenNode(store, controller, directories)

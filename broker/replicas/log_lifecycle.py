@@ -34,6 +34,7 @@ from storage.types.uuid_text import NIL
 if TYPE_CHECKING:
     from broker.controller.controller import Controller
     from broker.controller.images.cluster_image import ClusterImage, TopicImage
+    from broker.controller.images.partition_image import PartitionImage
     from broker.replicas.partition import Partition
     from broker.replicas.replica_manager import ReplicaManager
     from broker.replicas.role_reconciler import RoleReconciler
@@ -61,6 +62,7 @@ class LogLifecycle:
         roles: "RoleReconciler",
         disk: "Disk",
         on_serving: Callable[[], None] = lambda: None,
+        is_alone: bool = True,
         on_reconfigured: Callable[["Partition"], None] = lambda _partition: None,
         on_deleted: Callable[[Sequence["Partition"]], None] = lambda _partitions: None,
     ) -> None:
@@ -73,6 +75,8 @@ class LogLifecycle:
             roles: Give them their roles.
             disk: Threads.
             on_serving: One more partition is open.
+            is_alone: A single node, which begins leader epochs itself. In a cluster the controller
+                has begun them before this broker gets a role.
             on_reconfigured: Its topic's settings, or the topic itself, have changed.
             on_deleted: Its topic was deleted; it is not served any more, its log is still there.
         """
@@ -80,11 +84,13 @@ class LogLifecycle:
         self._node_id = controller.settings.node_id
         self._log_manager = log_manager
         log_manager.assigned = self._directory_of
-        controller.place_by(log_manager.placement)
+        if is_alone:
+            controller.place_by(log_manager.placement)
         self._replicas = replicas
         self._roles = roles
         self._disk = disk
         self._on_serving = on_serving
+        self._is_alone = is_alone
         self._on_reconfigured = on_reconfigured
         self._on_deleted = on_deleted
         self._loop = asyncio.get_running_loop()
@@ -108,6 +114,10 @@ class LogLifecycle:
         """The log directory that a partition belongs to. In any thread."""
         partition = self._controller.image.partition(*topic_partition)
         return None if partition is None else partition.directory_on(self._node_id)
+
+    def _is_here(self, partition: "PartitionImage") -> bool:
+        """Whether this broker is to have a replica of a partition."""
+        return self._node_id in partition.replicas
 
     def config_for(self, topic: str) -> TopicConfig:
         """The topic's settings: broker's defaults under its own."""
@@ -140,6 +150,7 @@ class LogLifecycle:
             return (
                 topic is None
                 or topic_partition.partition >= len(topic.partitions)
+                or not self._is_here(topic.partitions[topic_partition.partition])
                 or (topic_id is not None and topic_id != topic.topic_id)
             )
 
@@ -203,6 +214,9 @@ class LogLifecycle:
     async def _assign(self, places: Mapping[TopicPartition, UUID]) -> None:
         """Record the partitions' log directories in the metadata."""
         image = self._controller.image
+        if not self._is_alone:
+            # The controller keeps directories of its own node only, so far.
+            return
         by_topic: dict[UUID, dict[int, UUID]] = {}
         for (name, index), directory_id in places.items():
             if name in image.topics:
@@ -219,6 +233,8 @@ class LogLifecycle:
         Their logs were not closed: a power cut may have lost records that consumers have read, and
         new ones will get the same offsets. In the same epoch no consumer could detect that.
         """
+        if not self._is_alone:
+            return {}
         image = self._controller.image
         wanted: dict[UUID, set[int]] = {}
         for name, index in partitions:
@@ -276,6 +292,8 @@ class LogLifecycle:
         mistaken for those of the new one. If there may be remote segments, no log is created
         without a new epoch.
         """
+        if not self._is_alone:
+            return missing
         lost = [
             (topic_partition, topic)
             for topic_partition, topic in missing
@@ -357,7 +375,12 @@ class LogLifecycle:
         image = self._controller.image
         partition = image.partition(topic, index)
         found = image.topics.get(topic)
-        if partition is None or found is None or log.topic_id not in (found.topic_id, NIL):
+        if (
+            partition is None
+            or found is None
+            or log.topic_id not in (found.topic_id, NIL)
+            or not self._is_here(partition)
+        ):
             # Deleted while it was recovering, and perhaps created again: then this is not its log.
             self._outdated.append(log.topic_partition)
             return
@@ -415,6 +438,7 @@ class LogLifecycle:
             (TopicPartition(topic.name, partition.index), topic)
             for partition in topic.partitions
             if partition.index >= start
+            and self._is_here(partition)
             and self._replicas.replica_of(topic.name, partition.index) is None
             and not self._log_manager.is_given_up(TopicPartition(topic.name, partition.index))
         ]
@@ -432,18 +456,24 @@ class LogLifecycle:
                 if self._replicas.replica_of(*pair[0]) is None
             ]
             configs = {topic.name: self.config_for(topic.name) for _, topic in part}
-            by_epoch: dict[int, list[tuple[TopicPartition, UUID, TopicConfig]]] = {}
+            by_epoch: dict[int | None, list[tuple[TopicPartition, UUID, TopicConfig]]] = {}
             for tp, topic in part:
-                led = self._controller.image.partition(*tp)
-                by_epoch.setdefault(0 if led is None else led.leader_epoch, []).append(
+                by_epoch.setdefault(self._first_epoch(tp), []).append(
                     (tp, topic.topic_id, configs[topic.name])
                 )
             for leader_epoch, wanted in by_epoch.items():
                 for log in await self._create_all(wanted, leader_epoch):
                     self._serve(log)
 
+    def _first_epoch(self, topic_partition: TopicPartition) -> int | None:
+        """The leader epoch that a new log begins with; None: that of the leader's first record."""
+        partition = self._controller.image.partition(*topic_partition)
+        if partition is None:
+            return 0
+        return partition.leader_epoch if len(partition.replicas) == 1 else None
+
     async def _create_all(
-        self, wanted: list[tuple[TopicPartition, UUID, TopicConfig]], leader_epoch: int
+        self, wanted: list[tuple[TopicPartition, UUID, TopicConfig]], leader_epoch: int | None
     ) -> list["Log"]:
         create_all = partial(self._log_manager.creation.create_all, leader_epoch=leader_epoch)
         try:

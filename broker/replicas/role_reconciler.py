@@ -32,6 +32,7 @@ from storage.types.uuid_text import NIL
 if TYPE_CHECKING:
     from broker.controller.images.cluster_image import ClusterImage
     from broker.controller.images.partition_image import PartitionImage
+    from broker.membership.membership import Membership
     from broker.replicas.partition import Partition
     from broker.replicas.replica_manager import ReplicaManager
     from storage.environment.clock import Clock
@@ -40,20 +41,6 @@ if TYPE_CHECKING:
 LOGGER = logging.getLogger(__name__)
 
 NO_LEADER: Final = -1
-
-
-class Membership(Protocol):
-    """This broker's place in the cluster.
-
-    Attributes:
-        broker_epoch: The life of this process; 0 on a single node, -1 before it is registered.
-    """
-
-    broker_epoch: int
-
-    def is_let_in(self, image: "ClusterImage") -> bool:
-        """Whether the image lets this life of this broker take roles."""
-        ...
 
 
 class RoleListener(Protocol):
@@ -103,16 +90,6 @@ class NoFetchers:
         """Nothing is fetched."""
 
 
-class Alone:
-    """The membership of a single node: it is let in whatever the image says."""
-
-    broker_epoch = 0
-
-    def is_let_in(self, image: "ClusterImage") -> bool:
-        """No other broker could have led what it leads."""
-        return True
-
-
 class RoleReconciler:
     """See the module. On the loop's thread; waits for nothing, and for no disk."""
 
@@ -121,7 +98,7 @@ class RoleReconciler:
         node_id: int,
         *,
         image: "Callable[[], ClusterImage]",
-        membership: Membership,
+        membership: "Membership",
         replicas: "ReplicaManager",
         listener: RoleListener,
         fetchers: Fetchers,

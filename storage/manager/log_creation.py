@@ -59,12 +59,12 @@ class LogCreation:
         self,
         partitions: Iterable[tuple[TopicPartition, UUID, TopicConfig]],
         *,
-        leader_epoch: int = 0,
+        leader_epoch: int | None = 0,
     ) -> list[Log]:
         """`get_or_create` for many at once: directories are synced once, at the end.
 
         A new log gets its first `leader_epoch` here: else its first append would wait for the disk
-        to note it.
+        to note it. None: it is not known which it will be, the log follows another broker's.
         """
         created: list[Log] = []
         touched: dict[str, LogDirectory] = {}
@@ -81,7 +81,7 @@ class LogCreation:
         topic_partition: TopicPartition,
         topic_id: UUID,
         config: TopicConfig,
-        leader_epoch: int,
+        leader_epoch: int | None,
         touched: dict[str, LogDirectory],
     ) -> Log:
         while True:
@@ -184,7 +184,7 @@ class LogCreation:
         topic_partition: TopicPartition,
         topic_id: UUID,
         config: TopicConfig,
-        leader_epoch: int,
+        leader_epoch: int | None,
     ) -> Log:
         path = join(directory.path, str(topic_partition))
         with self._table.failing(directory):
@@ -197,7 +197,8 @@ class LogCreation:
                     file.write_at(encode_partition_metadata(topic_id), 0)
                     file.close()
                 log = self._opener.open(directory, topic_partition, topic_id, config, None)
-                log.leader_epochs.begin(leader_epoch)
+                if leader_epoch is not None:
+                    log.leader_epochs.begin(leader_epoch)
             except DiskError as error:
                 if not error.is_disk_failure:
                     # It would be found beside the one that is made elsewhere.

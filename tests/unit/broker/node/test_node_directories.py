@@ -25,7 +25,13 @@ RANDOMNESS = SeededRandomness(1)
 class Node:
     """Directories and a controller; no logs are opened."""
 
-    def __init__(self, filesystem: FakeFilesystem, controller: Controller, *paths: str) -> None:
+    def __init__(
+        self,
+        filesystem: FakeFilesystem,
+        controller: Controller,
+        *paths: str,
+        is_alone: bool = True,
+    ) -> None:
         self.alerts = Alerts()
         self.controller = controller
         self.logs = LogManager(
@@ -33,7 +39,9 @@ class Node:
             paths,
         )
         self.logs.startup.open_directories()
-        self.directories = NodeDirectories(controller, self.logs, self.alerts, self._run)
+        self.directories = NodeDirectories(
+            controller, self.logs, self.alerts, self._run, is_alone=is_alone
+        )
         controller.place_by(self.logs.placement)
 
     @staticmethod
@@ -63,6 +71,19 @@ async def test_what_is_claimed_is_known_by_id_and_place() -> None:
     node = await start(store, filesystem, "/c", "/a")
     assert node.controller.image.directories == {ids["/a"]: (1, "/a"), ids["/b"]: (1, "/c")}
     assert node.kinds() == {}
+
+
+async def test_a_member_of_a_cluster_misses_no_directory() -> None:
+    """Topics of others are no sign of a loss; its directories are claimed, and not written down."""
+    store, filesystem = MemoryStore(), FakeFilesystem()
+    controller = await open_controller(store)
+    await controller.create_topics([NewTopic("t", 3, 1)])
+    revision = store.revision
+    node = Node(filesystem, controller, "/a", "/b", is_alone=False)
+    await node.claim()
+    assert node.directories.missing == {}
+    assert [d.is_online and d.meta is not None for d in node.logs.directories] == [True, True]
+    assert (node.kinds(), store.revision) == ({}, revision)
 
 
 async def test_new_partitions_have_a_place_in_the_same_commit() -> None:

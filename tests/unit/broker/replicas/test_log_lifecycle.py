@@ -13,10 +13,11 @@ import pytest
 from broker.controller.controller import Controller
 from broker.controller.images.metadata_records import ConfigResource, ResourceType
 from broker.controller.topics.topics import NewPartitions, NewTopic
+from broker.membership.membership import SoleMembership
 from broker.replicas import log_lifecycle
 from broker.replicas.log_lifecycle import LogLifecycle
 from broker.replicas.replica_manager import ReplicaManager
-from broker.replicas.role_reconciler import Alone, NoFetchers, RoleReconciler
+from broker.replicas.role_reconciler import NoFetchers, RoleReconciler
 from broker.runtime.disk import Disk
 from protocol.error_codes import ErrorCode
 from storage.environment.environment import Environment
@@ -63,7 +64,7 @@ class Node:
         self.roles = RoleReconciler(
             controller.settings.node_id,
             image=lambda: controller.image,
-            membership=Alone(),
+            membership=SoleMembership(controller.settings.node_id, controller.advertise),
             replicas=self.replicas,
             listener=self.listener,
             fetchers=NoFetchers(),

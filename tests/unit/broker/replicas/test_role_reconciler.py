@@ -11,7 +11,7 @@ import pytest
 from broker.controller.images.cluster_image import ClusterImage, TopicImage
 from broker.controller.images.partition_image import PartitionImage
 from broker.replicas.partition_queue import SLICE_MS
-from broker.replicas.role_reconciler import Alone, NoFetchers, RoleReconciler
+from broker.replicas.role_reconciler import NoFetchers, RoleReconciler
 from protocol.error_codes import ErrorCode
 from storage.types.topic_partition import TopicPartition
 from tests.fakes.clock import ManualClock
@@ -375,10 +375,6 @@ def test_who_follows_roles_hears_of_a_deleted_topic_otherwise(world: RoleWorld) 
     world.set("t", state(ME, 1), state(ME, 1, index=1))
     assert world.took() == []
     assert [one.topic_partition.topic for one in world.led] == ["other"]
-
-
-def test_a_broker_that_is_alone_is_always_let_in() -> None:
-    assert Alone().is_let_in(ClusterImage.empty())
 
 
 def test_a_single_node_says_that_it_follows_nothing(caplog: pytest.LogCaptureFixture) -> None:
