@@ -112,7 +112,8 @@ class Keyspace:
         self._history_bytes_max = history_bytes_max
         self.history_bytes = 0
         self._watch_buffer_max = watch_buffer_max
-        self._watches: set[KeyspaceWatch] = set()
+        # A dictionary for its order: watchers are served in the order in which they came.
+        self._watches: dict[KeyspaceWatch, None] = {}
         self.revision = FIRST_REVISION
         self.compacted_revision = 0
         self.last_lease = 0
@@ -198,7 +199,7 @@ class Keyspace:
     def watch(self, prefix: str, from_revision: int) -> KeyspaceWatch:
         """A watcher that first gets what the history holds from `from_revision` on."""
         watch = KeyspaceWatch(self, prefix, self._watch_buffer_max)
-        self._watches.add(watch)
+        self._watches[watch] = None
         if 0 < from_revision <= self.compacted_revision:
             watch.fail(CompactedError(self.compacted_revision))
         elif from_revision > 0:
@@ -207,7 +208,7 @@ class Keyspace:
 
     def forget_watch(self, watch: KeyspaceWatch) -> None:
         """Deliver nothing more to `watch`."""
-        self._watches.discard(watch)
+        self._watches.pop(watch, None)
 
     def close_watches(self) -> None:
         """End every iteration."""
