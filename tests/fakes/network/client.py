@@ -112,7 +112,13 @@ class Client:
     @classmethod
     async def connect(cls, host: str, port: int, client_id: str = "test") -> Self:
         """Connect and ask what is served."""
-        reader, writer = await asyncio.open_connection(host, port)
+        return await cls.over(*await asyncio.open_connection(host, port), client_id)
+
+    @classmethod
+    async def over(
+        cls, reader: asyncio.StreamReader, writer: asyncio.StreamWriter, client_id: str = "test"
+    ) -> Self:
+        """A client on a connection; asks what is served."""
         client = cls(reader, writer, client_id)
         try:
             answer = await client.call(ApiVersionsRequest(), 0)

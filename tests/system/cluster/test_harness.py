@@ -1,0 +1,51 @@
+"""Three brokers in one process: killed without a clean stop, they come back with what they had."""
+
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import pytest
+
+from tests.harness.brokers import ClusterHarness
+
+
+@pytest.fixture
+async def cluster(tmp_path: Path) -> AsyncIterator[ClusterHarness]:
+    async with ClusterHarness(tmp_path) as cluster:
+        yield cluster
+
+
+async def test_brokers_share_topics_and_serve_their_partitions(cluster: ClusterHarness) -> None:
+    await cluster.create_topic("orders", partitions=3, replicas=1)
+    leaders = {cluster.leader_of("orders", index) for index in range(3)}
+    assert leaders == {1, 2, 3}
+    for index in range(3):
+        client = await cluster.client(cluster.leader_of("orders", index))
+        assert await client.produce("orders", b"a", b"b", partition=index) == 0
+        records = await client.read_all("orders", partition=index)
+        assert [record.value for record in records] == [b"a", b"b"]
+
+
+async def test_a_killed_broker_comes_back_with_what_it_had(cluster: ClusterHarness) -> None:
+    """Its lease ends by itself, its directory is not marked clean, its records are there."""
+    await cluster.create_topic("orders", partitions=3, replicas=1)
+    leader = cluster.leader_of("orders")
+    client = await cluster.client(leader)
+    await client.produce("orders", b"kept")
+    before = cluster.log_bytes(leader, "orders")
+    await cluster.kill(leader)
+    assert cluster.log_bytes(leader, "orders") == before
+    await cluster.until(lambda: leader not in cluster.let_in())
+    again = await cluster.restart(leader)
+    await cluster.until(lambda: again.ready and cluster.let_in() == {1, 2, 3})
+    await cluster.until(lambda: cluster.leader_of("orders") == leader)
+    client = await cluster.client(leader)
+    assert [record.value for record in await client.read_all("orders")] == [b"kept"]
+
+
+async def test_a_broker_cut_from_the_store_loses_its_lease_and_is_back(
+    cluster: ClusterHarness,
+) -> None:
+    cluster.cut_from_store(2)
+    await cluster.until(lambda: "live/2" not in cluster.store.disk.items)
+    cluster.heal()
+    await cluster.until(lambda: cluster.let_in() == {1, 2, 3})
