@@ -1,0 +1,136 @@
+"""Brokers of a simulated cluster: each a host, a disk, a clock, and one process after another."""
+
+from random import Random
+from typing import Final
+
+from broker.broker import Broker
+from config.broker import BrokerConfig
+from config.listeners import Listener
+from storage.environment.descriptors import share_out
+from storage.environment.randomness import SeededRandomness
+from tests.fakes.filesystem import KEEP_ALL, FakeFilesystem
+from tests.simulation.clock import SimClock
+from tests.simulation.loop import Process
+from tests.simulation.machine import SimMachine
+from tests.simulation.network import SimNetwork
+from tests.simulation.store import StoreClient, StoreServer
+
+PORT: Final = 9092
+DESCRIPTORS: Final = 20_000
+OPEN_FILES_MAX: Final = 256
+DRIFT: Final = 0.01
+OFFSET_MS: Final = 2_000.0
+"""How much clocks of different machines are apart, at most."""
+
+SETTINGS: Final[dict[str, object]] = {
+    "log_dirs": ("/data",),
+    "admin_listener": None,
+    "broker_session_timeout_ms": 3000,
+    "broker_heartbeat_interval_ms": 500,
+    "offsets_topic_num_partitions": 1,
+    "transaction_state_log_num_partitions": 1,
+    "share_coordinator_state_topic_num_partitions": 1,
+    "group_initial_rebalance_delay_ms": 0,
+    "num_recovery_threads_per_data_dir": 1,
+    "queued_max_request_bytes": 64 << 20,
+}
+
+
+class SimBroker:
+    """See the module.
+
+    Attributes:
+        broker: Of the newest process; None before the first start.
+        process: The newest.
+        lives: How many there were.
+        filesystem: Of the machine, as the process sees it.
+        is_running: The process was started, and has not ended.
+    """
+
+    def __init__(
+        self, node_id: int, network: SimNetwork, server: StoreServer, **settings: object
+    ) -> None:
+        self.node_id = node_id
+        self.host = f"b{node_id}"
+        self.network = network
+        self.loop = network.loop
+        random = self.loop.random
+        self.clock = SimClock(
+            self.loop,
+            offset_ms=random.uniform(-OFFSET_MS, OFFSET_MS),
+            drift=random.uniform(-DRIFT, DRIFT),
+        )
+        self.filesystem = self._mount(FakeFilesystem(open_files_max=OPEN_FILES_MAX))
+        self.broker: Broker | None = None
+        self.process = Process(self.host)
+        self.lives = 0
+        self.is_running = False
+        self._server = server
+        self._settings = {
+            **SETTINGS,
+            "node_id": node_id,
+            "listeners": (Listener("PLAINTEXT", self.host, PORT),),
+            **settings,
+        }
+
+    def _mount(self, filesystem: FakeFilesystem) -> FakeFilesystem:
+        filesystem.clock = self.clock  # type: ignore[assignment]  # all that is asked is now_ms
+        filesystem.observer = lambda _event: None
+        return filesystem
+
+    def start(self) -> None:
+        """Begin to start; a start that fails is the end of the process."""
+        assert not self.is_running
+        self.lives += 1
+        self.is_running = True
+        process = self.process = Process(f"{self.host}.{self.lives}")
+        self.network.boot(self.host)
+        store = StoreClient(self.network, self._server, self.host, process)
+        network = self.network.host(self.host, process)
+        seed = self.loop.random.getrandbits(64)
+
+        async def run() -> None:
+            broker = self.broker = Broker(
+                BrokerConfig().replace(**self._settings),
+                clock=self.clock,
+                randomness=SeededRandomness(seed),
+                filesystem=self.filesystem,
+                descriptors=share_out(DESCRIPTORS),
+                store=store,
+                network=network,
+                machine=SimMachine(self.loop),
+            )
+            await broker.start()
+
+        self.loop.spawn(process, run())
+
+    @property
+    def is_ready(self) -> bool:
+        """Every log is open."""
+        return self.is_running and self.broker is not None and self.broker.ready
+
+    async def stop(self) -> None:
+        """End as SIGTERM does; in the broker's own process."""
+        assert self.broker is not None
+        await self.broker.stop()
+        self.ended()
+
+    def ended(self) -> None:
+        """The process has come to its end by itself."""
+        self.loop.graveyard.append(self.broker)
+        self.is_running = False
+        self.loop.kill(self.process)
+        self.network.kill(self.process)
+        self.filesystem = self._mount(self.filesystem.after_crash(KEEP_ALL))
+
+    def kill(self) -> None:
+        """Kill -9: what was written is there, nothing else."""
+        self.ended()
+
+    def crash(self, keep: Random | None) -> None:
+        """The machine loses its power: what was not synced is gone, or (`keep`) some of it."""
+        self.loop.graveyard.append(self.broker)
+        self.is_running = False
+        self.loop.kill(self.process)
+        self.network.crash(self.host, self.process)
+        self.filesystem = self._mount(self.filesystem.after_crash(keep))

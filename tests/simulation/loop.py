@@ -1,0 +1,426 @@
+"""A seeded event loop: several processes, virtual time, one order of events for a seed.
+
+    process     what dies and is paused as a whole: a broker, a client, the store's server
+    handle      one callback of a process; those of one process run in the order in which they
+                became ready, as in every event loop
+    choice      which process runs its next handle is drawn by the seed
+    time        goes on with each handle by some microseconds, and jumps when nothing is ready
+
+What a thread would do (`run_in_executor`, `tests.simulation.machine`) is an event of its process.
+Each handle that runs goes into the trace, whose hash two runs of a seed must share.
+"""
+
+import asyncio
+import contextvars
+import heapq
+import zlib
+from asyncio import events
+from collections import deque
+from collections.abc import Callable, Coroutine, Generator
+from itertools import count
+from random import Random
+from typing import Any, Protocol, TypeVar
+
+T = TypeVar("T")
+
+HANDLE_S = 20e-6
+"""A handle takes up to so long."""
+
+THREAD_S = 2e-3
+"""A call in a thread begins after up to half of this, and is noticed after up to the other half."""
+
+SLOW_THREAD = 0.01
+SLOW_THREAD_S = 0.05
+"""So many of them take up to so long."""
+
+PROCESS: contextvars.ContextVar["Process"] = contextvars.ContextVar("process")
+
+
+class Process:
+    """What dies and is paused as a whole. Nothing of a dead one ever runs again.
+
+    Attributes:
+        name: In the trace.
+        ready: Handles that wait for their turn.
+        is_paused: None of them runs, as after SIGSTOP.
+        is_dead: None ever will.
+    """
+
+    __slots__ = ("context", "is_dead", "is_paused", "name", "ready")
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+        self.ready: deque[asyncio.Handle] = deque()
+        self.is_paused = False
+        self.is_dead = False
+        self.context = contextvars.Context()
+        self.context.run(PROCESS.set, self)
+
+
+class Pollable(Protocol):
+    """What has a descriptor: a stream, a listening socket."""
+
+    def is_readable(self) -> bool:
+        """Whether a read would not wait."""
+        ...
+
+    def is_writable(self) -> bool:
+        """Whether a write would not wait."""
+        ...
+
+
+class _Watch:
+    """A reader or writer of a descriptor."""
+
+    __slots__ = ("args", "callback", "is_queued", "process")
+
+    def __init__(
+        self, process: Process, callback: Callable[..., object], args: tuple[object, ...]
+    ) -> None:
+        self.process = process
+        self.callback = callback
+        self.args = args
+        self.is_queued = False
+
+
+class SimLoop(asyncio.AbstractEventLoop):
+    """See the module.
+
+    Attributes:
+        random: The source of every choice.
+        trace: Hash of the handles run so far.
+        handles: How many that were.
+        errors: Contexts given to the exception handler.
+        observer: Called after each handle.
+        log: Gets a line for each handle, if given.
+    """
+
+    def __init__(self, seed: int) -> None:
+        self.random = Random(seed)
+        self.trace = 0
+        self.handles = 0
+        self.errors: list[dict[str, Any]] = []
+        self.observer: Callable[[], None] = lambda: None
+        self.log: Callable[[str], object] | None = None
+        self._now_s = 1000.0
+        self._timers: list[tuple[float, int, asyncio.TimerHandle, Process]] = []
+        self._order = count()
+        self._ready: list[Process] = []
+        self._pollables: dict[int, Pollable] = {}
+        self._readers: dict[int, _Watch] = {}
+        self._writers: dict[int, _Watch] = {}
+        self._next_fd = count(1_000_000)
+        self._stopping = False
+        self.outside = Process("world")
+        self.current = self.outside
+        # What a dead process leaves is kept: collecting it would run its `finally` blocks.
+        self.graveyard: list[object] = []
+
+    # -- running ---------------------------------------------------------------------------------
+
+    def run(self, until: Callable[[], bool], *, limit_s: float) -> bool:
+        """Run until the condition holds (True), or for so much virtual time (False)."""
+        end_s = self._now_s + limit_s
+        before = events._get_running_loop()
+        events._set_running_loop(None)
+        events._set_running_loop(self)
+        try:
+            while not until():
+                if not self._step(end_s):
+                    return until()
+            return True
+        finally:
+            events._set_running_loop(before)
+
+    def run_for(self, duration_s: float) -> None:
+        """Run for so much virtual time."""
+        self.run(lambda: False, limit_s=duration_s)
+
+    def _step(self, end_s: float) -> bool:
+        timers = self._timers
+        while timers and timers[0][0] <= self._now_s:
+            _, _, handle, process = heapq.heappop(timers)
+            if not handle.cancelled():
+                self._enqueue(handle, process)
+        ready = self._ready
+        # Those that have nothing to run, or must not, leave the list.
+        while ready:
+            place = self.random.randrange(len(ready)) if len(ready) > 1 else 0
+            process = ready[place]
+            if process.is_dead or process.is_paused or not process.ready:
+                ready[place] = ready[-1]
+                ready.pop()
+                continue
+            self._run_one(process)
+            return True
+        if not timers or timers[0][0] > end_s:
+            self._now_s = max(self._now_s, end_s)
+            return False
+        self._now_s = max(self._now_s, timers[0][0])
+        return True
+
+    def _run_one(self, process: Process) -> None:
+        handle = process.ready.popleft()
+        if handle.cancelled():
+            return
+        self._now_s += self.random.random() * HANDLE_S
+        self.handles += 1
+        line = f"{self._now_s:.6f} {process.name} {_name_of(handle)}"
+        self.trace = zlib.crc32(line.encode(), self.trace)
+        if self.log is not None:
+            self.log(line)
+        self.current = process
+        try:
+            handle._run()
+        finally:
+            self.current = self.outside
+        self.observer()
+
+    def _enqueue(self, handle: asyncio.Handle, process: Process) -> None:
+        if process.is_dead:
+            return
+        if not process.ready and not process.is_paused:
+            self._ready.append(process)
+        process.ready.append(handle)
+
+    def pause(self, process: Process) -> None:
+        """Hold back everything of a process."""
+        process.is_paused = True
+
+    def resume(self, process: Process) -> None:
+        """Let it go on."""
+        if process.is_paused:
+            process.is_paused = False
+            if process.ready and process not in self._ready:
+                self._ready.append(process)
+
+    def kill(self, process: Process) -> None:
+        """End a process: nothing of it runs any more."""
+        process.is_dead = True
+        self.graveyard.append(list(process.ready))
+        process.ready.clear()
+        for watches in (self._readers, self._writers):
+            for fd in [fd for fd, watch in watches.items() if watch.process is process]:
+                del watches[fd]
+
+    def spawn(self, process: Process, work: Coroutine[Any, Any, T]) -> "asyncio.Task[T]":
+        """A task of a process."""
+        task: asyncio.Task[T] = process.context.copy().run(
+            asyncio.Task, work, loop=self, context=process.context.copy()
+        )
+        task._log_destroy_pending = False  # type: ignore[attr-defined]  # private
+        return task
+
+    def within(self, process: Process, build: Callable[[], T]) -> T:
+        """Build something outside of the run whose timers and callbacks are the process's."""
+        before, self.current = self.current, process
+        running = events._get_running_loop()
+        events._set_running_loop(self)
+        try:
+            return process.context.copy().run(build)
+        finally:
+            events._set_running_loop(running)
+            self.current = before
+
+    def call_in(self, process: Process, callback: Callable[..., object], *args: Any) -> None:
+        """Call back in a process."""
+        handle = asyncio.Handle(callback, args, self, process.context.copy())
+        self._enqueue(handle, process)
+
+    def call_in_later(
+        self, delay_s: float, process: Process, callback: Callable[..., object], *args: Any
+    ) -> asyncio.TimerHandle:
+        """Call back in a process after a time."""
+        return self._add_timer(
+            self._now_s + delay_s, process, callback, args, process.context.copy()
+        )
+
+    # -- what asyncio asks of a loop -------------------------------------------------------------
+
+    def time(self) -> float:
+        return self._now_s
+
+    def get_debug(self) -> bool:
+        return False
+
+    def is_running(self) -> bool:
+        return True
+
+    def is_closed(self) -> bool:
+        return False
+
+    def _process_of(self, context: contextvars.Context | None) -> Process:
+        if context is None:
+            return self.current
+        return context.get(PROCESS, self.outside)
+
+    def call_soon(  # type: ignore[override]  # fewer types than asked
+        self,
+        callback: Callable[..., object],
+        *args: Any,
+        context: contextvars.Context | None = None,
+    ) -> asyncio.Handle:
+        handle = asyncio.Handle(callback, args, self, context)
+        self._enqueue(handle, self._process_of(context))
+        return handle
+
+    def call_soon_threadsafe(  # type: ignore[override]  # fewer types than asked
+        self,
+        callback: Callable[..., object],
+        *args: Any,
+        context: contextvars.Context | None = None,
+    ) -> asyncio.Handle:
+        return self.call_soon(callback, *args, context=context)
+
+    def call_later(  # type: ignore[override]  # fewer types than asked
+        self,
+        delay: float,
+        callback: Callable[..., object],
+        *args: Any,
+        context: contextvars.Context | None = None,
+    ) -> asyncio.TimerHandle:
+        return self.call_at(self._now_s + delay, callback, *args, context=context)
+
+    def call_at(  # type: ignore[override]  # fewer types than asked
+        self,
+        when: float,
+        callback: Callable[..., object],
+        *args: Any,
+        context: contextvars.Context | None = None,
+    ) -> asyncio.TimerHandle:
+        return self._add_timer(when, self._process_of(context), callback, args, context)
+
+    def _add_timer(
+        self,
+        when: float,
+        process: Process,
+        callback: Callable[..., object],
+        args: tuple[Any, ...],
+        context: contextvars.Context | None,
+    ) -> asyncio.TimerHandle:
+        handle = asyncio.TimerHandle(when, callback, args, self, context)
+        heapq.heappush(self._timers, (when, next(self._order), handle, process))
+        return handle
+
+    def _timer_handle_cancelled(self, handle: asyncio.TimerHandle) -> None:
+        """Cancelled timers are dropped when they are due."""
+
+    def create_future(self) -> "asyncio.Future[Any]":
+        return asyncio.Future(loop=self)
+
+    def create_task(
+        self,
+        coro: Generator[Any, None, T] | Coroutine[Any, Any, T],
+        *,
+        name: str | None = None,
+        context: contextvars.Context | None = None,
+    ) -> "asyncio.Task[T]":
+        task: asyncio.Task[T] = asyncio.Task(coro, loop=self, name=name, context=context)
+        task._log_destroy_pending = False  # type: ignore[attr-defined]  # private
+        return task
+
+    def run_in_executor(  # type: ignore[override]  # fewer types than asked
+        self, executor: object, func: Callable[..., T], *args: Any
+    ) -> "asyncio.Future[T]":
+        """An event of the process, whatever the executor."""
+        done: asyncio.Future[T] = self.create_future()
+
+        def begin() -> None:
+            try:
+                result = func(*args)
+            except BaseException as error:  # noqa: BLE001  because it is handed on
+                self.call_later(self.thread_s() / 2, fail, error)
+            else:
+                self.call_later(self.thread_s() / 2, finish, result)
+
+        def finish(result: T) -> None:
+            if not done.done():
+                done.set_result(result)
+
+        def fail(error: BaseException) -> None:
+            if not done.done():
+                done.set_exception(error)
+
+        self.call_later(self.thread_s() / 2, begin)
+        return done
+
+    def thread_s(self) -> float:
+        """How long a call in a thread takes."""
+        random = self.random
+        longest = SLOW_THREAD_S if random.random() < SLOW_THREAD else THREAD_S
+        return random.random() * longest
+
+    def call_exception_handler(self, context: dict[str, Any]) -> None:
+        self.errors.append({**context, "process": self.current.name, "time": self._now_s})
+
+    async def shutdown_asyncgens(self) -> None:
+        """There are none."""
+
+    # -- descriptors -----------------------------------------------------------------------------
+
+    def open_fd(self, pollable: Pollable) -> int:
+        """A descriptor, never used before."""
+        fd = next(self._next_fd)
+        self._pollables[fd] = pollable
+        return fd
+
+    def close_fd(self, fd: int) -> None:
+        """Forget it."""
+        self._pollables.pop(fd, None)
+        self._readers.pop(fd, None)
+        self._writers.pop(fd, None)
+
+    def add_reader(  # type: ignore[override]  # fewer types than asked
+        self, fd: int, callback: Callable[..., object], *args: object
+    ) -> None:
+        self._readers[fd] = _Watch(self.current, callback, args)
+        self.changed(fd)
+
+    def remove_reader(self, fd: Any) -> bool:
+        return self._readers.pop(fd, None) is not None
+
+    def add_writer(  # type: ignore[override]  # fewer types than asked
+        self, fd: int, callback: Callable[..., object], *args: object
+    ) -> None:
+        self._writers[fd] = _Watch(self.current, callback, args)
+        self.changed(fd)
+
+    def remove_writer(self, fd: Any) -> bool:
+        return self._writers.pop(fd, None) is not None
+
+    def changed(self, fd: int) -> None:
+        """A descriptor may have become readable or writable: its watchers are called."""
+        pollable = self._pollables.get(fd)
+        if pollable is None:
+            return
+        watch = self._readers.get(fd)
+        if watch is not None and not watch.is_queued and pollable.is_readable():
+            watch.is_queued = True
+            self.call_in(watch.process, self._readable, fd, watch)
+        watch = self._writers.get(fd)
+        if watch is not None and not watch.is_queued and pollable.is_writable():
+            watch.is_queued = True
+            self.call_in(watch.process, self._writable, fd, watch)
+
+    def _readable(self, fd: int, watch: _Watch) -> None:
+        self._ready_fd(fd, watch, self._readers)
+
+    def _writable(self, fd: int, watch: _Watch) -> None:
+        self._ready_fd(fd, watch, self._writers)
+
+    def _ready_fd(self, fd: int, watch: _Watch, watches: dict[int, _Watch]) -> None:
+        watch.is_queued = False
+        if watches.get(fd) is watch:
+            watch.callback(*watch.args)
+            self.changed(fd)
+
+
+def _name_of(handle: asyncio.Handle) -> str:
+    callback = handle._callback  # type: ignore[attr-defined]  # private
+    name: str | None = getattr(callback, "__qualname__", None)
+    if name is not None:
+        return name
+    task = getattr(callback, "__self__", None)
+    if isinstance(task, asyncio.Task):
+        return getattr(task.get_coro(), "__qualname__", "task")
+    return type(callback).__name__

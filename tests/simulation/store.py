@@ -1,0 +1,270 @@
+"""The metadata store of a simulated cluster: a server in memory, and each broker's way to it.
+
+StoreServer    `MemoryStore` in a process of its own; paused, its leases end when it wakes, as
+etcd's do
+StoreClient    `MetadataStore` of one broker: calls take time, get lost, and are unknown then;
+watches resume where they were
+"""
+
+import asyncio
+from collections.abc import Awaitable, Callable, Sequence
+from typing import Any, Final, TypeVar
+
+from broker.controller.store.metadata_store import (
+    Changes,
+    CompactedError,
+    Compare,
+    KeyValue,
+    Operation,
+    OutcomeUnknownError,
+    RangeResult,
+    StoreClosedError,
+    StoreError,
+    StoreUnavailableError,
+    TxnResult,
+)
+from broker.controller.store.watch_queue import WatchQueue
+from broker.runtime.timer import TimerWheel
+from tests.fakes.broker.metadata_store import MemoryStore
+from tests.simulation.clock import SimClock
+from tests.simulation.loop import Process
+from tests.simulation.network import SimNetwork
+
+T = TypeVar("T")
+
+HOST: Final = "store"
+
+DEADLINE_S: Final = 1.0
+RENEWAL_DEADLINE_S: Final = 0.4
+"""After so long a call has no answer."""
+
+WATCH_BUFFER_MAX: Final = 4096
+
+
+class StoreServer:
+    """See the module.
+
+    Attributes:
+        store: As it is, without delay: for invariants and faults.
+    """
+
+    def __init__(self, network: SimNetwork) -> None:
+        loop = network.loop
+        self.process = Process("store")
+        self.store: MemoryStore = loop.within(
+            self.process, lambda: MemoryStore(TimerWheel(loop, SimClock(loop)))
+        )
+
+    async def end_leases(self, leases: Sequence[int]) -> None:
+        """End leases before their time, as an etcd leader that was paused does."""
+        for lease in leases:
+            try:
+                await self.store.revoke_lease(lease)
+            except StoreError:
+                continue
+
+
+class StoreClient:
+    """See the module. Of one process on a host."""
+
+    def __init__(
+        self, network: SimNetwork, server: StoreServer, host: str, process: Process
+    ) -> None:
+        self._network = network
+        self._loop = network.loop
+        self._server = server
+        self._host = host
+        self._process = process
+        self._closed = False
+        self._seen = 0
+
+    @property
+    def revision(self) -> int:
+        return self._seen
+
+    def see(self, revision: int) -> None:
+        """An answer has shown a revision."""
+        self._seen = max(self._seen, revision)
+
+    async def _call(
+        self,
+        make: Callable[[MemoryStore], Awaitable[T]],
+        *,
+        is_change: bool,
+        deadline_s: float = DEADLINE_S,
+    ) -> T:
+        if self._closed:
+            raise StoreClosedError("the metadata store is closed")
+        network, loop, server = self._network, self._loop, self._server
+        done: asyncio.Future[tuple[T, int]] = loop.create_future()
+
+        async def serve() -> None:
+            answer: Callable[[], None]
+            try:
+                result = await make(server.store)
+                revision = server.store.revision
+            except StoreError as error:
+                failure = error
+                answer = lambda: finish(None, failure)  # noqa: E731  one of two
+            else:
+                answer = lambda: finish((result, revision), None)  # noqa: E731  one of two
+            network.carry(HOST, self._host, network.delay_s(), answer)
+
+        def finish(result: tuple[T, int] | None, failure: StoreError | None) -> None:
+            loop.call_in(self._process, settle, result, failure)
+
+        def settle(result: tuple[T, int] | None, failure: StoreError | None) -> None:
+            if done.done():
+                return
+            if result is not None:
+                done.set_result(result)
+            elif failure is not None:
+                done.set_exception(failure)
+
+        def expire() -> None:
+            if not done.done():
+                kind = OutcomeUnknownError if is_change else StoreUnavailableError
+                done.set_exception(kind("the store has not answered"))
+
+        def arrive() -> None:
+            loop.spawn(server.process, serve())
+
+        network.carry(self._host, HOST, network.delay_s(), arrive)
+        timer = loop.call_later(deadline_s, expire)
+        try:
+            result, revision = await done
+        finally:
+            timer.cancel()
+        self.see(revision)
+        return result
+
+    async def get(self, key: str) -> KeyValue | None:
+        return await self._call(lambda store: store.get(key), is_change=False)
+
+    async def range(
+        self, prefix: str, *, revision: int = 0, after: str = "", limit: int = 0
+    ) -> RangeResult:
+        return await self._call(
+            lambda store: store.range(prefix, revision=revision, after=after, limit=limit),
+            is_change=False,
+        )
+
+    async def txn(
+        self,
+        compare: Sequence[Compare] = (),
+        then: Sequence[Operation] = (),
+        otherwise: Sequence[Operation] = (),
+    ) -> TxnResult:
+        return await self._call(lambda store: store.txn(compare, then, otherwise), is_change=True)
+
+    async def compact(self, revision: int) -> None:
+        await self._call(lambda store: store.compact(revision), is_change=True)
+
+    async def grant_lease(self, ttl_ms: int) -> int:
+        return await self._call(lambda store: store.grant_lease(ttl_ms), is_change=True)
+
+    async def keep_lease_alive(self, lease: int) -> int:
+        return await self._call(
+            lambda store: store.keep_lease_alive(lease),
+            is_change=False,
+            deadline_s=RENEWAL_DEADLINE_S,
+        )
+
+    async def revoke_lease(self, lease: int) -> None:
+        await self._call(lambda store: store.revoke_lease(lease), is_change=True)
+
+    def watch(self, prefix: str, from_revision: int = 0) -> "SimWatch":
+        if self._closed:
+            raise StoreClosedError("the metadata store is closed")
+        watch = SimWatch(self._network, self._server, self._host, self._process, self)
+        watch.begin(prefix, from_revision or self._seen + 1)
+        return watch
+
+    async def aclose(self) -> None:
+        self._closed = True
+
+
+class SimWatch:
+    """`Watch` over the network: changes in order, late as the network is."""
+
+    def __init__(
+        self,
+        network: SimNetwork,
+        server: StoreServer,
+        host: str,
+        process: Process,
+        client: StoreClient,
+    ) -> None:
+        self._network = network
+        self._server = server
+        self._host = host
+        self._process = process
+        self._client = client
+        self._queue = WatchQueue(WATCH_BUFFER_MAX)
+        self._theirs: Any = None
+        self._last_s = 0.0
+        self._is_closed = False
+
+    def begin(self, prefix: str, from_revision: int) -> None:
+        """Ask the server."""
+        self._to_server(lambda: self._serve(prefix, from_revision))
+
+    def _to_server(self, work: Callable[[], Any]) -> None:
+        def arrive() -> None:
+            self._network.loop.spawn(self._server.process, work())
+
+        self._network.carry(self._host, HOST, self._network.delay_s(), arrive)
+
+    async def _serve(self, prefix: str, from_revision: int) -> None:
+        self._theirs = watch = self._server.store.watch(prefix, from_revision)
+        try:
+            async for changes in watch:
+                if self._is_closed or self._process.is_dead:
+                    watch.close()
+                    return
+                self._deliver(changes)
+        except CompactedError as error:
+            self._deliver(error)
+
+    def _deliver(self, item: Changes | CompactedError) -> None:
+        now_s = self._network.loop.time()
+        self._last_s = max(self._last_s, now_s + self._network.delay_s())
+        self._network.carry(
+            HOST,
+            self._host,
+            self._last_s - now_s,
+            lambda: self._network.loop.call_in(self._process, self._take, item),
+        )
+
+    def _take(self, item: Changes | CompactedError) -> None:
+        if self._queue.is_over:
+            return
+        if isinstance(item, CompactedError):
+            self._queue.fail(item)
+        elif not self._queue.put(item):
+            self._queue.fail(CompactedError(item.revision))
+
+    def __aiter__(self) -> "SimWatch":
+        return self
+
+    async def __anext__(self) -> Changes:
+        changes = await self._queue.get()
+        self._client.see(changes.revision)
+        return changes
+
+    async def request_progress(self) -> None:
+        async def ask() -> None:
+            if self._theirs is not None:
+                await self._theirs.request_progress()
+
+        self._to_server(ask)
+
+    async def aclose(self) -> None:
+        self._is_closed = True
+        self._queue.close()
+
+        async def end() -> None:
+            if self._theirs is not None:
+                self._theirs.close()
+
+        self._to_server(end)
