@@ -397,6 +397,24 @@ class ClusterHarness:
         found = max(images, key=lambda image: image.revision).partition(topic, partition)
         return -1 if found is None else found.leader
 
+    def leads(self, node_id: int, topic: str, partition: int = 0) -> bool:
+        """Whether a broker has taken the leader's role: the image alone does not make it so."""
+        broker = self.nodes[node_id].broker
+        return (
+            self.nodes[node_id].is_running
+            and broker.replicas.leader_of(topic, partition) is not None
+        )
+
+    async def leading(self, topic: str, partition: int = 0) -> int:
+        """The broker that the image names and that leads; waits until there is one."""
+
+        def find() -> bool:
+            leader = self.leader_of(topic, partition)
+            return leader in self.nodes and self.leads(leader, topic, partition)
+
+        await self.until(find)
+        return self.leader_of(topic, partition)
+
     async def until(self, condition: Callable[[], bool], *, timeout_s: float = UNTIL_S) -> None:
         """Wait for the condition."""
         async with asyncio.timeout(timeout_s):

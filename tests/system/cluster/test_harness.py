@@ -16,7 +16,7 @@ async def cluster(tmp_path: Path) -> AsyncIterator[ClusterHarness]:
 
 async def test_brokers_share_topics_and_serve_their_partitions(cluster: ClusterHarness) -> None:
     await cluster.create_topic("orders", partitions=3, replicas=1)
-    leaders = {cluster.leader_of("orders", index) for index in range(3)}
+    leaders = {await cluster.leading("orders", index) for index in range(3)}
     assert leaders == {1, 2, 3}
     for index in range(3):
         client = await cluster.client(cluster.leader_of("orders", index))
@@ -28,7 +28,7 @@ async def test_brokers_share_topics_and_serve_their_partitions(cluster: ClusterH
 async def test_a_killed_broker_comes_back_with_what_it_had(cluster: ClusterHarness) -> None:
     """Its lease ends by itself, its directory is not marked clean, its records are there."""
     await cluster.create_topic("orders", partitions=3, replicas=1)
-    leader = cluster.leader_of("orders")
+    leader = await cluster.leading("orders")
     client = await cluster.client(leader)
     await client.produce("orders", b"kept")
     before = cluster.log_bytes(leader, "orders")
@@ -37,7 +37,7 @@ async def test_a_killed_broker_comes_back_with_what_it_had(cluster: ClusterHarne
     await cluster.until(lambda: leader not in cluster.let_in())
     again = await cluster.restart(leader)
     await cluster.until(lambda: again.ready and cluster.let_in() == {1, 2, 3})
-    await cluster.until(lambda: cluster.leader_of("orders") == leader)
+    assert await cluster.leading("orders") == leader
     client = await cluster.client(leader)
     assert [record.value for record in await client.read_all("orders")] == [b"kept"]
 
