@@ -23,6 +23,11 @@ TOPIC = ("topic",)
 TOPIC_COUNTERS = (
     ("bytesin", "bytes_in", "Bytes of record batches written."),
     ("bytesout", "bytes_out", "Bytes of record batches sent to consumers."),
+    (
+        "replicationbytesin",
+        "replication_bytes_in",
+        "Bytes of record batches fetched from leaders and written.",
+    ),
     ("messagesin", "messages_in", "Records written."),
     ("totalproducerequests", "produces", "Partitions written to, a request and partition each."),
     ("totalfetchrequests", "fetches", "Partitions read from, a request and partition each."),

@@ -165,7 +165,8 @@ class Background:
     ) -> None:
         end_ms = self._clock.monotonic_ms() + SLICE_MS
         for partition in partitions:
-            await self._do(partition, act)
+            if not partition.is_truncating:
+                await self._do(partition, act)
             if self._clock.monotonic_ms() >= end_ms:
                 await asyncio.sleep(0)
                 end_ms = self._clock.monotonic_ms() + SLICE_MS

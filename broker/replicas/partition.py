@@ -6,7 +6,9 @@
                  └──become_follower──> follows ──> follows another, or in a later epoch
 
 Each of these raises `role_number`: what comes late for an earlier role is dropped. Only a leader
-takes appends; when it is one no longer, everything that waits is answered at once.
+takes appends; when it is one no longer, everything that waits is answered at once. Only a follower
+takes fetched batches, and has its log truncated: a thread does that, and until it has ended nothing
+else touches the log, and the partition takes no other role (`is_truncating`).
 
 A leader's own log end counts as soon as a batch is in the log - or, with `flush.messages` reached,
 as soon as it is on disk: then it waits for the flush, so that records which a power cut could lose
@@ -21,9 +23,11 @@ records are not in the file yet: the log end offset moves when the directory's t
 them.
 """
 
-from collections.abc import Sequence
+import asyncio
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
+from broker.replicas.following import Following
 from broker.replicas.group_commit import GroupCommit
 from broker.replicas.partition_writes import PartitionWrites
 from broker.replicas.preparation import Preparation
@@ -32,6 +36,7 @@ from broker.runtime.errors import ApiError
 from broker.runtime.watchers import Watchers
 from protocol.error_codes import ErrorCode
 from protocol.records.control import MARKER_SIZE
+from storage.errors import DiskError
 from storage.types.append_origin import AppendOrigin
 
 if TYPE_CHECKING:
@@ -39,11 +44,11 @@ if TYPE_CHECKING:
 
     from broker.controller.images.partition_image import PartitionImage
     from broker.network.connection import Connection
+    from broker.replicas.following import Settled
     from broker.replicas.partition_context import PartitionContext
     from broker.replicas.topic_stats import TopicStats
     from broker.runtime.directory_writer import DirectoryWriter
     from broker.runtime.disk import Disk
-    from storage.errors import DiskError
     from storage.log.log import AppendInfo, Log
     from storage.log.write_queue import BorrowedMemory
     from storage.producers.verification import TransactionTerms
@@ -63,16 +68,22 @@ class Partition:
         leader_epoch: Of that leader; -1 before the first role.
         role_number: Grows with every change of role or epoch.
         leading: Progress of the followers; None unless this broker leads it, and on one replica.
+        following: Appends of what is fetched; None unless another broker leads it.
+        is_truncating: A thread is changing the log.
         gone: Why waiting requests are not served here any more, NONE while it leads.
         lost_from: While waiting appends are answered: records from this offset on are lost.
     """
 
     __slots__ = (
+        "_after_truncation",
         "_context",
+        "_disk",
         "commit",
         "fetch_watchers",
+        "following",
         "gone",
         "is_leader",
+        "is_truncating",
         "leader_epoch",
         "leader_id",
         "leading",
@@ -108,6 +119,10 @@ class Partition:
         self.leader_epoch = NO_LEADER_EPOCH
         self.role_number = 0
         self.leading: LeaderState | None = None
+        self.following: Following | None = None
+        self.is_truncating = False
+        self._after_truncation: list[Callable[[], None]] = []
+        self._disk = disk
         self.stats = stats
         self.fetch_watchers: Watchers | None = None
         self.produce_watchers: Watchers | None = None
@@ -174,10 +189,12 @@ class Partition:
         """Take no appends any more: another broker leads; what waits is answered."""
         self._take_role(leader, leader_epoch)
         self._stop_leading(ErrorCode.NOT_LEADER_OR_FOLLOWER)
+        self.following = Following(self.log, self.commit, self.writes)
 
     def resign(self, code: ErrorCode) -> None:
         """Have no role: requests that wait are answered with `code`."""
         self.role_number += 1
+        self._stop_following()
         self._stop_leading(code)
 
     def _stop_leading(self, code: ErrorCode) -> None:
@@ -189,8 +206,15 @@ class Partition:
         if self.produce_watchers is not None:
             self.produce_watchers.check()
 
+    def _stop_following(self) -> None:
+        following, self.following = self.following, None
+        if following is not None:
+            following.settle(None)
+
     def _take_role(self, leader: int, leader_epoch: int) -> None:
+        assert not self.is_truncating, self.topic_partition
         self.role_number += 1
+        self._stop_following()
         self.leader_id = leader
         self.leader_epoch = leader_epoch
 
@@ -291,6 +315,95 @@ class Partition:
             self._advance(log.log_end_offset)
         return first_offset
 
+    # -- following -------------------------------------------------------------------------------
+
+    def append_fetched(
+        self,
+        records: memoryview,
+        *,
+        fetch_offset: int,
+        settled: "Settled",
+        memory: "BorrowedMemory | None" = None,
+    ) -> bool:
+        """Append batches that the leader has given, as `Log.follower` does.
+
+        Args:
+            records: Batches, the last of which may be cut off.
+            fetch_offset: What the leader was asked for.
+            settled: Called once all is written, and flushed where `flush.messages` asks for it, or
+                with the error of the disk; also, without one, when the role ends before.
+            memory: Where the records lie, if they may be left there while they are queued.
+
+        Returns:
+            Whether that is so already: then `settled` is not called.
+
+        Raises:
+            ApiError: It does not follow.
+            BatchError, FollowerOffsetError: Refused, nothing was written.
+            DiskError: The directory has failed, or has no room.
+        """
+        following = self.following
+        if following is None or self.is_truncating:
+            raise ApiError(ErrorCode.NOT_LEADER_OR_FOLLOWER)
+        try:
+            info, is_settled = following.append(
+                records,
+                fetch_offset=fetch_offset,
+                leader_epoch=self.leader_epoch,
+                memory=memory,
+                settled=settled,
+            )
+        except DiskError as error:
+            self._context.on_disk_failure(self, error)
+            raise
+        if info is not None:
+            stats = self.stats
+            stats.replication_bytes_in += len(records)
+        return is_settled
+
+    def follow_high_watermark(self, leader_high_watermark: int, leader_log_start: int) -> None:
+        """Take the leader's offsets from its answer: as far as they lie in this log.
+
+        The high watermark may go down: a new leader may not have heard of the newest yet.
+        """
+        log = self.log
+        high_watermark = log.high_watermark
+        if leader_high_watermark != high_watermark:
+            log.update_high_watermark(leader_high_watermark)
+        if leader_log_start > log.log_start_offset:
+            log.raise_log_start(leader_log_start)
+        elif log.high_watermark == high_watermark:
+            return
+        self.wake_fetches()
+
+    async def truncate(self, cut: "Callable[[Log], object]") -> None:
+        """Have a thread remove records of a follower's log.
+
+        What is being written is waited for; until this returns nothing else touches the log.
+
+        Raises:
+            DiskError: The directory has failed, or has no room.
+        """
+        assert not self.is_leader, self.topic_partition
+        self.is_truncating = True
+        try:
+            if self.writes is not None:
+                await self.writes.idle()
+            await self.commit.idle()
+            await self._disk.run(cut, self.log)
+        except DiskError as error:
+            self._context.on_disk_failure(self, error)
+            raise
+        finally:
+            self.is_truncating = False
+            waiting, self._after_truncation = self._after_truncation, []
+            for callback in waiting:
+                callback()
+
+    def when_truncated(self, callback: Callable[[], None]) -> None:
+        """Call back once the log is not being truncated any more."""
+        self._after_truncation.append(callback)
+
     def pump(self) -> None:
         """Write records that the log may have queued."""
         if self.writes is not None:
@@ -318,6 +431,9 @@ class Partition:
 
     def _written(self, former_end_offset: int) -> None:
         """Advance: the log end offset has moved, queued records are written."""
+        if self.following is not None:
+            self.following.written()
+            return
         log = self.log
         if log.flusher.needs_flush or self.own_end_offset < former_end_offset:
             self.commit.request()
@@ -325,13 +441,19 @@ class Partition:
             self._advance(log.log_end_offset)
 
     async def idle(self) -> None:
-        """Wait until no write or flush is under way: the log's files are about to be deleted."""
+        """Wait until no write, flush, truncation is under way: the log's files will be deleted."""
+        if self.is_truncating:
+            ended: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+            self.when_truncated(lambda: ended.set_result(None))
+            await ended
         if self.writes is not None:
             await self.writes.idle()
         await self.commit.idle()
 
     def _flushed(self, end_offset: int) -> None:
         """Advance after a group commit: `end_offset` is flushed."""
+        if self.following is not None:
+            self.following.flushed(end_offset)
         if self.is_leader and end_offset > self.own_end_offset:
             self._advance(end_offset)
         if self.produce_watchers is not None:
@@ -339,6 +461,8 @@ class Partition:
 
     def _flush_failed(self, error: "DiskError") -> None:
         """Fail all waiting appends: their records may not be on disk."""
+        if self.following is not None:
+            self.following.settle(error)
         if self.produce_watchers is not None:
             self.produce_watchers.check()
         self._context.on_disk_failure(self, error)
@@ -350,6 +474,8 @@ class Partition:
         """
         if self.log.failure is not None:
             self.commit.failed = True
+        if self.following is not None:
+            self.following.settle(error)
         self.lost_from = self.log.log_end_offset
         try:
             if self.produce_watchers is not None:

@@ -23,6 +23,7 @@ Source: Kafka, ReplicaManager.applyDelta.
 
 import logging
 from collections.abc import Callable, Iterable
+from functools import partial
 from typing import TYPE_CHECKING, Final, Protocol
 
 from broker.replicas.partition_queue import PartitionQueue
@@ -227,7 +228,16 @@ class RoleReconciler:
         except Exception:  # whatever it is, the other partitions get their roles
             LOGGER.exception("role not taken partition=%s", partition.topic_partition)
 
+    def _take_after_truncation(self, partition: "Partition") -> None:
+        if self._replicas.replica_of(*partition.topic_partition) is partition:
+            self._take_safely(partition)
+
     def _take(self, partition: "Partition") -> None:
+        if partition.is_truncating:
+            # Until a thread has ended with the log nothing else may touch it. What its role is to
+            # be then is asked then.
+            partition.when_truncated(partial(self._take_after_truncation, partition))
+            return
         wanted = self._wanted(partition)
         if wanted is None:
             self._end(partition)

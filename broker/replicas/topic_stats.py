@@ -13,11 +13,13 @@ class TopicStats:
         "fetches",
         "messages_in",
         "produces",
+        "replication_bytes_in",
     )
 
     def __init__(self) -> None:
         self.bytes_in = 0
         self.bytes_out = 0
+        self.replication_bytes_in = 0
         self.bytes_rejected = 0
         self.messages_in = 0
         self.produces = 0

@@ -18,6 +18,7 @@ State of a partition here:
                               │                   └──(not in time)──> abandoned ──done──> gone
                               └──damage──> uncleanable, until the partition goes or a restart
     idle ──try_pause──> paused ──resume──> idle
+    cleaning ──abort_and_pause──> aborting ──(run notices)──> paused
 
 Deletion needs no consent. A run that does not stop (its thread hangs in a call of a slow disk) is
 abandoned: whatever it does later is refused or without effect, another topic may have the name at
@@ -282,8 +283,20 @@ class LogCleanerManager:
             self._paused[topic_partition] = self._paused.get(topic_partition, 0) + 1
             return True
 
+    def abort_and_pause(self, topic_partition: TopicPartition) -> None:
+        """Let no run begin until `resume`; one that is under way is stopped, and waited for.
+
+        The log is about to be truncated, so that no run may put segments in place meanwhile. Not
+        for the event loop.
+        """
+        with self._lock:
+            self._paused[topic_partition] = self._paused.get(topic_partition, 0) + 1
+            if topic_partition in self._cleaning:
+                self._aborting.add(topic_partition)
+                self._lock.wait_for(lambda: topic_partition not in self._cleaning)
+
     def resume(self, topic_partition: TopicPartition) -> None:
-        """Undo one `try_pause`."""
+        """Undo one `try_pause` or `abort_and_pause`."""
         with self._lock:
             left = self._paused.get(topic_partition, 0) - 1
             if left > 0:

@@ -23,9 +23,11 @@ state and the parts that it calls:
     deletion      delete logs, remove directories             log_deletion    for topics deleted
     checkpoints   write offset checkpoints                    log_checkpoints at intervals
     compaction    compact the dirtiest log                    log_compaction  at intervals
+    truncation    cut logs that follow a leader               log_truncations when logs diverge
     moves         move a log to another directory             log_moves       AlterReplicaLogDirs
     room          bring full directories back                 log_room        at intervals
 
+    truncation ──> checkpoints, compaction
     moves ──> checkpoints        room ──> startup ──┐
       └──────────────────> opener <── creation      ├──> deletion ──> state
                               ^─────────────────────┘
@@ -52,6 +54,7 @@ from storage.manager.log_opener import LogOpener
 from storage.manager.log_room import LogRoom
 from storage.manager.log_startup import LogStartup
 from storage.manager.log_table import LogManagerSettings, LogTable
+from storage.manager.log_truncations import LogTruncations
 from storage.manager.set_aside_alerts import SetAsideAlerts
 from storage.types.owner import OnOwner, in_this_thread
 
@@ -73,6 +76,7 @@ class LogManager(LogTable):
         deletion: See there.
         checkpoints: See there.
         compaction: See there.
+        truncation: See there.
         moves: See there.
         room: See there.
     """
@@ -102,6 +106,7 @@ class LogManager(LogTable):
         set_aside_alerts = SetAsideAlerts(self)
         self.checkpoints: Final = LogCheckpoints(self)
         self.compaction: Final = LogCompaction(self, cleaner_throttle)
+        self.truncation: Final = LogTruncations(self, self.checkpoints, self.compaction)
         self.creation: Final = LogCreation(self, opener)
         self.deletion: Final = LogDeletion(self, set_aside_alerts)
         self.startup: Final = LogStartup(self, opener, set_aside_alerts, self.deletion)

@@ -30,6 +30,11 @@ class FakePartition:
         self.topic_id = topic_id
         self.log = SimpleNamespace(leader_epochs=SimpleNamespace(latest_epoch=None))
         self.broken = False
+        self.is_truncating = False
+        self.after_truncation: list[Callable[[], None]] = []
+
+    def when_truncated(self, callback: Callable[[], None]) -> None:
+        self.after_truncation.append(callback)
 
     def _call(self, *call: object) -> None:
         self.world.clock.advance(self.world.cost_ms)
@@ -382,3 +387,18 @@ def test_a_single_node_says_that_it_follows_nothing(caplog: pytest.LogCaptureFix
     NoFetchers().unfollow(partition)
     NoFetchers().follow(partition, OTHER)
     assert "t-0" in caplog.text
+
+
+def test_log_that_is_truncated_takes_its_role_afterwards(world: RoleWorld) -> None:
+    """What the image wants by then; nothing else touches the log before."""
+    world.add("t", state(OTHER, 1))
+    partition = world.open[TopicPartition("t", 0)]
+    partition.is_truncating = True
+    world.took()
+    world.set("t", state(ME, 2))
+    world.set("t", state(ME, 3))
+    assert world.took() == []
+    partition.is_truncating = False
+    for callback in partition.after_truncation:
+        callback()
+    assert [call for call in world.took() if call[1] == "lead"] == [("t-0", "lead", 3)]

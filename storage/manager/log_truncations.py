@@ -1,0 +1,58 @@
+"""Truncating logs that follow a leader, with what is noted of them beside their files.
+
+    stop its compaction ──> truncate ──> cleaner's checkpoint ──> recovery point, if it went down
+
+Source: Kafka, LogManager.scala (truncateTo, truncateFullyAndStartAt).
+"""
+
+from collections.abc import Callable
+
+from storage.log.log import Log
+from storage.manager.log_checkpoints import LogCheckpoints
+from storage.manager.log_compaction import LogCompaction
+from storage.manager.log_table import LogTable
+
+
+class LogTruncations:
+    """Truncates logs for their owner, who leaves them alone meanwhile. Calls block: for a thread.
+
+    Owns nothing.
+    """
+
+    __slots__ = ("_checkpoints", "_compaction", "_table")
+
+    def __init__(
+        self, table: LogTable, checkpoints: LogCheckpoints, compaction: LogCompaction
+    ) -> None:
+        self._table = table
+        self._checkpoints = checkpoints
+        self._compaction = compaction
+
+    def truncate_to(self, log: Log, offset: int) -> None:
+        """Remove everything from `offset` on, as `LogTruncation.truncate_to`.
+
+        Raises:
+            DiskError: The disk refused.
+        """
+        self._truncate(log, lambda: log.truncation.truncate_to(offset))
+
+    def start_at(self, log: Log, offset: int) -> None:
+        """Remove everything; the log begins at `offset`.
+
+        Raises:
+            DiskError: The disk refused.
+        """
+        self._truncate(log, lambda: log.truncation.truncate_fully_and_start_at(offset))
+
+    def _truncate(self, log: Log, act: Callable[[], object]) -> None:
+        cleaning = self._table.cleaning
+        recovery_point = log.recovery_point
+        cleaning.abort_and_pause(log.topic_partition)
+        try:
+            act()
+            self._compaction.truncated(log, log.log_end_offset)
+        finally:
+            cleaning.resume(log.topic_partition)
+        if log.recovery_point != recovery_point:
+            # Before the next append: a crash would find records above it that were not scanned.
+            self._checkpoints.write_recovery_points()

@@ -1,0 +1,54 @@
+"""Truncations of logs that follow: compaction is stopped, checkpoints go down with the log."""
+
+import threading
+
+from storage.checkpoints.checkpoint_files import CLEANER_CHECKPOINT, RECOVERY_POINT_CHECKPOINT
+from tests.unit.storage.manager.test_log_manager import A0, CONFIG, ID_A, Disk, append
+
+
+def test_checkpoints_go_down_with_the_log() -> None:
+    """A crash right after the next append must not find records below a recovery point unread."""
+    manager = Disk("/one").manager()
+    manager.startup.load(lambda _topic: CONFIG)
+    log = manager.creation.get_or_create(A0, ID_A, CONFIG)
+    (directory,) = manager.directories
+    append(log, 10)
+    log.flusher.flush()
+    manager.checkpoints.write()
+    directory.write_checkpoint(CLEANER_CHECKPOINT, {A0: 8})
+    manager.truncation.truncate_to(log, 4)
+    assert log.log_end_offset == 4
+    assert directory.checkpointed(RECOVERY_POINT_CHECKPOINT, A0) == 4
+    assert directory.checkpointed(CLEANER_CHECKPOINT, A0) == 4
+    manager.truncation.start_at(log, 20)
+    assert (log.log_start_offset, log.log_end_offset) == (20, 20)
+
+
+def test_compaction_is_stopped_first_and_goes_on_afterwards() -> None:
+    """A run that notices is waited for; none begins while the log is cut."""
+    manager = Disk("/one").manager()
+    manager.startup.load(lambda _topic: CONFIG)
+    log = manager.creation.get_or_create(A0, ID_A, CONFIG)
+    append(log, 10)
+    cleaning = manager.cleaning
+    cleaning._cleaning[A0] = log
+    paused_while_cut: list[bool] = []
+    truncate_to = log.truncation.truncate_to
+
+    class Watched:
+        def truncate_to(self, offset: int) -> None:
+            paused_while_cut.append(not cleaning._is_idle(A0) and A0 not in cleaning._cleaning)
+            truncate_to(offset)
+
+    object.__setattr__(log, "truncation", Watched())
+    thread = threading.Thread(target=manager.truncation.truncate_to, args=(log, 4))
+    thread.start()
+    while not cleaning.is_aborted(log):
+        thread.join(0.001)
+    assert thread.is_alive()
+    assert log.log_end_offset == 10
+    cleaning.done(log)
+    thread.join(30)
+    assert paused_while_cut == [True]
+    assert log.log_end_offset == 4
+    assert cleaning._is_idle(A0)
