@@ -515,6 +515,10 @@ class Broker:
         replicas.is_offline = manager.is_given_up
         replicas.known_name = lambda topic_id: controller.image.name_of(topic_id)
         controller.has_room = lambda: manager.room.has_room
+        terms, settings = replicas.terms, self.settings
+        terms.lag_time_max_ms = settings.replica_lag_time_max_ms
+        terms.fetch_wait_max_ms = settings.replica_fetch_wait_max_ms
+        terms.look_up(settings.node_id, lambda: controller.image.brokers)
 
     def _build_services(
         self, controller: Controller, coordinators: Coordinators, log_mover: LogMover

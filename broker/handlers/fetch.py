@@ -13,8 +13,7 @@ Behaviour:
 - Look-ups in a log (index entries, batch headers, aborted transactions) read the page cache; on a
   miss the fetch waits while threads read the disk. A slow disk delays the records of the request's
   other partitions for half a second at most.
-- A single node has no followers: a fetch that claims to come from a replica is refused, because a
-  forged one could move the high watermark (CVE-2018-1288).
+- A fetch with a replica id is a follower's (`broker.replication.followers.follower_fetches`).
 
 Versions:
 - 4   isolation level, aborted transactions       KIP-98
@@ -61,6 +60,7 @@ if TYPE_CHECKING:
     from broker.network.connection import Connection
     from broker.replicas.partition import Partition
     from broker.replicas.replica_manager import ReplicaManager
+    from broker.replication.followers.follower_fetches import FollowerFetches
     from broker.requests.request_context import RequestContext
     from protocol.hot.fetch import FetchPartition, FetchRequest
     from storage.index.reads import CachedReads
@@ -122,17 +122,19 @@ class ReadResult:
 class FetchHandler:
     """See the module."""
 
-    __slots__ = ("_max_bytes", "_open_reply", "_replicas", "sessions")
+    __slots__ = ("_followers", "_max_bytes", "_open_reply", "_replicas", "sessions")
 
     def __init__(
         self,
         replicas: "ReplicaManager",
         sessions: FetchSessionCache,
+        followers: "FollowerFetches",
         open_reply: "Callable[[Connection, RequestContext], Reply]",
         *,
         max_bytes: int,
     ) -> None:
         self._replicas = replicas
+        self._followers = followers
         self.sessions = sessions
         self._open_reply = open_reply
         self._max_bytes = max_bytes
@@ -150,6 +152,8 @@ class FetchHandler:
                 sum(len(topic.partitions) + 1 for topic in request.topics)
                 + sum(len(indexes) + 1 for _, indexes in request.forgotten)
             )
+        if request.replica_id >= 0:
+            return self._followers.handle(connection, context, request)
         fetch = self.sessions.begin(request, uses_topic_ids=by_id)
         check_partitions(len(fetch.wanted))
         if fetch.error:
@@ -314,9 +318,7 @@ class FetchHandler:
         left = min(request.max_bytes, self._max_bytes)
         committed_only = request.isolation_level == READ_COMMITTED
         for topic, wanted in fetch.wanted:
-            response = self._read_partition(
-                topic, wanted, left, committed_only, request.replica_id, result, context
-            )
+            response = self._read_partition(topic, wanted, left, committed_only, result, context)
             records = response.records
             if records is not None:
                 size = records.length
@@ -336,7 +338,6 @@ class FetchHandler:
         wanted: "FetchPartition | SessionPartition",
         left: int,
         committed_only: bool,
-        replica_id: int,
         result: ReadResult,
         context: "RequestContext",
     ) -> FetchPartitionResponse:
@@ -356,8 +357,6 @@ class FetchHandler:
         try:
             if wanted.current_leader_epoch != NO_EPOCH:
                 partition.check_leader_epoch(wanted.current_leader_epoch)
-            if replica_id >= 0:
-                raise ApiError(ErrorCode.NOT_LEADER_OR_FOLLOWER)
             partition.stats.fetches += 1
             if wanted.last_fetched_epoch != NO_EPOCH:
                 epoch, end = log.reader.end_offset_for_epoch(wanted.last_fetched_epoch)

@@ -9,6 +9,7 @@ from broker import handlers
 from broker.handlers.fetch import FetchHandler
 from broker.handlers.produce import ProduceHandler
 from broker.handlers.share_fetch import ShareFetchHandler
+from broker.replication.followers.follower_fetches import FollowerFetches
 from broker.requests.kafka_apis import Api, KafkaApis
 from protocol.api_keys import ApiKey
 
@@ -32,8 +33,11 @@ def build_apis(services: "Services", sessions: "FetchSessionCache") -> KafkaApis
     apis.by_key[ApiKey.PRODUCE].hot = ProduceHandler(
         replicas, clock, apis.open_reply, services.registrar
     )
+    followers = FollowerFetches(
+        replicas, clock, services.randomness, apis.open_reply, max_bytes=fetch_max_bytes
+    )
     apis.by_key[ApiKey.FETCH].hot = FetchHandler(
-        replicas, sessions, apis.open_reply, max_bytes=fetch_max_bytes
+        replicas, sessions, followers, apis.open_reply, max_bytes=fetch_max_bytes
     )
     apis.by_key[ApiKey.SHARE_FETCH].hot = ShareFetchHandler(
         services.share, replicas, apis.open_reply, max_bytes=fetch_max_bytes

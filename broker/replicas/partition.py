@@ -47,6 +47,7 @@ if TYPE_CHECKING:
     from broker.replicas.following import Settled
     from broker.replicas.partition_context import PartitionContext
     from broker.replicas.topic_stats import TopicStats
+    from broker.replication.replica_progress import ReplicaProgress
     from broker.runtime.directory_writer import DirectoryWriter
     from broker.runtime.disk import Disk
     from storage.log.log import AppendInfo, Log
@@ -144,10 +145,14 @@ class Partition:
         What waits from an earlier epoch of the same leadership goes on waiting: its records are
         still in the log. `now_ms` is monotonic: members of the ISR have their grace from then on.
         """
+        log = self.log
+        if self.leading is not None:
+            # In an epoch that has ended, which is what its followers get to hear.
+            self.leading.tell_followers(has_records=True)
         self._take_role(state.leader, state.leader_epoch)
         self.is_leader = True
         self.gone = ErrorCode.NONE
-        log = self.log
+        log.begin_to_lead(state.leader_epoch)
         if len(state.replicas) == 1:
             # Everything is committed, whatever the checkpoint said.
             self.leading = None
@@ -199,7 +204,9 @@ class Partition:
 
     def _stop_leading(self, code: ErrorCode) -> None:
         self.is_leader = False
-        self.leading = None
+        leading, self.leading = self.leading, None
+        if leading is not None:
+            leading.tell_followers(has_records=True)
         self.gone = code
         if self.fetch_watchers is not None:
             self.fetch_watchers.check()
@@ -491,15 +498,23 @@ class Partition:
             self._commit(own_end_offset)
         else:
             leading.own_end_offset = own_end_offset
-            self.advance_high_watermark(leading)
+            leading.tell_followers(has_records=True)
+            self.advance_high_watermark(leading, self._context.clock.monotonic_ms())
 
-    def advance_high_watermark(self, leading: LeaderState) -> None:
+    def follower_fetched(self, progress: "ReplicaProgress", now_ms: float) -> None:
+        """A follower's position has been noted: the high watermark may move."""
+        leading = self.leading
+        assert leading is not None
+        self.advance_high_watermark(leading, now_ms)
+
+    def advance_high_watermark(self, leading: LeaderState, now_ms: float) -> None:
         """Move the high watermark as far as it goes: an end offset or the ISR has changed."""
         log = self.log
         high_watermark = leading.high_watermark(
-            log.high_watermark, log.config.min_insync_replicas, self._context.clock.monotonic_ms()
+            log.high_watermark, log.config.min_insync_replicas, now_ms
         )
         if high_watermark > log.high_watermark:
+            leading.tell_followers(has_records=False)
             self._commit(high_watermark)
 
     def _commit(self, offset: int) -> None:
@@ -512,6 +527,8 @@ class Partition:
 
     def wake_fetches(self) -> None:
         """Try waiting fetches again: the log start offset has moved."""
+        if self.leading is not None:
+            self.leading.tell_followers(has_records=False)
         if self.fetch_watchers is not None and not self.wake_due:
             self.wake_due = True
             self._context.wake(self)

@@ -67,6 +67,7 @@ class ReplicaManager:
         "_open",
         "_ready_to_wake",
         "_writers",
+        "call_soon",
         "cold_reads",
         "delayed_cold_fetch",
         "delayed_fetch",
@@ -102,6 +103,7 @@ class ReplicaManager:
         self._writers = writers
         self._disk = disk
         self._loop = loop
+        self.call_soon: Callable[[Callable[[], None]], object] = loop.call_soon
         self.timer = timer
         # By topic and index. What is led is open too; a request looks at one of them alone.
         self._open: dict[str, list[Partition | None]] = {}
@@ -115,7 +117,7 @@ class ReplicaManager:
         self.preparation_budget = PreparationBudget()
         self.stats: dict[str, TopicStats] = {}
         self.delayed_produce = Purgatory("Produce", timer, capacity=DELAYED_PRODUCE_MAX)
-        self.waker = Waker(loop.call_soon, clock)
+        self.waker = Waker(self.call_soon, clock)
         self.terms = ReplicationTerms()
         self._context = PartitionContext(
             clock=clock,
@@ -266,7 +268,7 @@ class ReplicaManager:
         So the producer gets its response first, and a burst of appends wakes a fetch once.
         """
         if not self._ready_to_wake:
-            self._loop.call_soon(self._wake)
+            self.call_soon(self._wake)
         self._ready_to_wake.append(partition)
 
     def _wake(self) -> None:

@@ -96,6 +96,7 @@ class LeaderState:
         self.partition_epoch = state.partition_epoch
         self.isr = state.isr
         self.proposed = None
+        self.tell_followers(has_records=True)
         if state.replicas != self.replicas:
             known = {follower.node_id: follower for follower in self.followers}
             self.replicas = state.replicas
@@ -156,6 +157,18 @@ class LeaderState:
             follower.end_offset >= 0
             and self._terms.live_epoch(follower.node_id) == follower.broker_epoch
         )
+
+    def tell_followers(self, *, has_records: bool) -> None:
+        """Have the followers' sessions look at the partition.
+
+        Args:
+            has_records: At once: it has grown, or its role has changed. Else with the next answer:
+                the high watermark or the log start has moved.
+        """
+        for follower in self.followers:
+            followed = follower.followed
+            if followed is not None and followed.session is not None:
+                followed.session.changed_at(followed, has_records=has_records)
 
     def _count(self) -> None:
         proposed = self.proposed or ()

@@ -3,7 +3,10 @@
 Source: Kafka, Replica.scala.
 """
 
-from typing import Final
+from typing import TYPE_CHECKING, Final
+
+if TYPE_CHECKING:
+    from broker.replication.followers.followed_partition import FollowedPartition
 
 UNKNOWN_OFFSET: Final = -1
 UNKNOWN_EPOCH: Final = -1
@@ -20,6 +23,7 @@ class ReplicaProgress:
         fetched_ms: Monotonic time of its last fetch; minus infinity before the first.
         caught_up_ms: When it was last known to have all that the leader had. A member of the ISR
             begins with the time at which the leader took over: its grace.
+        followed: Where its fetch session has this partition; None before its first fetch.
         is_counted: It is in the maximal ISR: the high watermark waits for it.
     """
 
@@ -29,6 +33,7 @@ class ReplicaProgress:
         "caught_up_ms",
         "end_offset",
         "fetched_ms",
+        "followed",
         "is_counted",
         "log_start_offset",
         "node_id",
@@ -42,6 +47,7 @@ class ReplicaProgress:
         self.log_start_offset = UNKNOWN_OFFSET
         self.broker_epoch = UNKNOWN_EPOCH
         self.fetched_ms = float("-inf")
+        self.followed: FollowedPartition | None = None
         # The leader's log end at the last fetch.
         self._leader_end_offset = UNKNOWN_OFFSET
 
@@ -68,6 +74,17 @@ class ReplicaProgress:
         self.broker_epoch = broker_epoch
         self._leader_end_offset = leader_end_offset
         self.fetched_ms = now_ms
+
+    @property
+    def seen_ms(self) -> float:
+        """When it fetched last in this epoch, also if its request did not name the partition.
+
+        A request is one for every partition of its session.
+        """
+        followed = self.followed
+        if followed is None or followed.session is None:
+            return self.fetched_ms
+        return max(self.fetched_ms, followed.session.fetched_ms)
 
     def is_caught_up(self, leader_end_offset: int, now_ms: float, lag_time_max_ms: float) -> bool:
         """Whether it has everything, or had at most `lag_time_max_ms` ago."""

@@ -1,6 +1,13 @@
 """The terms of replication: limits and look-ups that all partitions led here share."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from broker.controller.images.broker_records import BrokerImage
+
+EpochOf = Callable[[int], int | None]
+"""Broker epoch by node id."""
 
 
 class ReplicationTerms:
@@ -10,23 +17,47 @@ class ReplicationTerms:
         lag_time_max_ms: `replica.lag.time.max.ms`: a follower that has not caught up for longer
             leaves the ISR.
         fetch_wait_max_ms: `replica.fetch.wait.max.ms`: a live follower fetches at least so often.
+        registered_epoch: Broker epoch of a node; None of one that is not registered.
         live_epoch: Broker epoch of a node that may be in an ISR: registered, not fenced, and not
             about to stop; None for any other (KIP-841, KIP-903).
     """
 
-    __slots__ = ("fetch_wait_max_ms", "lag_time_max_ms", "live_epoch")
+    __slots__ = ("fetch_wait_max_ms", "lag_time_max_ms", "live_epoch", "registered_epoch")
 
     def __init__(
         self,
         *,
         lag_time_max_ms: float = 30_000.0,
         fetch_wait_max_ms: float = 500.0,
-        live_epoch: Callable[[int], int | None] | None = None,
+        registered_epoch: "EpochOf | None" = None,
+        live_epoch: "EpochOf | None" = None,
     ) -> None:
-        """`live_epoch`: without it no follower may join an ISR."""
+        """Without look-ups there is no other broker: nobody may follow."""
         self.lag_time_max_ms = lag_time_max_ms
         self.fetch_wait_max_ms = fetch_wait_max_ms
+        self.registered_epoch = registered_epoch or _nobody_lives
         self.live_epoch = live_epoch or _nobody_lives
+
+    def look_up(self, node_id: int, brokers: "Callable[[], Mapping[int, BrokerImage]]") -> None:
+        """Take the epochs of the others from the newest image.
+
+        Args:
+            node_id: This broker, which follows nobody in what it leads.
+            brokers: Those of the newest image.
+        """
+
+        def registered(node: int) -> int | None:
+            broker = brokers().get(node)
+            return None if broker is None or node == node_id else broker.epoch
+
+        def live(node: int) -> int | None:
+            broker = brokers().get(node)
+            if broker is None or broker.is_fenced or broker.is_draining:
+                return None
+            return broker.epoch
+
+        self.registered_epoch = registered
+        self.live_epoch = live
 
 
 def _nobody_lives(_node_id: int) -> int | None:

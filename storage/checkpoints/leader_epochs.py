@@ -35,7 +35,7 @@ UNDEFINED_OFFSET: Final = -1
 class LeaderEpochCache:
     """The epochs of one partition, in memory and in its checkpoint.
 
-    Every change is on disk when the method returns, except `begin`, `begin_at`,
+    Every change is on disk when the method returns, except `begin`, `begin_at`, `begin_in_memory`,
     `truncate_from_start`, and those made before the first look-up (truncations while the log is
     opened), which wait for it.
     `sync` is for callers that drop the batches from which the epochs could be rebuilt.
@@ -44,6 +44,8 @@ class LeaderEpochCache:
         path: The checkpoint.
         is_synced: The checkpoint is on disk, as far as is known.
         sync_with_flush: The log's next flush has to sync it too.
+        is_written: Nothing has changed in memory alone.
+        version: Grows with every change in memory.
         is_damaged: The checkpoint did not parse: the cache started empty. The log may give it the
             entries again (`replace`), from the epochs in its batches.
     """
@@ -55,8 +57,10 @@ class LeaderEpochCache:
         "_starts",
         "is_damaged",
         "is_synced",
+        "is_written",
         "path",
         "sync_with_flush",
+        "version",
     )
 
     def __init__(self, path: str, filesystem: Filesystem) -> None:
@@ -64,6 +68,8 @@ class LeaderEpochCache:
         self.is_damaged = False
         self.is_synced = False
         self.sync_with_flush = False
+        self.is_written = True
+        self.version = 0
         self._filesystem = filesystem
         # Epochs and start offsets, parallel and ascending; None until read.
         self._entries: list[int] | None = None
@@ -147,6 +153,21 @@ class LeaderEpochCache:
         self.is_synced = False
         self.sync_with_flush = True
 
+    def begin_in_memory(self, epoch: int, start_offset: int) -> None:
+        """As `assign`, without a file: a broker takes over a thousand partitions in one go.
+
+        The log's next flush writes it, before the recovery point passes the epoch's first record.
+        """
+        if self._assign(self._load(), epoch, start_offset):
+            self.is_written = False
+
+    def to_be_written(self) -> "EpochsTicket | None":
+        """What a thread is to write, if something is in memory alone."""
+        if self.is_written:
+            return None
+        self.is_written = True
+        return EpochsTicket(self, self._filesystem, self.version, encode_epochs(self.entries()))
+
     def _assign(self, epochs: list[int], epoch: int, start_offset: int) -> bool:
         assert epoch >= 0, epoch
         assert start_offset >= 0, start_offset
@@ -158,6 +179,7 @@ class LeaderEpochCache:
             starts.pop()
         epochs.append(epoch)
         starts.append(start_offset)
+        self.version += 1
         return True
 
     def replace(self, entries: Iterable[tuple[int, int]]) -> None:
@@ -237,6 +259,7 @@ class LeaderEpochCache:
             return False
         del epochs[keep:]
         del self._starts[keep:]
+        self.version += 1
         return True
 
     def truncate_from_start(self, start_offset: int) -> None:
@@ -360,4 +383,49 @@ class LeaderEpochCache:
     def _write(self) -> None:
         self._filesystem.replace_bytes(self.path, encode_epochs(self.entries()))
         self.sync_with_flush = False
+        self.is_written = True
         self.is_synced = True
+
+
+class EpochsTicket:
+    """Epochs of a log that a thread writes with a flush, unsynced.
+
+    If they have changed meanwhile they are not put in place: a later change has its own way to the
+    disk.
+    """
+
+    __slots__ = ("_cache", "_data", "_filesystem", "_version")
+
+    def __init__(
+        self, cache: LeaderEpochCache, filesystem: Filesystem, version: int, data: bytes
+    ) -> None:
+        self._cache = cache
+        self._filesystem = filesystem
+        self._version = version
+        self._data = data
+
+    @property
+    def is_current(self) -> bool:
+        """Whether the cache has not changed since."""
+        return self._cache.version == self._version
+
+    def write(self) -> None:
+        """Write the file; blocks. In any thread.
+
+        Raises:
+            DiskError: The disk refused.
+        """
+        path = f"{self._cache.path}.flush.tmp"
+        file = self._filesystem.open(path, create=True)
+        file.write_at(self._data, 0)
+        file.truncate(len(self._data))
+        file.close()
+        if self.is_current:
+            self._filesystem.rename(path, self._cache.path)
+        else:
+            self._filesystem.unlink(path)
+
+    def ended(self, *, failed: bool) -> None:
+        """Back on the loop: what may not be in the file is written by the next flush."""
+        if failed or not self.is_current:
+            self._cache.is_written = False

@@ -163,7 +163,8 @@ class LogFlusher:
         snapshots = [at for at in self._unsynced_snapshots or () if at <= end_offset]
         paths = [f"{state.directory}/{snapshot_name(at)}" for at in snapshots]
         directories = []
-        if state.leader_epochs.sync_with_flush:
+        epochs = state.leader_epochs.to_be_written()
+        if epochs is not None or state.leader_epochs.sync_with_flush:
             # Before the recovery point passes the records of its latest epoch.
             paths.append(state.leader_epochs.path)
             state.leader_epochs.sync_with_flush = False
@@ -182,11 +183,14 @@ class LogFlusher:
             side_files=side_files,
             small_files=paths,
             directories=directories,
+            epochs=epochs,
         )
 
     def finish_flush(self, ticket: FlushTicket) -> None:
         """The ticket's `run` has returned: move the recovery point."""
         state = self._state
+        if ticket.epochs is not None:
+            ticket.epochs.ended(failed=False)
         if ticket.generation != state.generation:
             return
         self.last_flush_ms = state.clock.now_ms()
@@ -201,6 +205,8 @@ class LogFlusher:
         """The ticket's `run` has raised: what it was to sync is left to the next flush."""
         state = self._state
         parent = state.directory.rpartition("/")[0] or "."
+        if ticket.epochs is not None:
+            ticket.epochs.ended(failed=True)
         self.directory_changed |= state.directory in ticket.directories
         self.is_new_directory |= parent in ticket.directories
         sealed = [segment for segment in ticket.segments if segment is not state.segments.active]

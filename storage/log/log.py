@@ -261,6 +261,15 @@ class Log(LogState):
         self.load_latest_epoch()
         self.needs_new_epoch = False
 
+    def begin_to_lead(self, leader_epoch: int) -> None:
+        """Let a leader epoch begin behind all records, in memory; its first flush writes the file.
+
+        Nothing happens if it has begun, or a later one has. On the owner's thread; no disk.
+        """
+        if leader_epoch > self.latest_leader_epoch:
+            self.leader_epochs.begin_in_memory(leader_epoch, self.next_offset)
+            self.load_latest_epoch()
+
     def close(self, *, clean: bool = True) -> None:
         """Close the files. A clean close makes everything durable first, and may block.
 

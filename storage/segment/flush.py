@@ -13,6 +13,7 @@ all of these, are on the disk.
 """
 
 import errno
+from typing import TYPE_CHECKING
 
 from storage.environment.filesystem import Filesystem
 from storage.errors import DiskError
@@ -20,6 +21,9 @@ from storage.index.offset_index import OffsetIndex
 from storage.index.time_index import TimeIndex
 from storage.index.transaction_index import TransactionIndex
 from storage.segment.segment import Segment
+
+if TYPE_CHECKING:
+    from storage.checkpoints.leader_epochs import EpochsTicket
 
 SideFile = OffsetIndex | TimeIndex | TransactionIndex
 
@@ -32,12 +36,14 @@ class FlushTicket:
         generation: Of the log when it began: a truncation meanwhile makes the ticket worthless.
         small_files: Paths of producer snapshots, and of the leader epochs if they have changed.
         directories: To be synced because names in them are new.
+        epochs: Leader epochs that are in memory alone; None: there are none.
     """
 
     __slots__ = (
         "_filesystem",
         "directories",
         "end_offset",
+        "epochs",
         "generation",
         "segments",
         "side_files",
@@ -54,6 +60,7 @@ class FlushTicket:
         side_files: list[SideFile],
         small_files: list[str],
         directories: list[str],
+        epochs: "EpochsTicket | None" = None,
     ) -> None:
         self._filesystem = filesystem
         self.end_offset = end_offset
@@ -62,6 +69,7 @@ class FlushTicket:
         self.side_files = side_files
         self.small_files = small_files
         self.directories = directories
+        self.epochs = epochs
 
     def run(self) -> None:
         """Sync; blocks. Changes nothing of the log, so it may run in any thread.
@@ -77,6 +85,8 @@ class FlushTicket:
         """
         for segment in self.segments:
             self._sync(segment)
+        if self.epochs is not None:
+            self.epochs.write()
         for path in self.small_files:
             try:
                 self._filesystem.open(path).sync()

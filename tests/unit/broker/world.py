@@ -23,6 +23,7 @@ from broker.replicas.fetch_sessions import FetchSessionCache
 from broker.replicas.lookups import Lookups
 from broker.replicas.partition import Partition
 from broker.replicas.replica_manager import ReplicaManager
+from broker.replication.followers.follower_fetches import FollowerFetches
 from broker.requests.kafka_apis import Api, KafkaApis
 from broker.runtime.disk import Disk
 from config.topic import TopicConfig
@@ -100,8 +101,15 @@ class World:
         self.apis.by_key[ApiKey.PRODUCE].hot = ProduceHandler(
             self.replicas, self.clock, self.apis.open_reply, self.registrar
         )
+        self.followers = FollowerFetches(
+            self.replicas,
+            self.clock,
+            SeededRandomness(2),
+            self.apis.open_reply,
+            max_bytes=50 << 20,
+        )
         self.apis.by_key[ApiKey.FETCH].hot = FetchHandler(
-            self.replicas, self.sessions, self.apis.open_reply, max_bytes=50 << 20
+            self.replicas, self.sessions, self.followers, self.apis.open_reply, max_bytes=50 << 20
         )
         self.h.channel.connect(self.apis)
         self._correlation_id = 0

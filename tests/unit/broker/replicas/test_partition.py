@@ -151,7 +151,7 @@ async def test_on_several_replicas_a_batch_is_committed_when_all_in_sync_have_it
     for follower in leading.followers:
         assert not partition.is_committed(1)
         follower.fetched(2, 0, 1, 2, 0.0)
-        partition.advance_high_watermark(leading)
+        partition.advance_high_watermark(leading, 0.0)
     assert partition.is_committed(2)
     assert (partition.leader_id, partition.leader_epoch) == (1, 5)
 

@@ -188,8 +188,8 @@ async def test_a_large_frame_is_written_from_where_it_lies(gated: WritersWorld) 
     """Its memory comes back, and is charged until then."""
     gated.add("t")
     gated.writer.pace.inline_bytes_max = 1000
-    gated.produce(b"first")
     gated.gated.gate.set()
+    gated.produce(b"first")
     await gated.until(lambda: gated.has_answer)
     gated.produced()
     gated.gated.gate.clear()
@@ -231,9 +231,9 @@ async def test_quick_directories_are_written_to_at_once(gated: WritersWorld) -> 
     gated.add("t")
     gated.gated.gate.set()
     gated.writer.pace.inline_bytes_max = NEVER
-    gated.produce(b"the epoch's first")
+    gated.produce(b"a")
     await gated.until(lambda: gated.has_answer)
     assert gated.produced() == (0, 0)
     gated.produce(b"b")
     assert gated.produced() == (0, 1)
-    assert gated.writer.writes == 1
+    assert gated.writer.writes == 0

@@ -285,3 +285,50 @@ def test_what_came_before_is_learnt_from_remote_storage(
 def test_an_empty_cache_learns_nothing(filesystem: FakeFilesystem) -> None:
     """There is nothing to say where the remote part would end."""
     assert not LeaderEpochCache(PATH, filesystem).extend_back([(0, 0)])
+
+
+def test_an_epoch_begun_in_memory_is_written_by_the_next_flush(
+    cache: LeaderEpochCache, filesystem: FakeFilesystem
+) -> None:
+    """A broker that takes over a thousand partitions does not wait for a thousand files."""
+    before = LeaderEpochCache(PATH, filesystem).entries()
+    cache.begin_in_memory(7, 70)
+    assert cache.latest_epoch == 7
+    assert LeaderEpochCache(PATH, filesystem).entries() == before
+    ticket = cache.to_be_written()
+    assert ticket is not None
+    ticket.write()
+    ticket.ended(failed=False)
+    assert LeaderEpochCache(PATH, filesystem).entries() == cache.entries()
+    assert cache.to_be_written() is None
+
+
+def test_epochs_that_have_changed_meanwhile_are_not_put_in_place(
+    cache: LeaderEpochCache, filesystem: FakeFilesystem
+) -> None:
+    """A thread may be slower than a truncation."""
+    cache.begin_in_memory(7, 70)
+    ticket = cache.to_be_written()
+    assert ticket is not None
+    cache.truncate_from_end(70)
+    cache.assign(8, 65)
+    ticket.write()
+    ticket.ended(failed=False)
+    assert LeaderEpochCache(PATH, filesystem).entries() == cache.entries()
+    assert cache.to_be_written() is not None
+
+
+def test_epochs_whose_flush_has_failed_are_written_by_the_next(cache: LeaderEpochCache) -> None:
+    cache.begin_in_memory(7, 70)
+    ticket = cache.to_be_written()
+    assert ticket is not None
+    ticket.ended(failed=True)
+    assert cache.to_be_written() is not None
+
+
+def test_a_begun_epoch_is_not_begun_twice(cache: LeaderEpochCache) -> None:
+    cache.begin_in_memory(7, 70)
+    assert cache.to_be_written() is not None
+    cache.begin_in_memory(7, 80)
+    assert cache.to_be_written() is None
+    assert cache.start_offset_of(7) == 70

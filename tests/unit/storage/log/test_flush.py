@@ -4,6 +4,7 @@ import errno
 
 import pytest
 
+from storage.checkpoints.leader_epochs import LeaderEpochCache
 from storage.errors import (
     DiskError,
     LogDirectoryOfflineError,
@@ -81,3 +82,23 @@ def test_a_failed_sync_takes_the_log_out_of_service() -> None:
         append(log, make_batch(b"y"))
     with pytest.raises(LogDirectoryOfflineError):
         log.reader.read(0, max_bytes=9, end_offset=1, min_one_batch=True)
+
+
+def test_an_epoch_is_on_disk_before_the_recovery_point_passes_its_records() -> None:
+    """Taking over writes no file; what a crash would not scan must be known without it."""
+    filesystem = FakeFilesystem()
+    log = open_log(filesystem, small_segments(9999))
+    append(log, make_batch(b"x"))
+    filesystem.sync_directory("/")
+    log.begin_to_lead(9)
+    log.writer.append_as_leader(memoryview(make_batch(b"y")), leader_epoch=9, now_ms=NOW_MS)
+    ticket = log.flusher.begin_flush()
+    assert ticket is not None
+    ticket.run()
+    path = f"{log.directory}/leader-epoch-checkpoint"
+    crashed = LeaderEpochCache(path, filesystem.after_crash(None))
+    assert crashed.entries()[-1] == (9, 1)
+    log.flusher.abandon_flush(ticket)
+    again = log.flusher.begin_flush()
+    assert again is not None
+    assert again.epochs is not None

@@ -1,0 +1,1 @@
+"""The leader's side of the Fetch requests of followers."""
