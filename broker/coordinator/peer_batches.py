@@ -11,6 +11,7 @@ import asyncio
 import logging
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Final, Generic, Protocol, TypeVar
+from uuid import UUID
 
 from broker.peers.errors import PeerUnavailableError
 from protocol.error_codes import ErrorCode
@@ -61,6 +62,11 @@ class Routes:
             return NO_PARTITION
         leader = partition.leader
         return leader if leader in image.brokers else NO_LEADER
+
+    def has(self, topic_id: UUID, index: int) -> bool:
+        """Whether there is such a partition."""
+        topic = self._image().topics_by_id.get(topic_id)
+        return topic is not None and 0 <= index < len(topic.partitions)
 
 
 class PeerBatches(Generic[Item]):

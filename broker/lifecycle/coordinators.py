@@ -4,6 +4,9 @@
     __transaction_state    TransactionCoordinator
     __share_group_state    ShareCoordinator <── SharePartitions persist through it
 
+With other brokers (`peers`) routers stand between halves that may be on different ones: in front of
+the partitions' markers, of the transaction coordinator, and of the share coordinator.
+
 They start in this order and stop in the opposite one. A partition of such a topic that is served
 makes the broker coordinator of what it has; one that is resigned, or whose log is not served, ends
 that or makes it unavailable.
@@ -14,8 +17,10 @@ from typing import TYPE_CHECKING
 
 from broker.controller.images.topic_names import SHARE_GROUP_STATE
 from broker.coordinator.peer_batches import PeerRequests, Routes
+from broker.coordinator.persister import SharePersister
 from broker.groups.coordinator import OFFSETS_TOPIC, GroupCoordinator
 from broker.share.delivery.share_partitions import SharePartitions
+from broker.share.routing.persister_router import PersisterRouter
 from broker.share.state.share_coordinator import ShareCoordinator
 from broker.transactions.coordinator.transaction_coordinator import (
     TRANSACTION_TOPIC,
@@ -102,15 +107,27 @@ class Coordinators:
                 soon=iteration_end.call,
             )
         self.share_state = ShareCoordinator(settings, environment, replicas, controller, alerts)
+        self._share_router: PersisterRouter | None = None
+        persister: SharePersister = self.share_state
+        if peers is not None:
+            persister = self._share_router = PersisterRouter(
+                self.share_state,
+                topic=SHARE_GROUP_STATE,
+                routes=routes,
+                peers=peers,
+                soon=iteration_end.call,
+                environment=environment,
+                timeout_ms=settings.share_coordinator_write_timeout_ms,
+            )
         self.share = SharePartitions(
             settings,
             environment,
             replicas,
             controller,
-            self.share_state,
+            persister,
             lambda group_id: controller.share_group_config(group_id).delivery,
         )
-        self.groups.share_persister = self.share_state
+        self.groups.share_persister = persister
         self.groups.on_share_state_altered = self.share.forget_if_unread
         self._by_topic: dict[str, Coordinator] = {
             OFFSETS_TOPIC: self.groups,
@@ -128,6 +145,8 @@ class Coordinators:
     async def stop(self) -> None:
         """Resign everything."""
         await self.share.stop()
+        if self._share_router is not None:
+            await self._share_router.stop()
         while self._started:
             await self._started.pop().stop()
 

@@ -92,6 +92,7 @@ class SharePartitions:
         self._timer = environment.timer
         self._replicas = replica_manager
         self._controller = controller
+        self._node_id = settings.node_id
         self._persister = persister
         self._partitions: dict[SharePartitionKey, SharePartition] = {}
         self._by_group: dict[str, set[SharePartitionKey]] = {}
@@ -108,7 +109,7 @@ class SharePartitions:
             capacity=DELAYED_SHARE_FETCH_MAX,
             addresses=replica_manager.parked_by_address,
         )
-        controller.subscribe(self._on_image)
+        controller.subscribe_now(self._on_image)
 
     def __len__(self) -> int:
         return len(self._partitions)
@@ -201,9 +202,22 @@ class SharePartitions:
             del self._by_group[key.group_id]
         share_partition.fence()
 
-    async def _on_image(self, old: "ClusterImage", new: "ClusterImage") -> None:
-        if old.topics is not new.topics:
-            for key in [k for k in self._partitions if k.topic_id not in new.topics_by_id]:
+    def _on_image(self, old: "ClusterImage", new: "ClusterImage") -> None:
+        """Drop what is in flight of partitions that this broker does not lead any more.
+
+        In the turn of the image: a new epoch, too, is another leader's, since what was acquired in
+        the old one is not in the log.
+        """
+        if old.topics is new.topics:
+            return
+        for key, share_partition in list(self._partitions.items()):
+            topic = new.topics_by_id.get(key.topic_id)
+            partition = None if topic is None else new.partition(topic.name, key.partition)
+            if (
+                partition is None
+                or partition.leader != self._node_id
+                or partition.leader_epoch > share_partition.leader_epoch
+            ):
                 self._forget(key)
 
     def _choose_offset(

@@ -63,6 +63,7 @@ class FakeController:
         self.revision = 0
         self.image = self._image_of(topics)
         self.listeners: list[Callable[[ClusterImage, ClusterImage], Awaitable[None]]] = []
+        self.listeners_of_now: list[Callable[[ClusterImage, ClusterImage], None]] = []
         self.refuse_with: ErrorCode | None = None
         self.on_created: Callable[[], None] = lambda: None
 
@@ -82,6 +83,9 @@ class FakeController:
     def subscribe(self, listener: Callable[[ClusterImage, ClusterImage], Awaitable[None]]) -> None:
         self.listeners.append(listener)
 
+    def subscribe_now(self, listener: Callable[[ClusterImage, ClusterImage], None]) -> None:
+        self.listeners_of_now.append(listener)
+
     def group_config(self, group_id: str) -> ConsumerGroupSettings:
         return ConsumerGroupSettings(45_000, 5_000)
 
@@ -90,6 +94,8 @@ class FakeController:
 
     async def set_topics(self, *topics: TopicImage) -> None:
         old, self.image = self.image, self._image_of(topics)
+        for now in self.listeners_of_now:
+            now(old, self.image)
         for listener in self.listeners:
             await listener(old, self.image)
 

@@ -3,6 +3,7 @@
 import asyncio
 from collections.abc import Callable
 from dataclasses import replace
+from uuid import UUID
 
 import pytest
 
@@ -71,6 +72,13 @@ def test_the_leader_is_the_images_word() -> None:
     assert routes.leader("t", 0) == 1
     assert routes.leader("t", 1) == routes.leader("t", 2) == NO_LEADER, "9 is not in the image"
     assert routes.leader("t", 3) == routes.leader("u", 0) == NO_PARTITION
+    assert [routes.has(topic.topic_id, index) for index in (-1, 0, 2, 3)] == [
+        False,
+        True,
+        True,
+        False,
+    ]
+    assert not routes.has(UUID(int=6), 0)
 
 
 def test_codes_of_a_newer_release() -> None:

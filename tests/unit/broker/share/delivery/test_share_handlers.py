@@ -31,10 +31,11 @@ from protocol.records.control import build_end_transaction_marker
 from protocol.records.record import iterate_records
 from storage.errors import OffsetNotLocalError
 from storage.types.append_origin import AppendOrigin
+from tests.fakes.broker.offsets_partition import topic_image
 from tests.fakes.broker.partition_persister import FakePersister
 from tests.fakes.broker.remote_reader import FakeRemoteReader
 from tests.fakes.environment import FakeEnvironment
-from tests.unit.broker.world import World, batch, topic_id
+from tests.unit.broker.world import NODE_ID, World, batch, topic_id
 from tiered.errors import RemoteStorageError
 
 GROUP = "group"
@@ -50,7 +51,8 @@ class ShareWorld:
         self.persister.state = ShareState(0, 0, ())
         self.config = ShareGroupConfig(LOCK_MS)
         image = replace(ClusterImage.empty(), features={"share.version": 1})
-        controller: Any = SimpleNamespace(image=image, subscribe=lambda listener: None)
+        self.listeners: list[Any] = []
+        controller: Any = SimpleNamespace(image=image, subscribe_now=self.listeners.append)
         self.controller = controller
         self.share = SharePartitions(
             BrokerConfig(group_share_max_share_sessions=slots),
@@ -425,6 +427,39 @@ async def test_topic_that_is_deleted_while_a_fetch_waits(s: ShareWorld) -> None:
     s.send(0, "t", max_wait_ms=1_000)
     s.w.replicas.remove_topic("t")
     assert only(s.answer()).error_code == E.UNKNOWN_TOPIC_ID
+
+
+def image_of(s: ShareWorld, *, leader: int = NODE_ID, epoch: int = 0) -> ClusterImage:
+    """What the image says of the partition."""
+    topic = topic_image("t", 0, 1)
+    topic = replace(
+        topic,
+        topic_id=topic_id("t"),
+        partitions=[replace(topic.partitions[0], leader=leader, leader_epoch=epoch)],
+    )
+    image: ClusterImage = s.controller.image
+    return replace(image, topics={"t": topic}, topics_by_id={topic.topic_id: topic})
+
+
+@pytest.mark.parametrize(("leader", "epoch"), [(2, 1), (NODE_ID, 1), (-1, 1)])
+async def test_another_leader_or_epoch_drops_what_is_in_flight(
+    s: ShareWorld, leader: int, epoch: int
+) -> None:
+    """Acquired records are nobody's from then on; a write of ours that is late is fenced."""
+    partition = s.w.replicas.replica_of("t", 0)
+    assert partition is not None
+    before = image_of(s, epoch=partition.leader_epoch)
+    s.produce(b"a", b"b")
+    s.fetch(0, "t")
+    for listener in s.listeners:
+        listener(before, image_of(s, epoch=partition.leader_epoch))
+    assert len(s.share) == 1, "the topic's record has changed, not its leader"
+    writes = len(s.persister.writes)
+    for listener in s.listeners:
+        listener(before, image_of(s, leader=leader, epoch=partition.leader_epoch + epoch))
+    assert len(s.share) == 0
+    s.w.timer.advance(LOCK_MS)
+    assert len(s.persister.writes) == writes, "its locks end with it"
 
 
 async def test_several_partitions_take_turns(s: ShareWorld) -> None:
