@@ -93,6 +93,11 @@ class EtcdServer:
         self._process.send_signal(signal.SIGCONT)
 
     @property
+    def is_running(self) -> bool:
+        """Whether its process lives, paused or not."""
+        return self._process is not None and self._process.poll() is None
+
+    @property
     def is_leader(self) -> bool:
         """Whether it says that it leads its members; False when it does not answer."""
         try:

@@ -29,6 +29,10 @@ class NodeError(RuntimeError):
     """A broker did not start, did not answer or did not stop; the text ends with its log."""
 
 
+class NodeEndedError(NodeError):
+    """A broker's process is gone; the text ends with its log."""
+
+
 _EPHEMERAL_PORTS = Path("/proc/sys/net/ipv4/ip_local_port_range")
 _LOWEST_PORT = 10_000
 
@@ -120,7 +124,7 @@ class Node:
     def check_alive(self) -> None:
         """Raise when the process is gone."""
         if not Path(f"/proc/{self.pid}").exists():
-            raise NodeError(f"{self.name}: no process {self.pid}")
+            raise NodeEndedError(f"{self.name}: no process {self.pid}")
 
 
 class RunningNode(Node):
@@ -189,7 +193,7 @@ class OwnedNode(Node):
     def check_alive(self) -> None:
         if self._process is None or self._process.poll() is not None:
             code = None if self._process is None else self._process.returncode
-            raise NodeError(f"{self.name} is not running (exit {code}):\n{self.log_tail()}")
+            raise NodeEndedError(f"{self.name} is not running (exit {code}):\n{self.log_tail()}")
 
     @property
     def is_running(self) -> bool:
@@ -334,6 +338,7 @@ __all__ = [
     "KafkaNode",
     "KafkaReleaseError",
     "Node",
+    "NodeEndedError",
     "NodeError",
     "OwnedNode",
     "RunningNode",

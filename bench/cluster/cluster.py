@@ -9,7 +9,7 @@ from pathlib import Path
 
 from bench import wire
 from bench.cluster.state import ClusterState, PartitionState, cluster_state, create_assigned_topic
-from bench.node import NodeError, OwnedNode
+from bench.node import NodeEndedError, NodeError, OwnedNode
 from bench.process import cpu_seconds
 
 POLL_S = 0.02
@@ -152,6 +152,12 @@ class Cluster:
         with node.connect() as connection:
             yield connection
 
+    @contextlib.contextmanager
+    def connected_to_leader(self, topic: str, index: int) -> Iterator[socket.socket]:
+        """A connection to the leader of a partition."""
+        with self.connected(self.leader_of(topic, index)) as connection:
+            yield connection
+
     def create_topic(
         self,
         name: str,
@@ -173,6 +179,7 @@ class Cluster:
 
         Raises:
             NodeError: It is not so within the time; the text ends with the brokers' logs.
+            NodeEndedError: A process has ended that was asked whether it lives.
         """
         begin = time.monotonic()
         reason = ""
@@ -180,6 +187,8 @@ class Cluster:
             try:
                 if is_so():
                     return time.monotonic() - begin
+            except NodeEndedError:
+                raise
             except (OSError, wire.WireError, NodeError) as error:
                 reason = f" ({type(error).__name__}: {str(error)[:500]})"
             if time.monotonic() - begin > timeout_s:

@@ -72,6 +72,13 @@ class VarveCluster(Cluster):
         self.etcd.start()
         super().start(timeout_s)
 
+    def heal_etcd(self) -> None:
+        """Start the members of etcd that are dead."""
+        members = self.etcd.members if isinstance(self.etcd, EtcdCluster) else [self.etcd]
+        for member in members:
+            if not member.is_running:
+                member.start()
+
     @override
     def stop(self) -> dict[int, int]:
         try:

@@ -1,0 +1,211 @@
+"""One fault on a cluster under a steady producer: how long nothing was acknowledged.
+
+The topic of a sample is its own, with its leader where the fault wants it. A sample is good only
+when everything acknowledged is there once and in order afterwards, and all replicas are in sync
+and equal.
+"""
+
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Final
+
+from bench.cluster.cluster import Cluster
+from bench.cluster.kinds import VarveCluster
+from bench.cluster.numbered import NumberedProducer, compare
+from bench.cluster.replicas import wait_until_equal
+from bench.etcd_server import EtcdCluster
+from bench.node import NodeError
+
+WARM_UP_ACKS: Final = 300
+AFTER_S: Final = 0.5
+"""A record that was sent so long after the fault is acknowledged: the fault is over."""
+SETTLE_S: Final = 1.0
+GAVE_UP_S: Final = 90.0
+ETCD_PAUSE_S: Final = 5.0
+
+
+@dataclass(frozen=True, slots=True)
+class Roles:
+    """Which broker is what when the fault comes."""
+
+    leader: int
+    followers: tuple[int, ...]
+    controller: int
+
+
+@dataclass(frozen=True, slots=True)
+class Fault:
+    """Something that happens to a cluster.
+
+    Attributes:
+        name: In the table.
+        leader_is_controller: Whether the partition is led by the controller.
+        strike: Does it; returns whether it has happened entirely, asked again until it has.
+        kinds: The clusters that can be hit so.
+        client: Settings of the producer that are not the library's defaults.
+    """
+
+    name: str
+    leader_is_controller: bool
+    strike: Callable[[Cluster, Roles], Callable[[], bool]]
+    kinds: tuple[str, ...] = ("varve", "kafka")
+    client: Mapping[str, object] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Sample:
+    """What one fault came to.
+
+    Attributes:
+        gap_s: The longest time without an acknowledgement, of any record.
+        records: How many were acknowledged, all of them found again.
+        in_sync_s: From the return of what was hit until all replicas were in sync.
+    """
+
+    gap_s: float
+    records: int
+    in_sync_s: float
+
+
+HASTY: Final = {"socket.timeout.ms": 2000}
+"""The library waits a minute for a broker that accepts and does not answer: that would be all."""
+
+
+def _at_once() -> bool:
+    return True
+
+
+def _kill_leader(cluster: Cluster, roles: Roles) -> Callable[[], bool]:
+    cluster.kill(roles.leader)
+    return _at_once
+
+
+def _kill_follower(cluster: Cluster, roles: Roles) -> Callable[[], bool]:
+    follower = next(n for n in roles.followers if n != roles.controller)
+    cluster.kill(follower)
+    return _at_once
+
+
+def _terminate_leader(cluster: Cluster, roles: Roles) -> Callable[[], bool]:
+    node = cluster.nodes[roles.leader]
+    cluster.terminate(roles.leader)
+    return lambda: not node.is_running
+
+
+def _pause_leader(cluster: Cluster, roles: Roles) -> Callable[[], bool]:
+    cluster.pause(roles.leader)
+    return _at_once
+
+
+def _etcd(cluster: Cluster) -> EtcdCluster:
+    assert isinstance(cluster, VarveCluster)
+    assert isinstance(cluster.etcd, EtcdCluster)
+    return cluster.etcd
+
+
+def _kill_etcd_leader(cluster: Cluster, _roles: Roles) -> Callable[[], bool]:
+    leader = _etcd(cluster).leader
+    assert leader is not None, "etcd has no leader"
+    leader.kill()
+    return _at_once
+
+
+def _pause_etcd_leader(cluster: Cluster, _roles: Roles) -> Callable[[], bool]:
+    leader = _etcd(cluster).leader
+    assert leader is not None, "etcd has no leader"
+    leader.pause()
+    until = time.monotonic() + ETCD_PAUSE_S
+
+    def is_over() -> bool:
+        if time.monotonic() < until:
+            return False
+        leader.resume()
+        return True
+
+    return is_over
+
+
+FAULTS: Final = (
+    Fault("kill -9 leader", False, _kill_leader),
+    Fault("kill -9 leader = controller", True, _kill_leader),
+    Fault("kill -9 follower", False, _kill_follower),
+    Fault("SIGTERM leader", False, _terminate_leader),
+    Fault("SIGSTOP leader", False, _pause_leader, client=HASTY),
+    Fault("kill -9 etcd leader", False, _kill_etcd_leader, ("varve",)),
+    Fault("SIGSTOP etcd leader 5 s", False, _pause_etcd_leader, ("varve",)),
+)
+
+
+def choose_roles(cluster: Cluster, fault: Fault) -> Roles:
+    """Who is to lead: the controller, or the first broker that is not."""
+    controller = cluster.controller_id()
+    ids = sorted(cluster.nodes)
+    if controller not in ids:
+        raise NodeError(f"no controller: {controller}")
+    leader = controller if fault.leader_is_controller else next(n for n in ids if n != controller)
+    return Roles(leader, tuple(n for n in ids if n != leader), controller)
+
+
+def sample(cluster: Cluster, fault: Fault, topic: str, rate_per_s: float) -> Sample:
+    """Hit the cluster once; it is whole before and after.
+
+    Raises:
+        NodeError: It does not come back; the text has the brokers' logs.
+        AssertionError: A record that was acknowledged is lost, doubled or out of order.
+    """
+    roles = choose_roles(cluster, fault)
+    cluster.create_topic(topic, [[roles.leader, *roles.followers]])
+    producer = NumberedProducer(
+        cluster.bootstrap, topic, rate_per_s=rate_per_s, settings=fault.client
+    )
+    producer.start()
+    try:
+        producer.wait_for_acks(WARM_UP_ACKS)
+        begin = time.monotonic()
+        is_done = fault.strike(cluster, roles)
+        done = _wait_until_over(producer, begin, is_done)
+        time.sleep(SETTLE_S)
+        end = time.monotonic()
+        _heal(cluster)
+        returned = time.monotonic()
+        cluster.wait_for_all()
+        cluster.wait_until_in_sync(timeout_s=GAVE_UP_S)
+        in_sync_s = time.monotonic() - returned
+        producer.finish()
+        found = compare(topic, producer.acknowledged, cluster.connected_to_leader)
+        assert found.problems == [], found.problems[:5]
+        wait_until_equal(cluster, topic, 1)
+        assert done <= end
+        return Sample(producer.longest_gap_s(begin, end), producer.acknowledged_count, in_sync_s)
+    finally:
+        producer.stop()
+
+
+def _wait_until_over(
+    producer: NumberedProducer, begin: float, is_done: Callable[[], bool]
+) -> float:
+    """Until records that were sent after the fault are acknowledged; when that was."""
+    done: float | None = None
+    while True:
+        assert not producer.failures, producer.failures[:5]
+        now = time.monotonic()
+        if done is None and is_done():
+            done = now
+        if done is not None and producer.last_ack_sent_at() > done + AFTER_S:
+            return now
+        if now - begin > GAVE_UP_S:
+            raise NodeError(f"nothing acknowledged {GAVE_UP_S} s after the fault")
+        time.sleep(0.01)
+
+
+def _heal(cluster: Cluster) -> None:
+    cluster.heal()
+    if isinstance(cluster, VarveCluster):
+        cluster.heal_etcd()
+
+
+def quantile(values: Sequence[float], share: float) -> float:
+    """The smallest value that is not below so many of all."""
+    ordered = sorted(values)
+    return ordered[min(len(ordered) - 1, max(0, -(-int(share * 100) * len(ordered) // 100) - 1))]

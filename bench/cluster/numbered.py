@@ -1,0 +1,224 @@
+"""Numbered records by an idempotent librdkafka producer, and the search for them afterwards.
+
+A record's value begins with its number in decimal, so that every tool can write some. Partitions
+take turns: the numbers of each ascend.
+"""
+
+import itertools
+import threading
+import time
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractContextManager
+from dataclasses import dataclass, field
+from socket import socket
+
+from confluent_kafka import KafkaError, KafkaException, Message, Producer
+from typing_extensions import override
+
+from bench import wire
+from bench.verify import verify_partition
+
+QUEUE_MAX = 10_000
+DELIVERY_S = 300.0
+
+
+def number_of(value: bytes) -> int:
+    """The number that a value begins with."""
+    return int(value.partition(b" ")[0])
+
+
+class NumberedProducer(threading.Thread):
+    """Sends with acks=all until it is stopped; remembers what was acknowledged, where and when.
+
+    Attributes:
+        acknowledged: For each partition, the offset of each number.
+        acks: Time of the monotonic clock and number of each acknowledgement, in their order.
+        sent_at: Time at which each number was given to the library.
+        failures: Errors of records and of the producer; it stops at the first.
+    """
+
+    def __init__(
+        self,
+        bootstrap: str,
+        topic: str,
+        *,
+        partitions: Sequence[int] = (0,),
+        rate_per_s: float = 0.0,
+        value_size: int = 200,
+        settings: Mapping[str, object] | None = None,
+    ) -> None:
+        super().__init__(name="numbered-producer", daemon=True)
+        self.topic = topic
+        self.partitions = tuple(partitions)
+        self.acknowledged: dict[int, dict[int, int]] = {index: {} for index in partitions}
+        self.acks: list[tuple[float, int]] = []
+        self.sent_at: list[float] = []
+        self.failures: list[str] = []
+        self._interval_s = 1.0 / rate_per_s if rate_per_s else 0.0
+        self._value_size = value_size
+        self._stopping = threading.Event()
+        self._producer = Producer(
+            {
+                "bootstrap.servers": bootstrap,
+                "enable.idempotence": True,
+                "message.timeout.ms": int(DELIVERY_S * 1000),
+                "queue.buffering.max.messages": QUEUE_MAX,
+                "error_cb": self._on_error,
+                "log_level": 0,  # refused connections are what these runs are about
+                **(settings or {}),
+            }
+        )
+
+    @property
+    def acknowledged_count(self) -> int:
+        """Records acknowledged so far."""
+        return len(self.acks)
+
+    def last_ack_sent_at(self) -> float:
+        """When the newest record that was acknowledged was sent; 0 while there is none."""
+        return self.sent_at[self.acks[-1][1]] if self.acks else 0.0
+
+    def _on_error(self, error: KafkaError) -> None:
+        if error.fatal():
+            self.failures.append(f"fatal: {error}")
+
+    def _on_delivery(self, error: KafkaError | None, message: Message) -> None:
+        if error is not None:
+            self.failures.append(str(error))
+            return
+        partition, offset, value = message.partition(), message.offset(), message.value()
+        assert partition is not None
+        assert offset is not None
+        assert value is not None
+        number = number_of(value)
+        self.acks.append((time.monotonic(), number))
+        self.acknowledged[partition][number] = offset
+
+    @override
+    def run(self) -> None:
+        begin = time.monotonic()
+        while not self._stopping.is_set() and not self.failures:
+            number = len(self.sent_at)
+            due = begin + number * self._interval_s
+            while (left := due - time.monotonic()) > 0:
+                self._producer.poll(left)
+            self.sent_at.append(time.monotonic())
+            try:
+                self._producer.produce(
+                    self.topic,
+                    (b"%d " % number).ljust(self._value_size, b"."),
+                    partition=self.partitions[number % len(self.partitions)],
+                    on_delivery=self._on_delivery,
+                )
+            except BufferError:
+                self.sent_at.pop()
+                self._producer.poll(0.01)
+            except KafkaException as error:  # after a fatal error nothing can be sent any more
+                self.failures.append(str(error))
+            if number % 20 == 0 or self._interval_s:
+                self._producer.poll(0)
+            if number % 20 == 0 and not self._interval_s:
+                time.sleep(0.002)
+
+    def wait_for_acks(self, more: int, timeout_s: float = 60.0) -> None:
+        """Until so many more have come.
+
+        Raises:
+            AssertionError: They have not, or a record failed.
+        """
+        wanted, deadline = self.acknowledged_count + more, time.monotonic() + timeout_s
+        while self.acknowledged_count < wanted:
+            assert not self.failures, self.failures[:5]
+            assert time.monotonic() < deadline, f"{more} acknowledgements took above {timeout_s} s"
+            time.sleep(0.005)
+
+    def stop(self) -> None:
+        """Stop sending; what is in flight is given up when this object goes."""
+        self._stopping.set()
+        if self.is_alive():
+            self.join()
+
+    def finish(self, timeout_s: float = 120.0) -> None:
+        """Stop sending and wait for everything in flight.
+
+        Raises:
+            AssertionError: A record failed or was not answered.
+        """
+        self.stop()
+        left = self._producer.flush(timeout_s)
+        assert not self.failures, self.failures[:5]
+        assert left == 0, f"{left} records were never answered"
+
+    def longest_gap_s(self, begin: float, end: float) -> float:
+        """The longest time without any acknowledgement in a part of the run."""
+        times = [begin, *(at for at, _ in self.acks if begin <= at <= end), end]
+        return max(after - before for before, after in itertools.pairwise(times))
+
+
+@dataclass(slots=True)
+class Found:
+    """What a read of a topic has, beside what was acknowledged; all lists are empty when good."""
+
+    records: int = 0
+    lost: list[str] = field(default_factory=list)
+    duplicated: list[str] = field(default_factory=list)
+    reordered: list[str] = field(default_factory=list)
+
+    def judge(self, where: str, offsets: Mapping[int, int | None], numbers: Sequence[int]) -> None:
+        """Compare one partition's numbers, by offset, with what was acknowledged."""
+        self.records += len(numbers)
+        there = Counter(numbers)
+        for number, offset in offsets.items():
+            if number not in there:
+                self.lost.append(f"{where}: record {number}, acknowledged at {offset}, is lost")
+            elif offset is not None and list(numbers[offset : offset + 1]) != [number]:
+                self.lost.append(f"{where}: record {number} is not at its offset {offset}")
+        self.duplicated += [f"{where}: record {n} is there twice" for n in there if there[n] > 1]
+        self.reordered += [
+            f"{where}: record {after} at {at} stands behind {before}"
+            for at, (before, after) in enumerate(itertools.pairwise(numbers), 1)
+            if after < before
+        ]
+
+    @property
+    def problems(self) -> list[str]:
+        """All that is wrong."""
+        return [*self.lost, *self.duplicated, *self.reordered]
+
+
+Connect = Callable[[str, int], AbstractContextManager[socket]]
+"""Topic and partition to a connection to its leader."""
+
+
+def read_numbers(connection: socket, topic: str, partition: int) -> list[int]:
+    """The numbers of one partition's records, by offset; checks CRCs and offsets on the way."""
+    numbers: list[int] = []
+    end = wire.list_offset(connection, topic, partition)
+    verify_partition(connection, topic, partition)
+    while len(numbers) < end:
+        connection.sendall(wire.fetch_frame(topic, partition, len(numbers), max_bytes=4 << 20))
+        answer = wire.parse_fetch(wire.receive(connection))
+        for _, count, batch in wire.whole_batches(answer.records):
+            values = [number_of(value) for value in wire.plain_values(batch)]
+            if len(values) != count:
+                raise wire.WireError(f"{topic}-{partition}: {len(values)} records of {count}")
+            numbers += values
+    return numbers
+
+
+def compare(
+    topic: str, acknowledged: Mapping[int, Mapping[int, int | None]], connect: Connect
+) -> Found:
+    """Read all that was produced: every acknowledged number at its offset, each once, ascending.
+
+    Args:
+        topic: Of the numbers.
+        acknowledged: For each partition, numbers and their offsets; None: not known.
+        connect: To the leader of a partition.
+    """
+    found = Found()
+    for index, offsets in acknowledged.items():
+        with connect(topic, index) as connection:
+            found.judge(f"{topic}-{index}", offsets, read_numbers(connection, topic, index))
+    return found
