@@ -5,7 +5,8 @@ tests and simulations can move it by hand.
 """
 
 import time
-from typing import Protocol
+from functools import partial
+from typing import Final, Protocol
 
 
 class Clock(Protocol):
@@ -16,7 +17,7 @@ class Clock(Protocol):
         ...
 
     def monotonic_ms(self) -> float:
-        """Milliseconds from an arbitrary start; never goes back."""
+        """Milliseconds from an arbitrary start; never goes back, and goes on while all sleeps."""
         ...
 
     def monotonic_s(self) -> float:
@@ -41,6 +42,14 @@ def sleep_ms(duration_ms: float) -> None:
     time.sleep(duration_ms / 1000.0)
 
 
+_monotonic_s: Final = (
+    partial(time.clock_gettime, time.CLOCK_BOOTTIME)
+    if hasattr(time, "CLOCK_BOOTTIME")
+    else time.monotonic
+)
+"""It goes on while the machine sleeps, as other machines' clocks do."""
+
+
 class SystemClock:
     """The machine's clocks."""
 
@@ -52,6 +61,6 @@ class SystemClock:
 
     def monotonic_ms(self) -> float:
         """Milliseconds since some moment before the process started."""
-        return time.monotonic() * 1000.0
+        return _monotonic_s() * 1000.0
 
-    monotonic_s = staticmethod(time.monotonic)
+    monotonic_s = staticmethod(_monotonic_s)
