@@ -28,6 +28,7 @@ def conflicts(broker: BrokerConfig) -> Iterator[Conflict]:
     yield from _listeners(broker)
     yield from _advertised(broker)
     yield from _limits(broker)
+    yield from _cluster(broker)
     yield from group_conflicts(broker)
     yield from _retention(broker)
     defaults = broker_defaults(broker)
@@ -87,6 +88,37 @@ def _advertised(broker: BrokerConfig) -> Iterator[Conflict]:
     inter_broker = broker.inter_broker_listener_name
     if inter_broker is not None and inter_broker.upper() not in names:
         yield Conflict("inter.broker.listener.name", "is none of the listeners")
+
+
+def _cluster(broker: BrokerConfig) -> Iterator[Conflict]:
+    store = broker.metadata_store
+    if not store.with_tls:
+        for key in ("ca", "certificate", "key"):
+            if getattr(broker, f"metadata_store_tls_{key}_file") is not None:
+                yield Conflict(
+                    f"metadata.store.tls.{key}.file", "has no effect without TLS", "etcds://"
+                )
+    if (broker.metadata_store_tls_certificate_file is None) != (
+        broker.metadata_store_tls_key_file is None
+    ):
+        yield Conflict(
+            "metadata.store.tls.certificate.file",
+            "and metadata.store.tls.key.file are given together or not at all",
+        )
+    if (broker.metadata_store_username is None) != (broker.metadata_store_password_file is None):
+        yield Conflict(
+            "metadata.store.username",
+            "and metadata.store.password.file are given together or not at all",
+        )
+    if 2 * broker.broker_heartbeat_interval_ms >= broker.broker_session_timeout_ms:
+        yield Conflict(
+            "broker.heartbeat.interval.ms",
+            "leaves a broker a single try to renew its lease of "
+            f"broker.session.timeout.ms={broker.broker_session_timeout_ms}",
+            f"less than {broker.broker_session_timeout_ms // 2}",
+        )
+    if store.is_shared and broker.metadata_log_dir is not None:
+        yield Conflict("metadata.log.dir", f"has no effect with metadata.store={store}")
 
 
 def _limits(broker: BrokerConfig) -> Iterator[Conflict]:

@@ -1,11 +1,66 @@
-"""Being one broker of several: the lease that says that a broker lives."""
+"""Being one broker of several: the store they share, and the lease that says that one lives."""
 
 from config.definition import Settings, config_key, milliseconds
+from config.kinds import Text
+from config.store_address import SQLITE, StoreAddress, StoreAddressKind
 
 
 class ClusterSettings(Settings):
-    """Membership of a cluster; no effect on a single node."""
+    """The metadata store, and membership of a cluster, which has no effect on a single node."""
 
+    metadata_store: StoreAddress = config_key(
+        "metadata.store",
+        StoreAddressKind(),
+        default=SQLITE,
+        text="Where the cluster's state is kept. `sqlite`: in a file of this node's own, which is "
+        "then alone. `etcd://host:port,...` or, with TLS, `etcds://host:port,...`: in etcd, and "
+        "all brokers that name the same one are a cluster; needs the extra `cluster`. The port is "
+        "2379 if none is given.",
+        source="Varve",
+    )
+    metadata_store_prefix: str = config_key(
+        "metadata.store.prefix",
+        Text("beginning of all keys in etcd", non_empty=True),
+        default="/varve/",
+        text="What of etcd belongs to this cluster; two clusters may share one etcd.",
+        source="Varve",
+    )
+    metadata_store_username: str | None = config_key(
+        "metadata.store.username",
+        Text("name of a user of etcd"),
+        default=None,
+        text="User of etcd. Unset: etcd asks for none.",
+        source="Varve",
+    )
+    metadata_store_password_file: str | None = config_key(
+        "metadata.store.password.file",
+        Text("path of a file"),
+        default=None,
+        text="File whose first line is that user's password.",
+        source="Varve",
+    )
+    metadata_store_tls_ca_file: str | None = config_key(
+        "metadata.store.tls.ca.file",
+        Text("path of a PEM file"),
+        default=None,
+        text="Certificates of authorities that etcd's certificate is checked with. Unset: those of "
+        "the machine.",
+        source="Varve",
+    )
+    metadata_store_tls_certificate_file: str | None = config_key(
+        "metadata.store.tls.certificate.file",
+        Text("path of a PEM file"),
+        default=None,
+        text="Certificate that this broker shows to etcd.",
+        source="Varve",
+    )
+    metadata_store_tls_key_file: str | None = config_key(
+        "metadata.store.tls.key.file",
+        Text("path of a PEM file"),
+        default=None,
+        text="Private key of that certificate.",
+        source="Varve",
+    )
     broker_session_timeout_ms: int = config_key(
         "broker.session.timeout.ms",
         milliseconds(2_000, bits=32),
