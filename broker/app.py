@@ -25,6 +25,11 @@ LOGGER = logging.getLogger(__name__)
 EXIT_OK = 0
 EXIT_FAILED = 1
 
+NO_REPLICATION = (
+    "metadata.store=etcd://...: brokers of a cluster do not replicate to each other yet, so "
+    "records would be lost with a broker; use metadata.store=sqlite"
+)
+
 COLLECT_AFTER = (20_000, 2, 25)
 """Thresholds of the garbage collector: new objects, and collections of the younger generation.
 
@@ -40,6 +45,9 @@ SWITCH_INTERVAL_S = 0.001
 def run(loaded: "LoadedConfig") -> int:
     """Run a broker until SIGTERM or SIGINT; returns the exit status."""
     settings = loaded.broker
+    if settings.metadata_store.is_shared:
+        sys.stderr.write(f"varve: {NO_REPLICATION}\n")
+        return EXIT_FAILED
     configure(log_format=settings.log_format, level=settings.log_level)
     for warning in loaded.warnings:
         LOGGER.warning("%s", warning)
@@ -75,7 +83,9 @@ async def serve(loaded: "LoadedConfig") -> int:
     for number in (signal.SIGTERM, signal.SIGINT):
         loop.add_signal_handler(number, stop.set)
     try:
-        await broker.start()
+        if not await _start(broker, stop):
+            await broker.stop()
+            return EXIT_OK
     except BaseException:
         await broker.stop()
         raise
@@ -96,6 +106,21 @@ async def serve(loaded: "LoadedConfig") -> int:
         return EXIT_FAILED
     LOGGER.info("broker stopped")
     return EXIT_OK
+
+
+async def _start(broker: Broker, stop: asyncio.Event) -> bool:
+    """Start; False: it was waiting for the metadata store, and a signal has ended that."""
+    starting = asyncio.ensure_future(broker.start())
+    stopping = asyncio.ensure_future(stop.wait())
+    await asyncio.wait([starting, stopping], return_when=asyncio.FIRST_COMPLETED)
+    stopping.cancel()
+    if not starting.done() and broker.is_waiting:
+        starting.cancel()
+        await asyncio.wait([starting])
+    if starting.cancelled():
+        return False
+    await starting
+    return True
 
 
 def banner(broker: Broker) -> str:

@@ -56,7 +56,7 @@ from broker.services import Services
 from config.broker import BROKER_KEYS
 from config.version import VERSION
 from protocol.error_codes import ErrorCode
-from storage.environment.alerts import Alerts
+from storage.environment.alerts import AlertKind, Alerts
 from storage.environment.clock import Clock, SystemClock, sleep_ms
 from storage.environment.descriptors import DescriptorShares, descriptor_limit, share_out
 from storage.environment.environment import Environment
@@ -200,8 +200,10 @@ class Broker:
             self.alerts,
             store,
         )
-        self._is_alone = store is None
-        self.health = HealthPages(self.log_manager.progress, self.alerts, self._is_ready)
+        self._is_alone = store is None and not settings.metadata_store.is_shared
+        self.health = HealthPages(
+            self.log_manager.progress, self.alerts, self._is_ready, self._waiting_for
+        )
         self.admin = AdminServer(
             {
                 "/healthz": self.health.healthz,
@@ -223,6 +225,7 @@ class Broker:
         self.loading: LogLoading | None = None
         self._store: MetadataStore | None = None
         self._load: asyncio.Task[None] | None = None
+        self._halting: asyncio.Task[None] | None = None
         self._metrics_page: MetricsPage | None = None
 
     # -- what callers see of it ------------------------------------------------------------------
@@ -288,6 +291,9 @@ class Broker:
             StartupError: With a sentence for the operator.
         """
         settings = self.settings
+        if not self._is_alone:
+            # The store may keep the start waiting: `/readyz` says for what.
+            await self._listen_for_admin()
         self._store, controller, directories = await self.node.open()
         self.controller = controller
         try:
@@ -327,6 +333,7 @@ class Broker:
             fail=self._fail,
         )
         failures.watch(self._store if isinstance(self._store, SqliteStore) else None)
+        failures.on_offline = self.membership.disk_failed
         lifecycle = LogLifecycle(
             controller=controller,
             log_manager=self.log_manager,
@@ -352,7 +359,7 @@ class Broker:
         self.writers.start(self.timer)
         failures.watch_writers(self.writers)
         threads = dynamic.current.num_recovery_threads_per_data_dir * len(self.log_dirs)
-        controller.follow(self.timer, on_replaced=self._fail)
+        controller.follow(self.timer, on_replaced=self._store_replaced)
         self._load = asyncio.create_task(self._load_and_join(lifecycle, threads))
 
     async def _build_membership(
@@ -375,6 +382,19 @@ class Broker:
         controller.subscribe_now(lambda _, image: membership.image_changed(image))
         return membership
 
+    def _store_replaced(self, reason: str) -> None:
+        """Nothing more is taken from the store: what it says may name other things than before."""
+        assert self.membership is not None
+        LOGGER.error("metadata store replaced, it is not followed any more reason=%s", reason)
+        self.alerts.set(AlertKind.METADATA_STORE_REPLACED, "metadata store", reason)
+        self._halting = self.loop.create_task(self.membership.halt(), name="halt of membership")
+
+    async def _sync_logs(self) -> bool:
+        from broker.membership.begin import sync_all
+
+        done: bool = await self.disk.run(sync_all, self.log_manager)
+        return done
+
     async def _load_and_join(self, lifecycle: LogLifecycle, threads: int) -> None:
         """Open every log, then be a member: who joins has what it had before."""
         assert self.loading is not None
@@ -382,7 +402,7 @@ class Broker:
         await self.loading.load(lifecycle, threads)
         if self.loading.is_ready:
             try:
-                await self.membership.join()
+                await self.membership.join(self._sync_logs)
             except (MembershipError, StoreError) as error:
                 self._fail(str(error))
 
@@ -564,14 +584,22 @@ class Broker:
 
         dynamic.subscribe(LIMIT_KEYS, lambda _, after: network.update_limits(after))
         try:
-            if settings.admin_listener is not None:
-                await self.admin.start(settings.admin_listener.host, settings.admin_listener.port)
+            if self._is_alone:
+                await self._listen_for_admin()
             network.start()
         except OSError as error:
             raise StartupError(f"cannot listen: {error}") from error
         membership.advertise(advertised_endpoints(settings, network.addresses))
         dynamic.subscribe(LISTENER_KEYS, lambda _, after: listen_as(after))
         dynamic.subscribe(WORKER_KEYS, lambda _, after: network.update_workers(after))
+
+    async def _listen_for_admin(self) -> None:
+        endpoint = self.settings.admin_listener
+        if endpoint is not None:
+            try:
+                await self.admin.start(endpoint.host, endpoint.port)
+            except OSError as error:
+                raise StartupError(f"cannot listen: {error}") from error
 
     # -- while it runs ---------------------------------------------------------------------------
 
@@ -585,6 +613,17 @@ class Broker:
         if self.ready:
             self.coordinators.report_unserved(old, new)
 
+    @property
+    def is_waiting(self) -> bool:
+        """Whether `start` waits for what may never come."""
+        return bool(self.node.waiting_for)
+
+    def _waiting_for(self) -> str:
+        if self.node.waiting_for:
+            return self.node.waiting_for
+        is_open = self.loading is not None and self.loading.is_ready
+        return "" if self.ready or not is_open else "waiting to be let into the cluster"
+
     def _is_ready(self) -> bool:
         return self.ready and self.coordinators is not None and not self.coordinators.is_loading
 
@@ -593,6 +632,8 @@ class Broker:
             self.failed.set_result(reason)
 
     async def _metrics(self, _query: Query) -> Page:
+        if self.services is None or self.apis is None or self.network is None:
+            return Page(503, b"starting\n")
         if self._metrics_page is None:
             self._metrics_page = self._build_metrics()
         return await self._metrics_page.page()
@@ -674,6 +715,12 @@ class Broker:
         self.timer.close()
         self._on_loop.close()
         self.disk.close()
+
+    def _marked_epoch(self) -> int:
+        """What a clean-shutdown marker says of this life; -1 on a node that is alone."""
+        if self._is_alone or self.membership is None:
+            return -1
+        return self.membership.broker_epoch
 
 
 def _nothing() -> None:

@@ -34,7 +34,11 @@ LOGGER = logging.getLogger(__name__)
 
 
 class DiskFailures:
-    """See the module."""
+    """See the module.
+
+    Attributes:
+        on_offline: Called when a log directory has failed, before anything else.
+    """
 
     def __init__(
         self,
@@ -62,6 +66,7 @@ class DiskFailures:
         self._store_path = store_path
         self._call_soon_threadsafe = call_soon_threadsafe
         self._fail = fail
+        self.on_offline: Callable[[], None] = _nothing
 
     def watch(self, store: "SqliteStore | None") -> None:
         """Have directories and the metadata store, where it is in one of them, report here."""
@@ -99,6 +104,7 @@ class DiskFailures:
         self._log_manager.room.out_of_room_at(dirname(path), DiskError(reason, path, errno.ENOSPC))
 
     def _directory_offline(self, path: str, partitions: list[TopicPartition]) -> None:
+        self.on_offline()
         LOGGER.error("log directory offline directory=%s partitions=%d", path, len(partitions))
         self._roles.close(partitions, ErrorCode.KAFKA_STORAGE_ERROR)
         for topic_partition in partitions:
@@ -110,3 +116,7 @@ class DiskFailures:
             self._fail("every log directory is offline")
         elif path == dirname(self._store_path):
             self._fail(f"{path} is offline and holds the metadata store")
+
+
+def _nothing() -> None:
+    """Nobody is to know."""

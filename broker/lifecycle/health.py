@@ -25,6 +25,7 @@ class HealthPages:
         progress: "LoadProgress",
         alerts: "Alerts",
         is_ready: Callable[[], bool],
+        waiting_for: Callable[[], str] = str,
     ) -> None:
         """Answer what is true when a page is asked for.
 
@@ -32,10 +33,12 @@ class HealthPages:
             progress: Of loading the logs.
             alerts: Listed by `/readyz`.
             is_ready: Whether every log is open and no coordinator is loading.
+            waiting_for: What the start waits for, outside of this broker; empty: nothing.
         """
         self._progress = progress
         self._alerts = alerts
         self._is_ready = is_ready
+        self._waiting_for = waiting_for
         self.is_stopping = False
 
     async def healthz(self, _query: Query) -> Page:
@@ -48,6 +51,8 @@ class HealthPages:
             return Page(503, b"stopping\n")
         if self._is_ready():
             status, state = 200, "ready"
+        elif waiting_for := self._waiting_for():
+            status, state = 503, waiting_for
         else:
             done = self._progress
             status = 503

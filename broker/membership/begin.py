@@ -1,14 +1,24 @@
 """How a membership begins: what this broker says of itself, and where its lease is kept."""
 
 from collections.abc import Callable
+from functools import partial
 
-from broker.controller.images.broker_records import BrokerRegistration
+from broker.controller.images.broker_records import (
+    BrokerRegistration,
+    LastRun,
+    broker_key,
+    decode_registration,
+)
 from broker.controller.images.features import SUPPORTED
 from broker.controller.store.metadata_store import MetadataStore
-from broker.membership.leased_membership import LeasedMembership, LoopHome, Session
+from broker.membership.keeper_homes import home_of
+from broker.membership.last_run import last_run
+from broker.membership.leased_membership import LeasedMembership, Session
+from broker.membership.member_notes import MemberNotes
 from config.broker import BrokerConfig
 from config.version import VERSION
 from storage.environment.environment import Environment
+from storage.errors import DiskError
 from storage.manager.log_manager import LogManager
 
 
@@ -25,12 +35,13 @@ async def begin_membership(
     Args:
         store: Of the cluster.
         settings: Of this broker.
-        log_manager: Its directories are locked and claimed.
-        environment: Clock, timer, randomness.
+        log_manager: Its directories are locked and claimed, and their logs not loaded.
+        environment: Clock, timer, randomness, disk.
         fail: Ends the broker, with a reason for the operator.
 
     Raises:
         StoreError: The store cannot be used.
+        MetadataFormatError: The registration before this one cannot be read.
     """
     registration = BrokerRegistration(
         environment.randomness.uuid4(),
@@ -43,6 +54,7 @@ async def begin_membership(
             if directory.is_online and directory.id is not None
         ),
         VERSION,
+        await _last_run(store, settings.node_id, log_manager, environment),
     )
     membership = LeasedMembership(
         store,
@@ -54,8 +66,44 @@ async def begin_membership(
             settings.broker_loop_stall_max_ms,
         ),
         environment=environment,
-        home=LoopHome(store, environment),
+        home=home_of(store, environment),
+        notes=MemberNotes(environment, lambda: _online(log_manager)),
         fail=fail,
     )
     await membership.end_past_life()
     return membership
+
+
+def sync_all(log_manager: LogManager) -> bool:
+    """Sync what an earlier process has left unsynced; False: a disk refuses. Blocks."""
+    try:
+        for log in log_manager.logs():
+            log.flusher.flush()
+    except DiskError as error:
+        log_manager.fail_log(log, error)
+        return False
+    return True
+
+
+async def _last_run(
+    store: MetadataStore, node_id: int, log_manager: LogManager, environment: Environment
+) -> LastRun:
+    item = await store.get(broker_key(node_id))
+    if item is None:
+        return LastRun.UNKNOWN
+    before = decode_registration(item.key, item.value)
+    here = {
+        directory.id: directory.path for directory in log_manager.directories if directory.is_online
+    }
+    if not set(before.directories) <= set(here):
+        # What lay in the others is not here.
+        return LastRun.UNKNOWN
+    paths = [here[directory_id] for directory_id in before.directories]
+    ended: LastRun = await environment.run_blocking(
+        partial(last_run, environment.filesystem, paths, item.mod_revision)
+    )
+    return ended
+
+
+def _online(log_manager: LogManager) -> list[str]:
+    return [directory.path for directory in log_manager.directories if directory.is_online]

@@ -15,9 +15,9 @@ import logging
 from collections.abc import Callable, Coroutine, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, replace
-from typing import Any, Final, Protocol
+from typing import Any, Final
 
-from broker.controller.images.broker_records import BrokerEndpoint, BrokerRegistration
+from broker.controller.images.broker_records import BrokerEndpoint, BrokerRegistration, LastRun
 from broker.controller.images.cluster_image import ClusterImage
 from broker.controller.store.metadata_store import (
     LeaseNotFoundError,
@@ -26,8 +26,10 @@ from broker.controller.store.metadata_store import (
     StoreError,
     StoreReplacedError,
 )
+from broker.membership.keeper_homes import KeeperHome
 from broker.membership.lease_keeper import Beat, LeaseKeeper, valid_until
-from broker.membership.membership import MembershipError
+from broker.membership.member_notes import MemberNotes
+from broker.membership.membership import MembershipError, SyncLogs
 from broker.membership.registration import Registrar
 from broker.membership.validity import Validity
 from broker.runtime.pauses import pause
@@ -79,49 +81,6 @@ class Session:
     stall_max_ms: float
 
 
-class KeeperHome(Protocol):
-    """Where the lease is kept: the data loop, or a thread that does not stand still with it."""
-
-    def run(self, keeper: LeaseKeeper) -> None:
-        """Begin to keep."""
-        ...
-
-    def call(self, callback: Callable[[], None]) -> None:
-        """Call back on the data loop; from where the keeper runs."""
-        ...
-
-    async def stop(self) -> None:
-        """End the keeping."""
-        ...
-
-
-class LoopHome:
-    """The data loop itself: for stores in this process, and where time is simulated."""
-
-    def __init__(self, store: MetadataStore, environment: Environment) -> None:
-        self._store = store
-        self._timer = environment.timer
-        self._task: asyncio.Task[None] | None = None
-
-    def run(self, keeper: LeaseKeeper) -> None:
-        """Keep in a task of this loop."""
-        self._task = asyncio.get_running_loop().create_task(
-            keeper.run(self._store.keep_lease_alive, lambda ms: pause(self._timer, ms)),
-            name="lease keeper",
-        )
-
-    def call(self, callback: Callable[[], None]) -> None:
-        """It is the same loop."""
-        callback()
-
-    async def stop(self) -> None:
-        """End the task."""
-        if self._task is not None:
-            self._task.cancel()
-            with suppress(asyncio.CancelledError):
-                await self._task
-
-
 class LeasedMembership:
     """See the module. Runs on the data loop; its keeper where `home` says.
 
@@ -139,6 +98,7 @@ class LeasedMembership:
         *,
         environment: Environment,
         home: KeeperHome,
+        notes: MemberNotes,
         fail: Callable[[str], None],
     ) -> None:
         """Touch nothing yet.
@@ -150,6 +110,7 @@ class LeasedMembership:
             session: How it is kept.
             environment: Clock and timer.
             home: Where the lease is kept.
+            notes: For the next process on the log directories.
             fail: Ends the broker, with a reason for the operator.
         """
         self.broker_epoch = NOT_JOINED
@@ -162,6 +123,7 @@ class LeasedMembership:
         self._clock = environment.clock
         self._timer = environment.timer
         self._home = home
+        self.notes = notes
         self._fail = fail
         self._state = State.OUTSIDE
         self._beat = Beat(self._clock.monotonic_ms())
@@ -210,8 +172,10 @@ class LeasedMembership:
                 self._node_id,
             )
 
-    async def join(self) -> None:
+    async def join(self, sync_logs: SyncLogs) -> None:
         """Register; see `Membership.join`."""
+        if self.registration.ended is LastRun.SAME_BOOT and not await sync_logs():
+            self.registration = replace(self.registration, ended=LastRun.UNKNOWN)
         while True:
             lease = await self._store.grant_lease(self._session.session_ms)
             try:
@@ -228,7 +192,13 @@ class LeasedMembership:
             break
         self.broker_epoch = epoch
         self._go(State.MEMBER)
-        LOGGER.info("broker registered node=%d epoch=%d", self._node_id, epoch)
+        LOGGER.info(
+            "broker registered node=%d epoch=%d last_run=%s",
+            self._node_id,
+            epoch,
+            self.registration.ended.value,
+        )
+        await self.notes.begin(epoch)
         self._beat_now()
         self._hold(lease, epoch, valid_until(sent_ms, ttl_ms))
         self._home.run(self.keeper)
@@ -250,6 +220,7 @@ class LeasedMembership:
 
     def image_changed(self, image: ClusterImage) -> None:
         """Look at what an image says of this broker."""
+        self.notes.seen(image.revision)
         if self._state is not State.MEMBER or image.revision < self._live_since:
             return
         facts = image.facts.get(self._node_id)
@@ -319,15 +290,22 @@ class LeasedMembership:
         self._go(State.EXPELLED)
         self._fail(str(error))
 
+    def disk_failed(self) -> None:
+        """See `Membership.disk_failed`."""
+        self.notes.disk_failed()
+
     # -- end -------------------------------------------------------------------------------------
 
     async def leave(self) -> None:
         """Revoke the lease, so that its end need not be waited for; see `Membership.leave`."""
         was_member = self._state is State.MEMBER
         await self.halt()
+        await self.notes.end()
         if was_member:
             try:
                 await self._store.revoke_lease(self._lease)
+            except LeaseNotFoundError:
+                LOGGER.info("the lease had ended already node=%d", self._node_id)
             except StoreError as error:
                 LOGGER.warning("lease not revoked, it ends by itself error=%s", error)
 

@@ -1,7 +1,7 @@
 """Membership: what the rest of the broker sees of its place in the cluster."""
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from typing import Final, Protocol
 
 from broker.controller.images.broker_records import BrokerEndpoint
@@ -10,6 +10,9 @@ from broker.membership.validity import Validity
 
 SOLE_EPOCH: Final = 0
 """Broker epoch of a single node, in each life of it: there is no other to be taken for it."""
+
+
+SyncLogs = Callable[[], Awaitable[bool]]
 
 
 class Membership(Protocol):
@@ -33,8 +36,11 @@ class Membership(Protocol):
         """Take what is advertised per listener: once before `join`, and again when it changes."""
         ...
 
-    async def join(self) -> None:
+    async def join(self, sync_logs: SyncLogs) -> None:
         """Become a member, once logs are open.
+
+        Args:
+            sync_logs: Syncs what the process before has left unsynced; False: a disk refused.
 
         Raises:
             MembershipError: The cluster has another broker of this id.
@@ -44,6 +50,14 @@ class Membership(Protocol):
 
     def is_let_in(self, image: ClusterImage) -> bool:
         """Whether the controller lets this life of the process take roles."""
+        ...
+
+    def disk_failed(self) -> None:
+        """A log directory has failed: what the kernel had of it may be lost."""
+        ...
+
+    async def halt(self) -> None:
+        """Act by nothing any more, and keep no lease: it ends by itself."""
         ...
 
     async def leave(self) -> None:
@@ -73,12 +87,18 @@ class SoleMembership:
         """Place this node in the image; see `Membership.advertise`."""
         self._place(endpoints)
 
-    async def join(self) -> None:
+    async def join(self, sync_logs: SyncLogs) -> None:
         """It has placed itself already."""
 
     def is_let_in(self, image: ClusterImage) -> bool:
         """From the moment it has placed itself."""
         return self._node_id in image.brokers
+
+    def disk_failed(self) -> None:
+        """No other broker could take its place."""
+
+    async def halt(self) -> None:
+        """Nothing to end."""
 
     async def leave(self) -> None:
         """Nothing to end."""

@@ -14,9 +14,10 @@ from broker.controller.controller import (
     Controller,
     RemoteStorageDisabledError,
 )
-from broker.controller.images.metadata_records import INCARNATION_KEY, MetadataFormatError
+from broker.controller.images.metadata_records import MetadataFormatError
 from broker.controller.store.metadata_store import MetadataStore, StoreError
 from broker.controller.store.sqlite_store import SqliteStore
+from broker.node.cluster_node import check_directories, check_store, incarnation_of
 from broker.node.node_directories import NodeDirectories
 from broker.node.node_store import NodeStore, NodeStoreError
 from broker.runtime.startup_errors import StartupError
@@ -24,7 +25,6 @@ from storage.checkpoints.log_directory import LogDirectory
 from storage.environment.alerts import Alerts
 from storage.environment.environment import Environment
 from storage.errors import StorageError
-from storage.types.uuid_text import parse_uuid
 
 if TYPE_CHECKING:
     from config.broker import BrokerConfig
@@ -40,7 +40,11 @@ class OpenNode(NamedTuple):
 
 
 class NodeStartup:
-    """See the module. `open` once; `close` also when it has failed."""
+    """See the module. `open` once; `close` also when it has failed.
+
+    Attributes:
+        waiting_for: What a start is waiting for, with a reason; empty: nothing.
+    """
 
     def __init__(
         self,
@@ -59,8 +63,8 @@ class NodeStartup:
             log_manager: Has the log directories.
             metadata_directory: `metadata.log.dir`, if it is none of them.
             alerts: Get one for a log directory that is missing.
-            store: The cluster's, open, and the caller's to close; None: the node is alone, and its
-                store is in its log directories.
+            store: The cluster's, open, and the caller's to close; None: what `metadata.store`
+                says, by default a file in the log directories of a node that is alone.
         """
         self._settings = settings
         self._environment = environment
@@ -71,6 +75,8 @@ class NodeStartup:
             settings, log_manager.directories, metadata_directory, environment
         )
         self._shared = store
+        self._opened: MetadataStore | None = None
+        self.waiting_for = ""
         self._store: SqliteStore | None = None
 
     @property
@@ -107,8 +113,8 @@ class NodeStartup:
         await run(manager.startup.open_directories)
         if other is not None:
             await run(other.open)
-        if self._shared is not None:
-            return await self._open_as_member(self._shared)
+        if self._shared is not None or self._settings.metadata_store.is_shared:
+            return await self._open_as_member()
         store = self._store = await self._node_store.open()
         controller = await Controller.open(
             store,
@@ -122,8 +128,13 @@ class NodeStartup:
         await directories.claim(self._node_store.store_id)
         return OpenNode(store, controller, directories)
 
-    async def _open_as_member(self, store: MetadataStore) -> OpenNode:
-        manager = self._log_manager
+    async def _open_as_member(self) -> OpenNode:
+        manager, run = self._log_manager, self._environment.run_blocking
+        floor_revision: int = await run(
+            check_directories, manager.directories, self._environment.filesystem
+        )
+        store = self._shared or await self._open_shared(floor_revision)
+        await check_store(store, manager.directories, floor_revision)
         controller = await Controller.open(
             store,
             self._settings,
@@ -131,14 +142,24 @@ class NodeStartup:
             cluster_id=manager.startup.stored_cluster_id,
             is_alone=False,
         )
-        item = await store.get(INCARNATION_KEY)
-        if item is None:
-            raise StoreError(f"the metadata store has lost {INCARNATION_KEY}")
-        directories = NodeDirectories(
-            controller, manager, self._alerts, self._environment.run_blocking, is_alone=False
-        )
-        await directories.claim(parse_uuid(item.value.decode()))
+        directories = NodeDirectories(controller, manager, self._alerts, run)
+        await directories.claim(await incarnation_of(store))
         return OpenNode(store, controller, directories)
+
+    async def _open_shared(self, floor_revision: int) -> MetadataStore:
+        # Nothing of etcd is imported by a node that is alone.
+        from broker.node.cluster_store import open_cluster_store
+
+        def wait(reason: str) -> None:
+            self.waiting_for = reason
+
+        self._opened = await open_cluster_store(
+            self._settings,
+            self._environment,
+            floor_revision=floor_revision,
+            waiting=wait,
+        )
+        return self._opened
 
     def _claim(self, directory: LogDirectory, cluster_id: str) -> None:
         directory.claim(
@@ -150,7 +171,8 @@ class NodeStartup:
 
     async def close(self) -> None:
         """Close the store, when logs and controller are closed, and unlock `metadata.log.dir`."""
-        if self._store is not None:
-            await self._store.aclose()
+        for store in (self._store, self._opened):
+            if store is not None:
+                await store.aclose()
         if self._metadata_directory is not None:
             self._metadata_directory.close(mark_clean=False)

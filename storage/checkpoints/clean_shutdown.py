@@ -40,6 +40,18 @@ def take_clean_shutdown(filesystem: Filesystem, directory: str) -> bool:
     return True
 
 
+def marked_epoch(filesystem: Filesystem, directory: str) -> int | None:
+    """The broker epoch in a directory's marker, which stays; None: there is none, or no epoch.
+
+    Raises:
+        DiskError: The marker cannot be read.
+    """
+    path = join(directory, CLEAN_SHUTDOWN_FILE)
+    if not filesystem.exists(path):
+        return None
+    return read_broker_epoch(filesystem.read_bytes(path))
+
+
 def read_broker_epoch(data: bytes) -> int | None:
     """The broker epoch in a marker; None when it does not say."""
     try:

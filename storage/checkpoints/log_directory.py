@@ -317,8 +317,12 @@ class LogDirectory:
         if self.offline_reason is None:
             self.offline_reason = reason
 
-    def close(self, *, mark_clean: bool) -> None:
+    def close(self, *, mark_clean: bool, broker_epoch: int = -1) -> None:
         """Write the clean-shutdown marker, if requested, and release the lock.
+
+        Args:
+            mark_clean: All of it is on disk.
+            broker_epoch: Of the life that ends; goes into the marker.
 
         No marker is written while logs are loading that an unclean shutdown left behind, nor by a
         start that failed before it knew them.
@@ -329,7 +333,7 @@ class LogDirectory:
         is_clean = self.had_clean_shutdown or (self.listed and not self.loading)
         try:
             if mark_clean and self.is_online and is_clean and self.was_closed_cleanly:
-                write_clean_shutdown(self._filesystem, self.path)
+                write_clean_shutdown(self._filesystem, self.path, broker_epoch)
         finally:
             if self._lock is not None:
                 self._lock.release()

@@ -51,6 +51,10 @@ class AlertKind(StrEnum):
     LISTENER_NOT_BOUND = "listener-not-bound"
     """A listener set at run time has an address that cannot be used. Subject: its name."""
 
+    METADATA_STORE_REPLACED = "metadata-store-replaced"
+    """The cluster's metadata store was emptied, restored or exchanged while the broker ran: it is
+    not followed any more. Subject: the store."""
+
     PARTITION_OFFLINE = "partition-offline"
     """A log cannot be opened; the others of its directory serve. Subject: the partition."""
 

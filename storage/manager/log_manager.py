@@ -131,7 +131,13 @@ class LogManager(LogTable):
         for log in self.logs():
             log.producer_state.requires_verification = enabled
 
-    def shutdown(self, *, clean: bool = True, side_by_side: Run = run_in_threads) -> None:
+    def shutdown(
+        self,
+        *,
+        clean: bool = True,
+        side_by_side: Run = run_in_threads,
+        broker_epoch: int = -1,
+    ) -> None:
         """Close all logs and release the directories.
 
         Args:
@@ -139,6 +145,7 @@ class LogManager(LogTable):
                 leave the disk as it is.
             side_by_side: Closes many logs in a few threads, for each waits for the disk several
                 times.
+            broker_epoch: Goes into the markers; -1: of a node that is alone.
         """
         self.cleaning.abort_all()
         logs = self.logs()
@@ -162,7 +169,7 @@ class LogManager(LogTable):
             self.checkpoints.write()
         for directory in self.directories:
             try:
-                directory.close(mark_clean=clean)
+                directory.close(mark_clean=clean, broker_epoch=broker_epoch)
             except DiskError as error:
                 self.fail(directory, error)
         with self.lock:

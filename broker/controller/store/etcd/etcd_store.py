@@ -11,9 +11,11 @@ Supported: etcd 3.4.25 and later of 3.4, 3.5.8 and later, 3.6, 3.7: older ones m
 progress before its changes (etcd #15220).
 """
 
+import asyncio
 import logging
 import re
-from collections.abc import Sequence
+from collections.abc import Coroutine, Sequence
+from concurrent.futures import Future
 from typing import Any, Final
 
 from broker.controller.store.etcd import rpc_pb2 as rpc
@@ -193,6 +195,17 @@ class EtcdStore:
         if answer.TTL <= 0:
             raise LeaseNotFoundError(f"lease {lease:x} does not exist")
         return int(answer.TTL) * 1000
+
+    async def renew_here(self, lease: int) -> int:
+        """As `keep_lease_alive`, for what runs in the store's own thread (`spawn`)."""
+        answer = await self._endpoints.keep_alive(lease, RENEWAL_MS)
+        if answer.TTL <= 0:
+            raise LeaseNotFoundError(f"lease {lease:x} does not exist")
+        return int(answer.TTL) * 1000
+
+    def spawn(self, work: Coroutine[Any, Any, None]) -> "Future[None]":
+        """Run `work` in the store's thread, beside the data loop; ended by cancelling it."""
+        return asyncio.run_coroutine_threadsafe(work, self._thread.loop)
 
     async def revoke_lease(self, lease: int) -> None:
         """End the lease and delete its keys; see `MetadataStore.revoke_lease`."""

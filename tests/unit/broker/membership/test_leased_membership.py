@@ -10,6 +10,7 @@ from broker.controller.image_feed import ImageFeed
 from broker.controller.images.broker_records import (
     BrokerEndpoint,
     BrokerRegistration,
+    LastRun,
     broker_key,
     encode_fence,
     fence_key,
@@ -17,7 +18,10 @@ from broker.controller.images.broker_records import (
 )
 from broker.controller.images.cluster_image import ClusterImage
 from broker.controller.store.metadata_store import Delete, KeyValue, Put
-from broker.membership.leased_membership import LeasedMembership, LoopHome, Session
+from broker.membership.keeper_homes import LoopHome
+from broker.membership.leased_membership import LeasedMembership, Session
+from broker.membership.member_notes import MemberNotes
+from storage.checkpoints.member_note import MemberNote, read_member_note
 from tests.fakes.broker.metadata_store import Fault, MemoryStore
 from tests.fakes.environment import FakeEnvironment
 
@@ -32,20 +36,24 @@ class World:
         self.environment = FakeEnvironment()
         self.timer = self.environment.timer
         self.store = MemoryStore(self.timer)
+        self.environment.filesystem.mkdir("/d")
         self.failed: list[str] = []
+        self.syncs = 0
+        self.disk_takes_syncs = True
         self.feed = ImageFeed(self.store, ClusterImage.empty().at(self.store.revision))
         self.member = self.life(1)
         self.feed.subscribe_now(lambda _, image: self.member.image_changed(image))
         self.following = asyncio.ensure_future(self.feed.follow())
 
-    def life(self, number: int) -> LeasedMembership:
+    def life(self, number: int, ended: LastRun = LastRun.UNKNOWN) -> LeasedMembership:
         return LeasedMembership(
             self.store,
             1,
-            BrokerRegistration(UUID(int=number), {}, directories=(UUID(int=10),)),
+            BrokerRegistration(UUID(int=number), {}, directories=(UUID(int=10),), ended=ended),
             SESSION,
             environment=self.environment,
-            home=LoopHome(self.store, self.environment),
+            home=LoopHome(self.store, self.timer),
+            notes=MemberNotes(self.environment, lambda: ["/d"]),
             fail=self.failed.append,
         )
 
@@ -55,8 +63,12 @@ class World:
 
     async def join(self) -> int:
         self.member.advertise(ENDPOINTS)
-        await self.member.join()
+        await self.member.join(self.sync_logs)
         return self.member.broker_epoch
+
+    async def sync_logs(self) -> bool:
+        self.syncs += 1
+        return self.disk_takes_syncs
 
     async def pass_ms(self, duration_ms: float) -> None:
         """Let everybody act every 50 ms."""
@@ -150,7 +162,7 @@ async def test_one_that_was_replaced_ends(world: World) -> None:
     """Another process on its directories has registered: nobody leads twice in one epoch."""
     await world.join()
     other = world.life(2)
-    await other.join()
+    await other.join(world.sync_logs)
     await world.turns()
     assert world.failed == ["another process has registered as broker 1"]
     assert not world.is_valid
@@ -200,3 +212,38 @@ async def test_what_is_advertised_later_is_for_the_next_life(
 async def test_leaving_before_joining_leaves_nothing(world: World) -> None:
     await world.member.leave()
     assert await world.store.get(live_key(1)) is None
+
+
+@pytest.mark.parametrize(
+    ("ended", "takes_syncs", "registered", "syncs"),
+    [
+        (LastRun.SAME_BOOT, True, LastRun.SAME_BOOT, 1),
+        (LastRun.SAME_BOOT, False, LastRun.UNKNOWN, 1),
+        (LastRun.CLEAN, False, LastRun.CLEAN, 0),
+        (LastRun.UNKNOWN, True, LastRun.UNKNOWN, 0),
+    ],
+)
+async def test_a_kill_on_the_same_boot_lost_nothing_if_all_of_it_can_be_synced(
+    world: World, ended: LastRun, takes_syncs: bool, registered: LastRun, syncs: int
+) -> None:
+    world.disk_takes_syncs = takes_syncs
+    world.member = world.life(1, ended)
+    await world.join()
+    await world.turns()
+    said = world.feed.image.brokers[1].registration
+    assert said is not None
+    assert (said.ended, world.syncs) == (registered, syncs)
+
+
+async def test_the_next_process_finds_the_epoch_and_the_highest_revision(world: World) -> None:
+    epoch = await world.join()
+    note = read_member_note(world.environment.filesystem, "/d")
+    assert note == MemberNote("", epoch, epoch)
+    await world.store.txn(then=[Put("producer-ids", b"x")])
+    await world.store.txn(then=[Put(fence_key(1), encode_fence(epoch))])
+    await world.turns()
+    revision = world.feed.image.revision
+    await world.member.leave()
+    note = read_member_note(world.environment.filesystem, "/d")
+    assert note is not None
+    assert note.revision == revision > epoch

@@ -1,0 +1,92 @@
+"""Writes the member's note into the log directories: when it registers, and what it sees later."""
+
+import asyncio
+import logging
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from typing import Final
+
+from broker.membership.last_run import boot_id
+from storage.checkpoints.member_note import MemberNote, write_member_note
+from storage.environment.environment import Environment
+from storage.environment.filesystem import Filesystem
+from storage.errors import DiskError
+
+LOGGER = logging.getLogger(__name__)
+
+WRITE_EVERY_MS: Final = 10_000.0
+"""Between two writes of the highest revision: a store restored from within is not found out."""
+
+
+class MemberNotes:
+    """See the module. Runs on the loop's thread; writes in the disk's.
+
+    One write is under way at a time; what comes meanwhile goes into the next one.
+    """
+
+    def __init__(self, environment: Environment, directories: Callable[[], Sequence[str]]) -> None:
+        """Write nothing yet.
+
+        Args:
+            environment: Timer and disk.
+            directories: Paths of the log directories that work now.
+        """
+        self._filesystem: Filesystem = environment.filesystem
+        self._run = environment.run_blocking
+        self._timer = environment.timer
+        self._directories = directories
+        self._note: MemberNote | None = None
+        self._written: MemberNote | None = None
+        self._writing: asyncio.Task[None] | None = None
+        self._closed = False
+
+    async def begin(self, epoch: int) -> None:
+        """A life begins; on disk when this returns."""
+        boot = await self._run(boot_id, self._filesystem)
+        self._note = MemberNote(boot, epoch, epoch)
+        await self._write()
+        self._timer.call_later_ms(WRITE_EVERY_MS, self._tick)
+
+    def seen(self, revision: int) -> None:
+        """The store has shown this revision."""
+        if self._note is not None and revision > self._note.revision:
+            self._note = replace(self._note, revision=revision)
+
+    def disk_failed(self) -> None:
+        """A disk has refused a write: what the kernel had of it may be lost."""
+        if self._note is not None and not self._note.failed:
+            self._note = replace(self._note, failed=True)
+            self._write_soon()
+
+    async def end(self) -> None:
+        """Write what has not been written."""
+        self._closed = True
+        if self._writing is not None:
+            await asyncio.wait([self._writing])
+        if self._note is not None:
+            await self._write()
+
+    def _tick(self) -> None:
+        if not self._closed:
+            self._write_soon()
+            self._timer.call_later_ms(WRITE_EVERY_MS, self._tick)
+
+    def _write_soon(self) -> None:
+        if not self._closed and (self._writing is None or self._writing.done()):
+            self._writing = asyncio.get_running_loop().create_task(
+                self._write(), name="member note"
+            )
+
+    async def _write(self) -> None:
+        while self._written != self._note:
+            note = self._note
+            assert note is not None
+            await self._run(self._write_all, note, list(self._directories()))
+            self._written = note
+
+    def _write_all(self, note: MemberNote, directories: list[str]) -> None:
+        for directory in directories:
+            try:
+                write_member_note(self._filesystem, directory, note)
+            except DiskError as error:
+                LOGGER.warning("member note not written directory=%s error=%s", directory, error)

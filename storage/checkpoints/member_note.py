@@ -1,0 +1,97 @@
+"""Note of a member: what the next process must know of this one's life in the cluster.
+
+File `varve-member` in every log directory, JSON, one line:
+
+    {"v":1,"boot":"<boot id>","epoch":<broker epoch>,"revision":<revision>,"failed":false}
+
+    boot      the machine's boot id when this life began: while it is the same, the kernel has had
+              all that was written, whatever became of the process
+    epoch     of this life of the broker
+    revision  the highest of the metadata store that was seen: a store behind it was restored
+    failed    a disk has refused a write or a sync in this life: then the kernel may have lost some
+
+A note that cannot be read counts as none.
+"""
+
+import json
+import logging
+from collections.abc import Iterable
+from dataclasses import dataclass
+from posixpath import join
+from typing import Final
+
+from storage.environment.filesystem import Filesystem
+from storage.errors import DiskError
+
+MEMBER_FILE: Final = "varve-member"
+VERSION: Final = 1
+
+_log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class MemberNote:
+    """See the module. `boot` is empty where the system has no boot id."""
+
+    boot: str
+    epoch: int
+    revision: int
+    failed: bool = False
+
+
+def encode_member_note(note: MemberNote) -> bytes:
+    """The file's bytes."""
+    fields = {
+        "v": VERSION,
+        "boot": note.boot,
+        "epoch": note.epoch,
+        "revision": note.revision,
+        "failed": note.failed,
+    }
+    return json.dumps(fields, separators=(",", ":")).encode() + b"\n"
+
+
+def decode_member_note(data: bytes) -> MemberNote | None:
+    """The note; None: damaged, or of a later release."""
+    try:
+        fields = json.loads(data)
+        if fields["v"] != VERSION:
+            return None
+        return MemberNote(
+            str(fields["boot"]),
+            int(fields["epoch"]),
+            int(fields["revision"]),
+            bool(fields["failed"]),
+        )
+    except (KeyError, TypeError, ValueError):
+        return None
+
+
+def read_member_note(filesystem: Filesystem, directory: str) -> MemberNote | None:
+    """The note in a log directory; None: there is none that can be read."""
+    path = join(directory, MEMBER_FILE)
+    try:
+        if not filesystem.exists(path):
+            return None
+        note = decode_member_note(filesystem.read_bytes(path))
+    except DiskError as error:
+        _log.warning("member note cannot be read file=%s error=%s", path, error)
+        return None
+    if note is None:
+        _log.warning("member note does not parse file=%s", path)
+    return note
+
+
+def write_member_note(filesystem: Filesystem, directory: str, note: MemberNote) -> None:
+    """Write it; on disk when this returns.
+
+    Raises:
+        DiskError: The disk refused.
+    """
+    filesystem.replace_bytes(join(directory, MEMBER_FILE), encode_member_note(note))
+
+
+def highest_revision(filesystem: Filesystem, directories: Iterable[str]) -> int:
+    """The highest revision that a note names; 0: none does."""
+    notes = [read_member_note(filesystem, directory) for directory in directories]
+    return max((note.revision for note in notes if note is not None), default=0)

@@ -1,0 +1,71 @@
+"""Notes are written when a life begins, when a disk fails, and now and then for the revision."""
+
+import asyncio
+
+from broker.membership.last_run import BOOT_ID_FILE
+from broker.membership.member_notes import WRITE_EVERY_MS, MemberNotes
+from storage.checkpoints.member_note import MemberNote, read_member_note
+from tests.fakes.environment import FakeEnvironment
+
+
+class World:
+    def __init__(self) -> None:
+        self.environment = FakeEnvironment()
+        filesystem = self.filesystem = self.environment.filesystem
+        for directory in ("/a", "/b", "/proc/sys/kernel/random"):
+            filesystem.mkdir(directory)
+        filesystem.replace_bytes(BOOT_ID_FILE, b"boot\n")
+        self.online = ["/a", "/b"]
+        self.notes = MemberNotes(self.environment, lambda: self.online)
+
+    def found(self, directory: str = "/a") -> MemberNote | None:
+        return read_member_note(self.filesystem, directory)
+
+    async def turns(self) -> None:
+        for _ in range(10):
+            await asyncio.sleep(0)
+
+
+async def test_a_life_is_noted_in_every_directory_when_it_begins() -> None:
+    world = World()
+    world.notes.seen(5)
+    world.notes.disk_failed()
+    await world.notes.begin(7)
+    assert world.found("/a") == world.found("/b") == MemberNote("boot", 7, 7)
+    await world.notes.end()
+
+
+async def test_the_highest_revision_is_written_now_and_then() -> None:
+    world = World()
+    await world.notes.begin(7)
+    world.notes.seen(30)
+    world.notes.seen(20)
+    await world.turns()
+    assert world.found() == MemberNote("boot", 7, 7)
+    world.environment.timer.advance(WRITE_EVERY_MS)
+    await world.turns()
+    assert world.found() == MemberNote("boot", 7, 30)
+    world.notes.seen(40)
+    await world.notes.end()
+    assert world.found() == MemberNote("boot", 7, 40)
+    world.environment.timer.advance(10 * WRITE_EVERY_MS)
+    assert world.environment.timer.pending == 0
+
+
+async def test_a_disk_that_failed_is_noted_at_once_where_that_is_possible() -> None:
+    world = World()
+    await world.notes.begin(7)
+    world.online = ["/b"]
+    world.notes.disk_failed()
+    await world.turns()
+    assert world.found("/b") == MemberNote("boot", 7, 7, failed=True)
+    assert world.found("/a") == MemberNote("boot", 7, 7)
+    await world.notes.end()
+
+
+async def test_a_directory_that_refuses_keeps_no_other_from_its_note() -> None:
+    world = World()
+    world.online = ["/nowhere/there", "/b"]
+    await world.notes.begin(7)
+    assert world.found("/b") == MemberNote("boot", 7, 7)
+    await world.notes.end()

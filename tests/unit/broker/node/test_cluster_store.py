@@ -1,0 +1,85 @@
+"""Opening the metadata store of a cluster: waited for, or refused with a sentence."""
+
+import asyncio
+import sys
+from pathlib import Path
+
+import pytest
+
+from bench.node import free_ports
+from broker.node.cluster_store import TRY_AGAIN_MS, access_of, open_cluster_store
+from broker.runtime.startup_errors import StartupError
+from config.broker import BrokerConfig
+from config.store_address import StoreAddressKind
+from storage.environment.local_filesystem import LocalFilesystem
+from tests.fakes.environment import FakeEnvironment
+
+
+def settings_of(address: str, **values: object) -> BrokerConfig:
+    store = StoreAddressKind().parse("metadata.store", address)
+    return BrokerConfig().replace(metadata_store=store, **values)
+
+
+def test_user_and_certificates_are_read_from_their_files(tmp_path: Path) -> None:
+    (tmp_path / "password").write_bytes(b"secret \r\nanother line")
+    (tmp_path / "ca").write_bytes(b"authority")
+    (tmp_path / "key").write_bytes(b"key")
+    (tmp_path / "cert").write_bytes(b"certificate")
+    access = access_of(
+        settings_of(
+            "etcds://one,two:1",
+            metadata_store_username="u",
+            metadata_store_password_file=str(tmp_path / "password"),
+            metadata_store_tls_ca_file=str(tmp_path / "ca"),
+            metadata_store_tls_key_file=str(tmp_path / "key"),
+            metadata_store_tls_certificate_file=str(tmp_path / "cert"),
+        ),
+        LocalFilesystem(),
+    )
+    assert access.endpoints == ("one:2379", "two:1")
+    assert (access.username, access.password) == ("u", "secret ")
+    assert access.tls is not None
+    assert (access.tls.authority, access.tls.key) == (b"authority", b"key")
+    assert access.tls.certificate == b"certificate"
+    assert "secret" not in repr(access)
+    assert access_of(settings_of("etcd://one"), LocalFilesystem()).tls is None
+
+
+def test_a_file_that_is_not_there_is_named(tmp_path: Path) -> None:
+    settings = settings_of("etcds://one", metadata_store_tls_ca_file=str(tmp_path / "no"))
+    with pytest.raises(StartupError, match=r"metadata\.store\.tls\.ca\.file: .*no"):
+        access_of(settings, LocalFilesystem())
+
+
+async def test_what_is_not_installed_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "broker.controller.store.etcd.etcd_store", None)
+    with pytest.raises(StartupError, match=r"pip install 'varve\[cluster\]'"):
+        await open_cluster_store(
+            settings_of("etcd://h"),
+            FakeEnvironment(),
+            floor_revision=0,
+            waiting=lambda _: None,
+        )
+
+
+async def test_servers_that_do_not_answer_are_waited_for_with_a_reason() -> None:
+    environment = FakeEnvironment()
+    address = f"127.0.0.1:{free_ports(1)[0]}"
+    waited: asyncio.Queue[str] = asyncio.Queue()
+    opening = asyncio.ensure_future(
+        open_cluster_store(
+            settings_of(f"etcd://{address}"),
+            environment,
+            floor_revision=0,
+            waiting=waited.put_nowait,
+        )
+    )
+    for _ in range(2):
+        reason = await asyncio.wait_for(waited.get(), 30)
+        assert reason.startswith(f"waiting for the metadata store etcd://{address}: ")
+        await asyncio.sleep(0)
+        assert environment.timer.pending == 1
+        assert not opening.done()
+        environment.timer.advance(TRY_AGAIN_MS)
+    opening.cancel()
+    await asyncio.wait([opening])

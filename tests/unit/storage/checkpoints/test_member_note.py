@@ -1,0 +1,57 @@
+"""The note of a member: written whole, read back, and none where it is damaged."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from storage.checkpoints.member_note import (
+    MEMBER_FILE,
+    MemberNote,
+    decode_member_note,
+    encode_member_note,
+    highest_revision,
+    read_member_note,
+    write_member_note,
+)
+from tests.fakes.filesystem import FakeFilesystem
+
+NOTE = MemberNote("b6b0-1", 7, 12)
+
+
+@given(
+    st.builds(
+        MemberNote, st.text(max_size=9), st.integers(-1, 1 << 63), st.integers(0), st.booleans()
+    )
+)
+def test_a_note_comes_back_as_it_was(note: MemberNote) -> None:
+    assert decode_member_note(encode_member_note(note)) == note
+
+
+@pytest.mark.parametrize(
+    "data", [b"", b"[]", b"7", b"{}", b'{"v":2}', b'{"v":1,"boot":"x"}', b"\xff"]
+)
+def test_a_damaged_one_is_none(data: bytes) -> None:
+    filesystem = FakeFilesystem()
+    filesystem.mkdir("/d")
+    filesystem.replace_bytes(f"/d/{MEMBER_FILE}", data)
+    assert read_member_note(filesystem, "/d") is None
+
+
+def test_it_is_on_disk_once_written() -> None:
+    filesystem = FakeFilesystem()
+    filesystem.mkdir("/d")
+    filesystem.sync_directory("/")
+    assert read_member_note(filesystem, "/d") is None
+    write_member_note(filesystem, "/d", NOTE)
+    filesystem.crash()
+    assert read_member_note(filesystem, "/d") == NOTE
+
+
+def test_the_highest_revision_is_that_of_all_directories() -> None:
+    filesystem = FakeFilesystem()
+    for number, directory in enumerate(("/a", "/b", "/c")):
+        filesystem.mkdir(directory)
+        if number:
+            write_member_note(filesystem, directory, MemberNote("", 1, 10 * number))
+    assert highest_revision(filesystem, ["/a", "/b", "/c"]) == 20
+    assert highest_revision(filesystem, ["/a"]) == 0
