@@ -180,6 +180,7 @@ class Partition:
             if len(state.replicas) == 1:
                 self.leading = None
             self._advance(own_end_offset)
+            self._isr_due()
         elif self.is_leader and len(state.replicas) > 1:
             context = self._context
             self.leading = LeaderState(
@@ -506,6 +507,17 @@ class Partition:
         leading = self.leading
         assert leading is not None
         self.advance_high_watermark(leading, now_ms)
+        if (
+            not progress.is_counted
+            and leading.proposed is None
+            and leading.can_join(progress, self.log.high_watermark)
+        ):
+            self._isr_due()
+
+    def _isr_due(self) -> None:
+        isr_due = self._context.terms.isr_due
+        if isr_due is not None:
+            isr_due(self)
 
     def advance_high_watermark(self, leading: LeaderState, now_ms: float) -> None:
         """Move the high watermark as far as it goes: an end offset or the ISR has changed."""

@@ -22,7 +22,7 @@ Source: Kafka, Partition.scala.
 
 from typing import TYPE_CHECKING
 
-from broker.replication.replica_progress import ReplicaProgress
+from broker.replication.replica_progress import UNKNOWN_OFFSET, ReplicaProgress
 
 if TYPE_CHECKING:
     from broker.controller.images.partition_image import PartitionImage
@@ -49,6 +49,7 @@ class LeaderState:
     """
 
     __slots__ = (
+        "_not_before_ms",
         "_terms",
         "epoch_start_offset",
         "followers",
@@ -77,6 +78,7 @@ class LeaderState:
         self.replicas = state.replicas
         self.isr = state.isr
         self.proposed: tuple[int, ...] | None = None
+        self._not_before_ms = NEVER_MS
         self.epoch_start_offset = epoch_start_offset
         self.own_end_offset = own_end_offset
         self.followers: tuple[ReplicaProgress, ...] = tuple(
@@ -139,10 +141,56 @@ class LeaderState:
         self.proposed = isr
         self._count()
 
-    def withdraw(self) -> None:
-        """Nothing is proposed any more: the controller has refused, and changed nothing."""
+    def withdraw(self, not_before_ms: float) -> None:
+        """Nothing is proposed any more: the controller has refused, and changed nothing.
+
+        `not_before_ms`: when the next proposal may be made.
+        """
         self.proposed = None
+        self._not_before_ms = not_before_ms
         self._count()
+
+    def can_join(self, follower: ReplicaProgress, high_watermark: int) -> bool:
+        """Whether a follower is to be proposed for the ISR.
+
+        It has all that is committed, and all that a leader before this one may have committed
+        (KAFKA-7128), by a fetch of this epoch.
+        """
+        return (
+            not follower.is_counted
+            and follower.end_offset >= high_watermark
+            and follower.end_offset >= self.epoch_start_offset
+            and self.may_join(follower)
+        )
+
+    def is_lagging(self, follower: ReplicaProgress, leader_end_offset: int, now_ms: float) -> bool:
+        """Whether a member is to leave the ISR."""
+        return follower.node_id in self.isr and not follower.is_caught_up(
+            leader_end_offset, now_ms, self._terms.lag_time_max_ms
+        )
+
+    def wanted_isr(
+        self, high_watermark: int, leader_end_offset: int, now_ms: float
+    ) -> tuple[int, ...] | None:
+        """The ISR to ask the controller for; None: the committed one is right, or asked for.
+
+        This broker is always in it.
+        """
+        if self.proposed is not None or now_ms < self._not_before_ms:
+            return None
+        leaving = {
+            follower.node_id
+            for follower in self.followers
+            if self.is_lagging(follower, leader_end_offset, now_ms)
+        }
+        joining = [
+            follower.node_id
+            for follower in self.followers
+            if self.can_join(follower, high_watermark)
+        ]
+        if not leaving and not joining:
+            return None
+        return (*(node_id for node_id in self.isr if node_id not in leaving), *joining)
 
     def _is_joining(self, follower: ReplicaProgress, now_ms: float) -> bool:
         """Whether a follower outside the ISR has caught up and may join: it would be the next."""
@@ -154,7 +202,7 @@ class LeaderState:
     def may_join(self, follower: ReplicaProgress) -> bool:
         """Whether a follower that has fetched lives, in the epoch in which it fetches."""
         return (
-            follower.end_offset >= 0
+            follower.end_offset != UNKNOWN_OFFSET
             and self._terms.live_epoch(follower.node_id) == follower.broker_epoch
         )
 

@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from broker.controller.images.broker_records import BrokerImage
+    from broker.replicas.partition import Partition
 
 EpochOf = Callable[[int], int | None]
 """Broker epoch by node id."""
@@ -20,9 +21,16 @@ class ReplicationTerms:
         registered_epoch: Broker epoch of a node; None of one that is not registered.
         live_epoch: Broker epoch of a node that may be in an ISR: registered, not fenced, and not
             about to stop; None for any other (KIP-841, KIP-903).
+        isr_due: Called when the ISR of a partition may have to change; None: nobody asks for it.
     """
 
-    __slots__ = ("fetch_wait_max_ms", "lag_time_max_ms", "live_epoch", "registered_epoch")
+    __slots__ = (
+        "fetch_wait_max_ms",
+        "isr_due",
+        "lag_time_max_ms",
+        "live_epoch",
+        "registered_epoch",
+    )
 
     def __init__(
         self,
@@ -37,6 +45,7 @@ class ReplicationTerms:
         self.fetch_wait_max_ms = fetch_wait_max_ms
         self.registered_epoch = registered_epoch or _nobody_lives
         self.live_epoch = live_epoch or _nobody_lives
+        self.isr_due: Callable[[Partition], None] | None = None
 
     def look_up(self, node_id: int, brokers: "Callable[[], Mapping[int, BrokerImage]]") -> None:
         """Take the epochs of the others from the newest image.

@@ -156,11 +156,14 @@ class FollowerFetches:
         terms = self._led.terms
         if terms.registered_epoch(request.replica_id) is None:
             return self._refuse(request, version, by_id=by_id)
+        waiting = self.sessions.parked_of(request)
+        if waiting is not None:
+            # Without records: their follower does not ask for them at another offset yet, and
+            # would get them twice.
+            waiting.answer_with(encode_response([], version, session_id=request.session_id))
         session = self.sessions.begin(request, self._clock.monotonic_ms(), uses_topic_ids=by_id)
         if isinstance(session, ErrorCode):
             return encode_response([], version, error_code=session)
-        if session.parked is not None:
-            session.parked.answer()
         is_first = session.session_id != request.session_id or session.session_id == NO_SESSION
         forces = request.max_wait_ms <= 0 or not session.partitions
 

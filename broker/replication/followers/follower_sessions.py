@@ -156,6 +156,12 @@ class FollowerSessions:
             len(session.partitions) for own in self._sessions.values() for session in own.values()
         )
 
+    def parked_of(self, request: "FetchRequest") -> "ParkedFetch | None":
+        """The request of the same session that waits still."""
+        own = self._sessions.get(request.replica_id)
+        found = None if own is None else own.get(request.session_id)
+        return None if found is None else found.parked
+
     def begin(
         self, request: "FetchRequest", now_ms: float, *, uses_topic_ids: bool
     ) -> FollowerSession | ErrorCode:

@@ -50,6 +50,11 @@ class ParkedFetch:
         self._leave()
         self._reply.send(body)
 
+    def answer_with(self, body: "Body") -> None:
+        """Answer with `body`: the follower has sent its next request."""
+        self._leave()
+        self._reply.send(body)
+
     def _leave(self) -> None:
         self._timer_handle.cancel()
         self._on_left()

@@ -65,7 +65,7 @@ def test_a_proposed_member_is_waited_for() -> None:
     fetch(state, 3, 60, 0.0)
     state.propose((1, 2, 3))
     assert state.high_watermark(40, 2, 1e9) == 60
-    state.withdraw()
+    state.withdraw(0.0)
     assert state.high_watermark(40, 2, 1e9) == 100
 
 
@@ -114,3 +114,63 @@ def test_progress_is_kept_when_replicas_are_added() -> None:
     assert [one.node_id for one in state.followers] == [2, 4]
     assert state.followers[0].end_offset == 100
     assert state.follower(3) is None
+
+
+def test_who_joins_has_what_an_earlier_leader_may_have_committed() -> None:
+    """KAFKA-7128: the high watermark of a new leader may be old; its log end is not."""
+    state = leading((1, 2), end=100)
+    fetch(state, 2, 100)
+    fetch(state, 3, 99)
+    assert state.wanted_isr(40, 100, 0.0) is None
+    fetch(state, 3, 100)
+    assert state.wanted_isr(40, 100, 0.0) == (1, 2, 3)
+    state.own_end_offset = 120
+    assert state.wanted_isr(101, 120, 0.0) is None
+
+
+def test_who_has_not_fetched_in_this_epoch_does_not_join() -> None:
+    state = leading((1, 2), end=0)
+    fetch(state, 2, 0)
+    state._terms.live_epoch = lambda node: -1 if node == 3 else EPOCHS.get(node)
+    assert state.wanted_isr(0, 0, 0.0) is None
+    state._terms.live_epoch = EPOCHS.get
+    fetch(state, 3, 0)
+    assert state.wanted_isr(0, 0, 0.0) == (1, 2, 3)
+
+
+def test_who_fetches_in_an_old_life_or_is_fenced_does_not_join() -> None:
+    state = leading((1, 2), end=100)
+    fetch(state, 2, 100)
+    follower = state.follower(3)
+    assert follower is not None
+    follower.fetched(100, 0, EPOCHS[3] - 1, 100, 0.0)
+    assert state.wanted_isr(40, 100, 0.0) is None
+
+
+def test_members_that_lag_leave_after_their_grace() -> None:
+    """The leader never leaves itself out."""
+    state = leading(end=100)
+    fetch(state, 2, 100)
+    assert state.wanted_isr(40, 100, 30_000.0) is None
+    assert state.wanted_isr(40, 100, 30_001.0) == (1, 2)
+    state.own_end_offset = 120
+    assert state.wanted_isr(40, 120, 30_001.0) == (1,)
+
+
+def test_nothing_is_proposed_twice() -> None:
+    state = leading((1, 2), end=100)
+    fetch(state, 2, 100)
+    fetch(state, 3, 100)
+    wanted = state.wanted_isr(40, 100, 0.0)
+    assert wanted is not None
+    state.propose(wanted)
+    assert state.wanted_isr(40, 100, 0.0) is None
+    state.withdraw(50.0)
+    assert state.wanted_isr(40, 100, 49.0) is None
+    assert state.wanted_isr(40, 100, 50.0) == (1, 2, 3)
+
+
+def test_one_leaves_and_one_joins_in_one_change() -> None:
+    state = leading((1, 2), end=100)
+    fetch(state, 3, 100, 30_001.0)
+    assert state.wanted_isr(40, 100, 30_001.0) == (1, 3)

@@ -159,6 +159,20 @@ async def test_a_wait_ends_empty(f: FollowerWorld) -> None:
     assert f.timer.pending == 0
 
 
+async def test_the_next_request_completes_the_one_that_waits(f: FollowerWorld) -> None:
+    """A partition that has moved here is not to wait for an idle one's time."""
+    f.led()
+    other = f.led("u")
+    session = f.fetch({"t": 0}).session_id
+    f.park({}, session=(session, 1))
+    f.write(other, b"a")
+    f.park({"u": 0}, session=(session, 2))
+    assert f.fetched().responses == []
+    (topic,) = f.fetched().responses
+    assert topic.partitions[0].records
+    assert f.followers.parked == 0
+
+
 async def test_a_new_epoch_and_the_end_of_one_are_told_at_once(f: FollowerWorld) -> None:
     f.replicas.is_known = lambda _topic, _index: True
     partition = f.led()

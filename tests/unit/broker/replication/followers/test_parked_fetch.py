@@ -56,3 +56,10 @@ def test_who_has_gone_is_not_answered(p: SimpleNamespace) -> None:
     p.reply.abandoned()
     p.timer.advance(1000)
     assert (p.reply.sent, p.left) == ([], [1])
+
+
+def test_another_answer_can_take_its_place(p: SimpleNamespace) -> None:
+    p.found.append(b"records")
+    p.parked.answer_with(b"nothing")
+    p.timer.advance(1000)
+    assert (p.reply.sent, p.left) == ([b"nothing"], [1])
