@@ -1,9 +1,11 @@
 """Brokers of a simulated cluster: each a host, a disk, a clock, and one process after another."""
 
+from collections.abc import Callable
 from random import Random
 from typing import Final
 
 from broker.broker import Broker
+from broker.runtime.startup_errors import StartupError
 from config.broker import BrokerConfig
 from config.listeners import Listener
 from storage.environment.descriptors import share_out
@@ -65,6 +67,7 @@ class SimBroker:
         self.process = Process(self.host)
         self.lives = 0
         self.is_running = False
+        self.on_exit: Callable[[int, str], None] = lambda _node_id, _reason: None
         self._server = server
         self._settings = {
             **SETTINGS,
@@ -83,6 +86,7 @@ class SimBroker:
         assert not self.is_running
         self.lives += 1
         self.is_running = True
+        self.broker = None
         process = self.process = Process(f"{self.host}.{self.lives}")
         self.network.boot(self.host)
         store = StoreClient(self.network, self._server, self.host, process)
@@ -90,7 +94,7 @@ class SimBroker:
         seed = self.loop.random.getrandbits(64)
 
         async def run() -> None:
-            broker = self.broker = Broker(
+            broker = Broker(
                 BrokerConfig().replace(**self._settings),
                 clock=self.clock,
                 randomness=SeededRandomness(seed),
@@ -100,9 +104,21 @@ class SimBroker:
                 network=network,
                 machine=SimMachine(self.loop),
             )
-            await broker.start()
+            if self.process is not process:
+                return
+            self.broker = broker
+            broker.failed.add_done_callback(lambda done: self._failed(process, done.result()))
+            try:
+                await broker.start()
+            except StartupError as error:
+                self._failed(process, str(error))
 
         self.loop.spawn(process, run())
+
+    def _failed(self, process: Process, reason: str) -> None:
+        if process is self.process and self.is_running:
+            self.ended()
+            self.on_exit(self.node_id, reason)
 
     @property
     def is_ready(self) -> bool:
