@@ -1,10 +1,12 @@
 """Brokers of a simulated cluster: each a host, a disk, a clock, and one process after another."""
 
 from collections.abc import Callable
+from posixpath import dirname
 from random import Random
 from typing import Final
 
 from broker.broker import Broker
+from broker.membership.last_run import BOOT_ID_FILE
 from broker.runtime.startup_errors import StartupError
 from config.broker import BrokerConfig
 from config.listeners import Listener
@@ -62,6 +64,7 @@ class SimBroker:
             offset_ms=random.uniform(-OFFSET_MS, OFFSET_MS),
             drift=random.uniform(-DRIFT, DRIFT),
         )
+        self._boots = 1
         self.filesystem = self._mount(FakeFilesystem(open_files_max=OPEN_FILES_MAX))
         self.broker: Broker | None = None
         self.process = Process(self.host)
@@ -79,6 +82,8 @@ class SimBroker:
     def _mount(self, filesystem: FakeFilesystem) -> FakeFilesystem:
         filesystem.clock = self.clock  # type: ignore[assignment]  # all that is asked is now_ms
         filesystem.observer = lambda _event: None
+        filesystem.mkdir(dirname(BOOT_ID_FILE))
+        filesystem.poke(BOOT_ID_FILE, f"{self._boots:08x}-0000-4000-8000-000000000000\n".encode())
         return filesystem
 
     def start(self) -> None:
@@ -149,4 +154,5 @@ class SimBroker:
         self.is_running = False
         self.loop.kill(self.process)
         self.network.crash(self.host, self.process)
+        self._boots += 1
         self.filesystem = self._mount(self.filesystem.after_crash(keep))
