@@ -13,6 +13,7 @@ from tests.simulation.nemesis import Fault
 from tests.simulation.run import Outcome, Shape, run
 
 RUN_S = 60.0
+LINES_SHOWN = 15
 
 
 def main(arguments: Sequence[str]) -> int:
@@ -85,10 +86,12 @@ def timed(
 def report(outcome: Outcome) -> None:
     """Print what went wrong, and what had been done before."""
     print(f"  {outcome.violation}")
-    for line in outcome.done[-12:]:
+    for line in outcome.done[-LINES_SHOWN:]:
         print(f"    {line}")
-    for line in outcome.lines[-12:]:
+    for line in outcome.lines[-LINES_SHOWN:]:
         print(f"      {line}")
+    for line in outcome.state:
+        print(f"    | {line}")
 
 
 def shrink(outcome: Outcome, length_s: float, shape: Shape, log: str | None) -> None:

@@ -46,6 +46,7 @@ class Outcome:
         violation: None: everything held.
         done: Faults as they happened.
         lines: Of the brokers' logs.
+        state: Of everything, when a violation was found.
     """
 
     seed: int
@@ -60,6 +61,7 @@ class Outcome:
     checks: int = 0
     done: list[str] = field(default_factory=list)
     lines: list[str] = field(default_factory=list)
+    state: list[str] = field(default_factory=list)
 
 
 def run(
@@ -96,6 +98,7 @@ def run(
         _Run(world, history, invariants, nemesis, shape).run(duration_s)
     except Violation as violation:
         outcome.violation = f"{world.loop.time():.6f} {violation}"
+        outcome.state = world.describe()
     finally:
         world.close()
         gc.enable()

@@ -113,6 +113,34 @@ class World:
             )
         )
 
+    def describe(self) -> list[str]:
+        """The state of everything, for a report."""
+        image = self.image
+        lines = [
+            f"store revision {image.revision}, controller {image.controller_id} "
+            f"epoch {image.controller_epoch}, cut {sorted(self.network.cut)}"
+        ]
+        for node_id, place in self.brokers.items():
+            broker = place.broker
+            own = "no image"
+            if broker is not None and broker.controller is not None:
+                own = f"revision {broker.controller.image.revision}"
+            lines.append(
+                f"broker {node_id} {place.process.name} running {place.is_running} "
+                f"ready {place.is_ready} paused {place.process.is_paused} {own} "
+                f"{image.brokers.get(node_id)}"
+            )
+            for partition in broker.replicas.partitions() if broker is not None else ():
+                log = partition.log
+                lines.append(
+                    f"  {partition.topic_partition} leads {partition.is_leader} leader "
+                    f"{partition.leader_id} epoch {partition.leader_epoch} "
+                    f"[{log.log_start_offset}, {log.high_watermark}, {log.log_end_offset})"
+                )
+        for topic in image.topics.values():
+            lines += [f"{topic.name} {partition}" for partition in topic.partitions]
+        return lines
+
     def segments(self, node_id: int, place: Place) -> list[bytes]:
         """The segment files of a replica, as they lie on its disk."""
         disk = self.brokers[node_id].filesystem
