@@ -97,6 +97,7 @@ class ShardLog:
         "_held_bytes",
         "_hold",
         "_is_due",
+        "_last_write",
         "_on_failed",
         "_timeout_ms",
         "_timer",
@@ -143,6 +144,7 @@ class ShardLog:
         self._answer_within_ms = answer_within_ms
         self._at_iteration_end = at_iteration_end
         self._is_due = False
+        self._last_write: Write | None = None
         self._gathered: Gathered | None = None
         self._hold = hold
         self._held: list[KeyValue] = []
@@ -257,6 +259,19 @@ class ShardLog:
                 return True
         return False
 
+    def when_committed(self, done: Done) -> None:
+        """Call `done` when everything appended so far is committed; with an error if it is not.
+
+        For answers out of memory that changed at APPEND: what they say could still be lost.
+        """
+        self.flush()
+        if self.is_closed:
+            done(ErrorCode.NOT_COORDINATOR)
+        elif self._last_write is None or self._last_write.is_complete:
+            done(ErrorCode.NONE)
+        else:
+            self._last_write.behind.append(done)
+
     def _append_built(self, batch: bytearray, write: Write) -> None:
         if write.at_append:
             write.early = []
@@ -267,7 +282,11 @@ class ShardLog:
         write.is_written = base_offset >= 0
         if write.at_append:
             write.appended(base_offset)
-        if self._answer_within_ms is not None and not write.is_complete:
+        if write.is_complete:
+            return
+        if write.is_written:
+            self._last_write = write
+        if self._answer_within_ms is not None:
             write.timeout = self._timer.call_later_ms(self._answer_within_ms, write.time_out)
 
     # -- gathered --------------------------------------------------------------------------------

@@ -86,6 +86,7 @@ class Write:
         is_written: Whether the log has, or had, the records: then no error is a refusal.
         is_complete: Whether the outcome of the append is known.
         timeout: Answers the caller before that.
+        behind: Callers that wait for its outcome, whose own answer is no part of it.
         early: Outcomes that came before the append returned, and have to wait for it.
         held: Deferred records in front of its own, in the same batch.
         records: Its own, if there are deferred ones.
@@ -98,6 +99,7 @@ class Write:
         "_refused",
         "_too_large",
         "at_append",
+        "behind",
         "early",
         "held",
         "is_applied",
@@ -123,6 +125,7 @@ class Write:
         self._too_large = too_large
         self.at_append = self.is_applied = self.is_written = False
         self.early: list[tuple[ErrorCode, int]] | None = None
+        self.behind: list[Done] = []
         self.held: list[KeyValue] | None = None
         self.records: Sequence[KeyValue] = ()
         self.is_complete = False
@@ -142,6 +145,8 @@ class Write:
             done, self._done = self._done, None
             if done is not None:
                 done(code)
+            if self.behind:
+                self._answer_behind(code)
             return
         self._fail(code)
 
@@ -174,6 +179,15 @@ class Write:
         if self._refused is not None:
             self._refused()
         self._answer(code)
+        self._answer_behind(code_for_clients(code))
+
+    def _answer_behind(self, code: ErrorCode) -> None:
+        behind, self.behind = self.behind, []
+        for done in behind:
+            try:
+                done(code)
+            except Exception:
+                logger.exception("caller behind an append could not be answered code=%s", code.name)
 
     def time_out(self) -> None:
         """Answer the caller; the append goes on."""
@@ -183,6 +197,7 @@ class Write:
         """Fail the append, which has raised: its outcome is unknown."""
         self.is_complete = True
         self._answer(ErrorCode.UNKNOWN_SERVER_ERROR)
+        self._answer_behind(ErrorCode.UNKNOWN_SERVER_ERROR)
 
     def _answer(self, code: ErrorCode) -> None:
         done, self._done = self._done, None

@@ -6,6 +6,9 @@ its leader coordinates it. The `CoordinatorRuntime` loads and unloads the shards
 Callers in this process (`SharePersister`) wait while a shard loads, or the topic is created on
 their behalf; network clients get a retriable error.
 
+Memory changes when records are appended (`shard`), so answers out of memory alone wait until all of
+it is committed: a leader that was given a state must not find it gone with the next coordinator.
+
 Two epochs fence: the state epoch grows with each initialisation, the leader epoch is that of the
 partition whose records are shared; a caller with a lower one than the last is fenced.
 
@@ -231,8 +234,12 @@ class ShareCoordinator:
                 done(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, None)
                 return
             state = ShareState(known.state_epoch, known.start_offset, known.batches)
+
+            def committed(code: ErrorCode) -> None:
+                done(code, state if code is ErrorCode.NONE else None)
+
             if leader_epoch in (NO_EPOCH, known.leader_epoch):
-                done(ErrorCode.NONE, state)
+                shard.log.when_committed(committed)
                 return
             record = shard.change(
                 key,
@@ -242,9 +249,7 @@ class ShareCoordinator:
                 now_ms=self._clock.now_ms(),
                 leader_epoch=leader_epoch,
             )
-            shard.write(
-                [record], lambda code: done(code, state if code is ErrorCode.NONE else None)
-            )
+            shard.write([record], committed)
 
         self._run(key, work, lambda code: done(code, None), wait=wait)
 
@@ -256,17 +261,16 @@ class ShareCoordinator:
                 done(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, None)
                 return
             known = shard.states.get(key)
-            if known is None:
-                done(ErrorCode.NONE, ShareSummary(0, 0, UNINITIALIZED_OFFSET, UNKNOWN_COUNT))
-                return
-            done(
-                ErrorCode.NONE,
-                ShareSummary(
+            summary = ShareSummary(0, 0, UNINITIALIZED_OFFSET, UNKNOWN_COUNT)
+            if known is not None:
+                summary = ShareSummary(
                     known.state_epoch,
                     known.leader_epoch,
                     known.start_offset,
                     known.delivery_complete_count,
-                ),
+                )
+            shard.log.when_committed(
+                lambda code: done(code, summary if code is ErrorCode.NONE else None)
             )
 
         self._run(key, work, lambda code: done(code, None), wait=wait)
@@ -314,7 +318,7 @@ class ShareCoordinator:
             if not self._is_topic_partition(key):
                 done(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
             elif key not in shard.states:
-                done(ErrorCode.NONE)
+                shard.log.when_committed(done)
             else:
                 shard.write([shard.deletion(key)], done)
 

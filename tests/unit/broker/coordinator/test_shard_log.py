@@ -79,6 +79,33 @@ def test_committed_comes_before_the_answer(write: Write) -> None:
     assert write.calls == [0, "NONE", 2, "NONE"]
 
 
+def test_who_asks_whether_all_is_committed_waits_for_the_last_write(write: Write) -> None:
+    codes: list[ErrorCode] = []
+    write.log.when_committed(codes.append)
+    assert codes == [ErrorCode.NONE]
+    write.manager.hold = True
+    write.append()
+    write.append()
+    write.log.when_committed(codes.append)
+    # Refused, it is nothing to wait for, and nothing that others wait for less because of it.
+    write.manager.fail_next = [ErrorCode.NOT_ENOUGH_REPLICAS]
+    write.append()
+    write.log.when_committed(codes.append)
+    assert codes == [ErrorCode.NONE]
+    write.manager.commit_held()
+    assert codes == [ErrorCode.NONE] * 3
+
+
+def test_who_asks_whether_all_is_committed_hears_that_nobody_knows(write: Write) -> None:
+    codes: list[ErrorCode] = []
+    write.manager.hold = True
+    write.append()
+    write.log.when_committed(codes.append)
+    write.manager.fail_held(ErrorCode.REQUEST_TIMED_OUT)
+    write.log.when_committed(codes.append)
+    assert codes == [ErrorCode.COORDINATOR_NOT_AVAILABLE, ErrorCode.NOT_COORDINATOR]
+
+
 def test_failure_is_translated_for_the_client(write: Write) -> None:
     write.manager.fail_with = ErrorCode.NOT_LEADER_OR_FOLLOWER
     write.append()

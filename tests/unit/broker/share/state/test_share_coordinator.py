@@ -121,9 +121,27 @@ async def test_told_when_committed(c: Coordinator) -> None:
     codes: list[E] = []
     c.c.initialize(KEY, 0, 0, codes.append)
     assert codes == []
-    assert c.summary()[1].start_offset == 0, "who comes after it sees it"
     c.log.commit_held()
     assert codes == [E.NONE]
+
+
+@pytest.mark.parametrize("code", [E.NONE, E.REQUEST_TIMED_OUT])
+async def test_what_is_not_committed_is_not_given_out(c: Coordinator, code: E) -> None:
+    """Who comes after it sees it: when it is certain that the next coordinator does, too."""
+    c.log.hold = True
+    c.c.initialize(KEY, 0, 7, lambda code: None)
+    answers: list[Any] = []
+    c.c.read(KEY, 0, lambda *answer: answers.append(answer))
+    c.c.read_summary(KEY, lambda *answer: answers.append(answer))
+    c.c.delete(KEY._replace(partition=1), lambda code: answers.append((code, None)))
+    assert answers == []
+    if code is E.NONE:
+        c.log.commit_held()
+        assert [answer[0] for answer in answers] == [E.NONE] * 3
+        assert answers[0][1].start_offset == answers[1][1].start_offset == 7
+    else:
+        c.log.fail_held(code)
+        assert answers == [(E.COORDINATOR_NOT_AVAILABLE, None)] * 3
 
 
 async def test_refused_writes_change_nothing(c: Coordinator) -> None:
