@@ -191,7 +191,11 @@ class LeasedMembership:
                 raise
             break
         self.broker_epoch = epoch
+        self._beat_now()
         self._go(State.MEMBER)
+        # At once: images that are older than the registration come meanwhile.
+        self._hold(lease, epoch, valid_until(sent_ms, ttl_ms))
+        self._home.run(self.keeper)
         LOGGER.info(
             "broker registered node=%d epoch=%d last_run=%s",
             self._node_id,
@@ -199,9 +203,6 @@ class LeasedMembership:
             self.registration.ended.value,
         )
         await self.notes.begin(epoch)
-        self._beat_now()
-        self._hold(lease, epoch, valid_until(sent_ms, ttl_ms))
-        self._home.run(self.keeper)
 
     def is_let_in(self, image: ClusterImage) -> bool:
         """See `Membership.is_let_in`."""

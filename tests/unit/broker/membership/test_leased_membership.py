@@ -247,3 +247,14 @@ async def test_the_next_process_finds_the_epoch_and_the_highest_revision(world: 
     note = read_member_note(world.environment.filesystem, "/d")
     assert note is not None
     assert note.revision == revision > epoch
+
+
+async def test_an_image_from_before_the_registration_is_no_news(world: World) -> None:
+    """It comes while the note is on its way to the disk."""
+    old = world.feed.image
+    joining = asyncio.ensure_future(world.join())
+    while not joining.done():
+        world.member.image_changed(old)
+        await asyncio.wait([joining], timeout=0)
+    await world.turns()
+    assert world.member.losses == 0
