@@ -8,6 +8,7 @@
     draining/<id>    {"v": 1, "epoch": <broker epoch>}, under its lease                itself
     fences/<id>      {"v": 1, "epoch": <broker epoch that is let in, or 0>,            controller
                      "why": <why none is>}
+    suspects/<id>/<by>   {"v": 1, "epoch": <broker epoch>}, under the lease of <by>    <by>
     controller       {"v": 1, "node": <id>, "epoch": <broker epoch>}, under the        controller
                      controller's lease
 
@@ -30,13 +31,14 @@ from broker.controller.images.metadata_records import (
     DRAINING,
     FENCES,
     LIVE,
+    SUSPECTS,
     MetadataFormatError,
     decode_record,
     encode_record,
 )
 from storage.types.uuid_text import format_uuid, parse_uuid
 
-BROKER_KEYS: Final = (BROKERS, LIVE, DRAINING, FENCES)
+BROKER_KEYS: Final = (BROKERS, LIVE, DRAINING, FENCES, SUSPECTS)
 """Prefixes of the keys that belong to one broker each."""
 
 
@@ -124,6 +126,7 @@ class BrokerFacts:
         epoch: Revision of the registration; 0 without one.
         live: Incarnation that holds a lease; None: none does.
         draining: Broker epoch that wants to stop; 0: none.
+        suspected_by: Brokers that say that it is dead, each with the broker epoch that it means.
     """
 
     registration: BrokerRegistration | None = None
@@ -131,6 +134,7 @@ class BrokerFacts:
     live: UUID | None = None
     draining: int = 0
     fence: Fence | None = None
+    suspected_by: tuple[tuple[int, int], ...] = ()
 
     def changed(self, kind: str, key: str, value: bytes | None, revision: int) -> "BrokerFacts":
         """The same after one of the keys has changed, None: is deleted.
@@ -146,6 +150,12 @@ class BrokerFacts:
             return replace(self, live=None if value is None else decode_live(key, value))
         if kind == DRAINING:
             return replace(self, draining=0 if value is None else decode_draining(key, value))
+        if kind == SUSPECTS:
+            by = parse_suspicion_key(key)
+            others = [pair for pair in self.suspected_by if pair[0] != by]
+            if value is not None:
+                others.append((by, _number(key, value, "epoch")))
+            return replace(self, suspected_by=tuple(sorted(others)))
         return replace(self, fence=None if value is None else decode_fence(key, value))
 
     def image(self, node_id: int) -> BrokerImage | None:
@@ -188,6 +198,28 @@ def fence_key(node_id: int) -> str:
     return f"{FENCES}{node_id}"
 
 
+def suspicion_key(node_id: int, by: int | None = None) -> str:
+    """Key of what broker `by` says of another; None: prefix of what all say of it."""
+    return f"{SUSPECTS}{node_id}/{'' if by is None else by}"
+
+
+def parse_suspicion_key(key: str) -> int:
+    """Who says it.
+
+    Raises:
+        MetadataFormatError: Not such a key.
+    """
+    try:
+        return int(key.removeprefix(SUSPECTS).partition("/")[2])
+    except ValueError as error:
+        raise MetadataFormatError(f"{key}: {error}") from error
+
+
+def encode_suspicion(epoch: int) -> bytes:
+    """Value of a suspicion: the broker epoch that is over."""
+    return encode_record({"epoch": epoch})
+
+
 def parse_broker_key(key: str) -> tuple[str, int]:
     """The prefix and the broker's id.
 
@@ -196,8 +228,9 @@ def parse_broker_key(key: str) -> tuple[str, int]:
     """
     for prefix in BROKER_KEYS:
         if key.startswith(prefix):
+            name = key.removeprefix(prefix)
             try:
-                return prefix, int(key.removeprefix(prefix))
+                return prefix, int(name.partition("/")[0] if prefix == SUSPECTS else name)
             except ValueError as error:
                 raise MetadataFormatError(f"{key}: {error}") from error
     raise MetadataFormatError(f"{key}: not a broker's")
