@@ -9,6 +9,7 @@ import tempfile
 import time
 from pathlib import Path
 
+from bench.cluster_rows import CLUSTER_ROWS
 from bench.group_rows import GROUP_ROWS
 from bench.group_shape_rows import GROUP_SHAPE_ROWS
 from bench.kafka_release import KAFKA_VERSION, KafkaReleaseError
@@ -28,6 +29,7 @@ ROWS = (
     *TRANSACTION_ROWS,
     *TIER_ROWS,
     *TIER_S3_ROWS,
+    *CLUSTER_ROWS,
 )
 RESULTS = Path(__file__).parent / "results"
 
@@ -50,6 +52,9 @@ def _parser() -> argparse.ArgumentParser:
     for kind in ("varve", "kafka"):
         parser.add_argument(f"--{kind}", metavar="HOST:PORT", help=f"take a running {kind}")
         parser.add_argument(f"--{kind}-pid", type=int, metavar="PID", help="and its process id")
+    parser.add_argument(
+        "--kafka-brokers", type=int, default=3, help="Kafka's in the rows on clusters (default: 3)"
+    )
     parser.add_argument("--name", help="of the files in bench/results")
     parser.add_argument("--directory", type=Path, help="where brokers keep their data")
     return parser
@@ -91,6 +96,7 @@ def main() -> int:
         given=_given(arguments, parser),
         warm_up_s=_or(arguments.warm_up, 4.0 if quick else 25.0),
         pairs=pairs,
+        kafka_brokers=arguments.kafka_brokers,
     )
     bench = Bench(
         quick=quick,
@@ -111,6 +117,7 @@ def main() -> int:
         "restart_gib": bench.restart_gib,
         "partitions": bench.partitions,
         "tier_gib": bench.tier_gib,
+        "kafka_brokers": arguments.kafka_brokers,
     }
     name = arguments.name or ("quick" if quick else "latest")
     begin = time.monotonic()
@@ -124,6 +131,11 @@ def main() -> int:
                     text = write(results, brokers, settings, RESULTS, name)
         for row in rows:
             if row.run_own is not None:
+                results.append(runner.run_row(bench, row))
+                text = write(results, brokers, settings, RESULTS, name)
+        clustered = [row for row in rows if row.run_cluster is not None]
+        with runner.running_clusters(bench, clustered):
+            for row in clustered:
                 results.append(runner.run_row(bench, row))
                 text = write(results, brokers, settings, RESULTS, name)
     except (NodeError, KafkaReleaseError) as error:

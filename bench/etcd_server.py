@@ -93,6 +93,12 @@ class EtcdServer:
         self._process.send_signal(signal.SIGCONT)
 
     @property
+    def pid(self) -> int:
+        """Of its process."""
+        assert self._process is not None
+        return self._process.pid
+
+    @property
     def is_running(self) -> bool:
         """Whether its process lives, paused or not."""
         return self._process is not None and self._process.poll() is None

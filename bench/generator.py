@@ -77,6 +77,8 @@ class ProduceLoad:
     size_limit_bytes: int = 2 << 30
     """Of all connections; with one it is reached by as many batches as it takes, and no more."""
     host: str = "127.0.0.1"
+    ports: tuple[int, ...] = ()
+    """Of each connection, where partitions are led by several brokers."""
 
 
 @dataclass(slots=True)
@@ -95,7 +97,7 @@ class LoadResult:
 class _Pipe:
     """One connection with a ring of ready frames."""
 
-    def __init__(self, load: ProduceLoad, partition: int) -> None:
+    def __init__(self, load: ProduceLoad, partition: int, port: int) -> None:
         frames = [
             wire.produce_frame(load.topic, partition, load.batch, correlation_id=index)
             for index in range(load.window)
@@ -110,7 +112,7 @@ class _Pipe:
         self.sent_bytes = 0
         self.buffer = bytearray(_RECEIVE_SIZE)
         self.have = 0
-        self.socket = socket.create_connection((load.host, load.port))
+        self.socket = socket.create_connection((load.host, port))
         self.socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         self.socket.setblocking(False)
 
@@ -160,7 +162,8 @@ class _Pipe:
 
 def produce(load: ProduceLoad) -> LoadResult:
     """Keep every connection's window full until the time or the size is used up, then drain."""
-    pipes = [_Pipe(load, partition) for partition in load.partitions]
+    ports = load.ports or (load.port,) * len(load.partitions)
+    pipes = [_Pipe(load, *pair) for pair in zip(load.partitions, ports, strict=True)]
     by_fd = {pipe.socket.fileno(): pipe for pipe in pipes}
     poll = select.epoll()
     both, read = select.EPOLLIN | select.EPOLLOUT, select.EPOLLIN
@@ -210,7 +213,7 @@ def produce(load: ProduceLoad) -> LoadResult:
 
 def produce_ping_pong(load: ProduceLoad) -> LoadResult:
     """One request at a time on one connection, spinning for the answer."""
-    pipe = _Pipe(load, load.partitions[0])
+    pipe = _Pipe(load, load.partitions[0], load.port)
     laps: list[float] = []
     clock = time.perf_counter
     cpu_before = cpu_seconds(load.pid)

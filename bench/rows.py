@@ -1,8 +1,9 @@
 """The rows of the comparison: what each one does, in which unit, and the ratio to reach.
 
-Ratios are ours divided by Kafka's. Two kinds of rows:
+Ratios are ours divided by Kafka's. Three kinds of rows:
 
 - shared: both brokers run all the time, one is loaded at a time;
+- cluster: likewise, with several brokers of each (`bench.cluster_rows`);
 - own: every sample starts a broker of its own (start-up, memory, recovery).
 
 A row's function takes a broker and gives a value for each of its metrics. It verifies what the
@@ -12,7 +13,7 @@ broker kept before it returns, outside the timed part.
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from bench import wire
 from bench.connections import open_connections
@@ -29,6 +30,9 @@ from bench.latency import LEFT_OUT_LIMIT, LatencyLoad, LatencyResult, measure
 from bench.node import Node, OwnedNode
 from bench.process import cpu_seconds, rss_bytes
 from bench.verify import verify_partition
+
+if TYPE_CHECKING:
+    from bench.cluster.cluster import Cluster
 
 GENERATOR_CORE = 1
 BROKER_CORE = 0
@@ -100,6 +104,8 @@ class Row:
     metrics: tuple[Metric, ...]
     run: Callable[[Bench, Node], dict[str, float]] | None = None
     run_own: Callable[[Bench, str], dict[str, float]] | None = None
+    run_cluster: "Callable[[Bench, Cluster], dict[str, float]] | None" = None
+    """On several brokers that run all the time."""
     pinned: bool = False
     """Broker on one core, generator on the other: a per-core figure."""
     pairs_max: int | None = None
@@ -119,7 +125,8 @@ def _with_goal(metric: Metric, goal: float) -> Metric:
     return Metric(metric.name, metric.unit, metric.better, goal)
 
 
-def _rates(result: LoadResult) -> dict[str, float]:
+def rates(result: LoadResult) -> dict[str, float]:
+    """The figures of a load that rows choose from."""
     return {
         "requests_per_s": result.requests / result.seconds,
         "mb_per_s": result.size_bytes / result.seconds / 1e6,
@@ -167,7 +174,7 @@ def _produce_row(
                     f"{result.requests * records} were acknowledged"
                 )
             wire.delete_topics(connection, [topic])
-        return _rates(result)
+        return rates(result)
 
     return run
 
@@ -192,7 +199,7 @@ def _consume(bench: Bench, node: Node) -> dict[str, float]:
     with node.connect() as connection:
         verify_partition(connection, topic, 0, expected_records=end_offset, value=b"v" * 1000)
         wire.delete_topics(connection, [topic])
-    return _rates(result)
+    return rates(result)
 
 
 def _latency_row(rate_per_s: int) -> Callable[[Bench, Node], dict[str, float]]:

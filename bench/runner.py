@@ -13,6 +13,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
 from bench.calibration import calibrate
+from bench.cluster.cluster import Cluster
+from bench.cluster.kinds import KafkaCluster, VarveCluster
+from bench.kafka_release import KAFKA_HEAP
 from bench.node import KafkaNode, Node, OwnedNode, VarveNode
 from bench.process import machine_times, pin
 from bench.report import RowResult
@@ -46,6 +49,7 @@ class Runner:
         warm_up_s: float,
         pairs: int,
         log: bool = True,
+        kafka_brokers: int = 3,
     ) -> None:
         self.brokers = list(brokers)
         self.directory = directory
@@ -54,6 +58,8 @@ class Runner:
         self.pairs = pairs
         self.log = log
         self.shared: dict[str, Node] = {}
+        self.clusters: dict[str, Cluster] = {}
+        self.kafka_brokers = kafka_brokers
         self._nodes = 0
 
     def new_node(self, kind: str, properties: Mapping[str, str]) -> OwnedNode:
@@ -102,6 +108,37 @@ class Runner:
             for node in owned:
                 with contextlib.suppress(Exception):
                     node.stop()
+
+    @contextlib.contextmanager
+    def running_clusters(self, bench: Bench, rows: Sequence[Row]) -> Iterator[None]:
+        """Clusters up and warm for the rows that share them."""
+        try:
+            for kind in self.brokers if rows else ():
+                where = Path(tempfile.mkdtemp(prefix=f"{kind}-cluster-", dir=self.directory))
+                begin = time.monotonic()
+                cluster = self._new_cluster(kind, where)
+                self.clusters[kind] = cluster
+                cluster.start()
+                self.say(
+                    f"{kind}: {len(cluster.nodes)} brokers after {time.monotonic() - begin:.1f} s"
+                )
+                before, bench.duration_s = bench.duration_s, min(5.0, self.warm_up_s / 4)
+                while time.monotonic() - begin < self.warm_up_s:
+                    for row in rows:
+                        assert row.run_cluster is not None
+                        with contextlib.suppress(Disturbed):
+                            row.run_cluster(bench, cluster)
+                bench.duration_s = before
+            yield
+        finally:
+            for cluster in self.clusters.values():
+                cluster.close()
+            self.clusters.clear()
+
+    def _new_cluster(self, kind: str, where: Path) -> Cluster:
+        if kind.startswith("kafka"):
+            return KafkaCluster(where, PROPERTIES, brokers=self.kafka_brokers, heap=KAFKA_HEAP)
+        return VarveCluster(where, PROPERTIES)
 
     def _warm_up(self, bench: Bench) -> None:
         """Give the JIT what it needs, with the same kinds of load that will be measured."""
@@ -193,6 +230,10 @@ class Runner:
                 # Some rows leave gigabytes.
                 for path in self.directory.iterdir():
                     shutil.rmtree(path, ignore_errors=True)
+        elif row.run_cluster is not None:
+            cluster = self.clusters[kind]
+            cluster.pin({BROKER_CORE} if row.pinned else range(os.cpu_count() or 1))
+            sample = row.run_cluster(bench, cluster)
         else:
             assert row.run is not None
             node = self.shared[kind]

@@ -1,16 +1,15 @@
 """Several brokers as one cluster: each a process of its own on loopback, hit by faults at will."""
 
 import contextlib
-import os
 import socket
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 
 from bench import wire
 from bench.cluster.state import ClusterState, PartitionState, cluster_state, create_assigned_topic
 from bench.node import NodeEndedError, NodeError, OwnedNode
-from bench.process import cpu_seconds
+from bench.process import cpu_seconds, pin
 
 POLL_S = 0.02
 ANSWER_S = 2.0
@@ -247,12 +246,11 @@ class Cluster:
         """Of all brokers that run, together."""
         return sum(cpu_seconds(node.pid) for node in self.nodes.values() if node.is_running)
 
-    def pin(self, cores: Sequence[int] | None = None) -> None:
-        """Bind all brokers to some cores, by default to none in particular."""
-        from bench.process import pin
-
+    def pin(self, cores: Iterable[int]) -> None:
+        """Bind all brokers to some cores."""
+        wanted = tuple(cores)
         for node in self.answering:
-            pin(node.pid, cores or range(os.cpu_count() or 1))
+            pin(node.pid, wanted)
 
     def log_tails(self, lines: int = 15) -> str:
         """The last lines of each broker."""

@@ -11,6 +11,7 @@ from bench.cluster.state import quorum_leader
 from bench.etcd_server import NO_ETCD, EtcdCluster, EtcdServer, find_etcd
 from bench.kafka_release import KafkaRelease
 from bench.node import KafkaNode, NodeError, VarveNode
+from bench.process import cpu_seconds
 
 REPLICATED = {
     "default.replication.factor": "3",
@@ -67,6 +68,16 @@ class VarveCluster(Cluster):
         for node_id, node in self.nodes.items():
             node.name = f"varve {node_id}"
 
+    @property
+    def _members(self) -> list[EtcdServer]:
+        return self.etcd.members if isinstance(self.etcd, EtcdCluster) else [self.etcd]
+
+    @override
+    def cpu_seconds(self) -> float:
+        return super().cpu_seconds() + sum(
+            cpu_seconds(member.pid) for member in self._members if member.is_running
+        )
+
     @override
     def start(self, timeout_s: float = 120.0) -> None:
         self.etcd.start()
@@ -74,8 +85,7 @@ class VarveCluster(Cluster):
 
     def heal_etcd(self) -> None:
         """Start the members of etcd that are dead."""
-        members = self.etcd.members if isinstance(self.etcd, EtcdCluster) else [self.etcd]
-        for member in members:
+        for member in self._members:
             if not member.is_running:
                 member.start()
 

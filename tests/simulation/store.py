@@ -8,7 +8,6 @@ watches resume where they were
 
 import asyncio
 from collections.abc import Awaitable, Callable, Sequence
-from contextlib import suppress
 from typing import Any, Final, TypeVar
 
 from broker.controller.store.metadata_store import (
@@ -56,21 +55,13 @@ class StoreServer:
             self.process, lambda: MemoryStore(TimerWheel(loop, SimClock(loop)))
         )
 
-    @property
-    def leases(self) -> dict[int, int]:
-        """Those that live."""
-        return self.store.disk.leases
-
-    async def compact(self) -> None:
-        """Forget everything but what stands."""
-        with suppress(StoreError):
-            await self.store.compact(self.store.revision)
-
     async def end_leases(self, leases: Sequence[int]) -> None:
         """End leases before their time, as an etcd leader that was paused does."""
         for lease in leases:
-            with suppress(StoreError):
+            try:
                 await self.store.revoke_lease(lease)
+            except StoreError:
+                continue
 
 
 class StoreClient:

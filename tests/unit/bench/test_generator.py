@@ -75,3 +75,16 @@ def test_the_size_ends_it_exactly(broker: Broker, batches: int) -> None:
     assert result.size_bytes == size
     broker.thread.join()
     assert broker.taken == batches
+
+
+def test_each_connection_goes_to_its_own_broker() -> None:
+    """Where several brokers lead the partitions of a topic."""
+    with closing(Broker(1)) as first, closing(Broker(1)) as second:
+        ports = (first.port, second.port)
+        size = 2 * WINDOW * len(BATCH)
+        load = ProduceLoad(
+            first.port, os.getpid(), "t", (0, 1), BATCH, WINDOW, 60.0, size, ports=ports
+        )
+        assert produce(load).requests == first.taken + second.taken
+    assert first.taken >= WINDOW
+    assert second.taken >= WINDOW
