@@ -1,0 +1,173 @@
+"""Fetch (API key 1) as a follower sends it and reads its answer: versions 17 and 18, by hand.
+
+`protocol.hot.fetch` has the format. A follower's request names partitions by topic id, and itself
+by the tagged replica state (KIP-903); each partition takes one pack. What it reads of an answer is
+what replication needs: neither aborted transactions nor a preferred replica.
+
+Source: Kafka, FetchRequest.json, FetchResponse.json.
+"""
+
+from collections.abc import Mapping, Sequence
+from struct import Struct
+from struct import error as struct_error
+from typing import Final, NamedTuple
+
+from protocol.errors import DecodeError
+from protocol.hot.wire import read_uvarint, skip_tags, uvarint
+
+API_KEY: Final = 1
+VERSION: Final = 18
+
+_HEAD: Final = Struct(">iiibii")
+_PARTITION: Final = Struct(">iiqiqix")
+_INDEX: Final = Struct(">i")
+_REPLICA_STATE: Final = Struct(">bbbiqb")
+# An empty rack, then one tagged field: tag 1, 13 bytes, the replica state.
+_EMPTY_RACK: Final = b"\x01"
+
+_ANSWER: Final = Struct(">ihi")
+_FETCHED: Final = Struct(">ihqqq")
+_DIVERGING: Final = Struct(">iq")
+
+FETCHED_SIZE_MIN: Final = 30 + 1 + 4 + 1 + 1
+"""Bytes of a partition without aborted transactions, records, tags."""
+
+pack_partition = _PARTITION.pack
+"""(index, current leader epoch, fetch offset, last fetched epoch, log start offset, max bytes)."""
+
+
+class FetchedPartition(NamedTuple):
+    """One partition of an answer.
+
+    Attributes:
+        topic_id: Sixteen bytes.
+        partition: Its index.
+        error_code: 0 or Kafka's code; the offsets are -1 then.
+        high_watermark: The leader's.
+        log_start_offset: The leader's.
+        records: Batches, the last of which may be cut off; a view of the answer.
+        diverging_epoch: (epoch, end offset): the follower's log forked off (KIP-595).
+    """
+
+    topic_id: bytes
+    partition: int
+    error_code: int
+    high_watermark: int
+    log_start_offset: int
+    records: memoryview
+    diverging_epoch: tuple[int, int] | None
+
+
+class FollowerAnswer(NamedTuple):
+    """An answer; `error_code` is that of the session or the request, 0: none."""
+
+    throttle_time_ms: int
+    error_code: int
+    session_id: int
+    partitions: list[FetchedPartition]
+
+
+def encode_request(
+    *,
+    replica_id: int,
+    replica_epoch: int,
+    max_wait_ms: int,
+    min_bytes: int,
+    max_bytes: int,
+    session: tuple[int, int],
+    topics: Mapping[bytes, Sequence[bytes]],
+    forgotten: Mapping[bytes, Sequence[int]],
+) -> bytes:
+    """Encode the body of a request.
+
+    Args:
+        replica_id: This broker.
+        replica_epoch: Its broker epoch.
+        max_wait_ms: How long the leader may wait for records.
+        min_bytes: How many it waits for.
+        max_bytes: Of the whole answer.
+        session: Id and epoch (KIP-227).
+        topics: Topic id to its partitions, each made by `pack_partition`.
+        forgotten: Topic id to partitions that leave the session.
+    """
+    parts = [
+        _HEAD.pack(max_wait_ms, min_bytes, max_bytes, 0, *session),
+        uvarint(len(topics) + 1),
+    ]
+    for topic_id, partitions in topics.items():
+        parts += (topic_id, uvarint(len(partitions) + 1), *partitions, b"\0")
+    parts.append(uvarint(len(forgotten) + 1))
+    for topic_id, indexes in forgotten.items():
+        parts += (topic_id, uvarint(len(indexes) + 1), *map(_INDEX.pack, indexes), b"\0")
+    parts += (_EMPTY_RACK, _REPLICA_STATE.pack(1, 1, 13, replica_id, replica_epoch, 0))
+    return b"".join(parts)
+
+
+def decode_answer(data: memoryview) -> FollowerAnswer:
+    """Decode the body of an answer.
+
+    Raises:
+        DecodeError: It is malformed.
+    """
+    try:
+        return _decode(data)
+    except (IndexError, struct_error):
+        raise DecodeError("fetch answer ends too early") from None
+
+
+def _decode(data: memoryview) -> FollowerAnswer:
+    size = len(data)
+    throttle_time_ms, error_code, session_id = _ANSWER.unpack_from(data, 0)
+    topic_count, position = read_uvarint(data, 10)
+    found: list[FetchedPartition] = []
+    for _ in range(topic_count - 1):
+        topic_id = bytes(data[position : position + 16])
+        partition_count, position = read_uvarint(data, position + 16)
+        if (partition_count - 1) * FETCHED_SIZE_MIN > size - position:
+            raise DecodeError(f"fetch answer claims {partition_count - 1} partitions")
+        for _ in range(partition_count - 1):
+            partition, error, high_watermark, _, log_start = _FETCHED.unpack_from(data, position)
+            position += 30
+            aborted = data[position]
+            if aborted > 1:
+                aborted, position = read_uvarint(data, position)
+                for _ in range(aborted - 1):
+                    position = skip_tags(data, position + 16)
+            else:
+                position += 1
+            # The preferred replica is for consumers.
+            length, position = read_uvarint(data, position + 4)
+            end = position + length - 1 if length else position
+            if end > size:
+                raise DecodeError(f"records of {length - 1} bytes, {size - position} are left")
+            records = data[position:end]
+            diverging = None
+            position = end
+            if data[position]:
+                diverging, position = _read_tags(data, position)
+            else:
+                position += 1
+            found.append(
+                FetchedPartition(
+                    topic_id, partition, error, high_watermark, log_start, records, diverging
+                )
+            )
+        position = skip_tags(data, position)
+    return FollowerAnswer(throttle_time_ms, error_code, session_id, found)
+
+
+def _read_tags(data: memoryview, position: int) -> tuple[tuple[int, int] | None, int]:
+    """The diverging epoch among a partition's tagged fields, and the position after them."""
+    diverging = None
+    count, position = read_uvarint(data, position)
+    for _ in range(count):
+        tag, position = read_uvarint(data, position)
+        size, position = read_uvarint(data, position)
+        if position + size > len(data):
+            raise DecodeError("tagged field runs past the end")
+        if tag == 0:
+            epoch, end_offset = _DIVERGING.unpack_from(data, position)
+            if epoch >= 0 or end_offset >= 0:
+                diverging = (epoch, end_offset)
+        position += size
+    return diverging, position
