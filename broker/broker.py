@@ -15,11 +15,11 @@ from typing import TYPE_CHECKING
 
 from broker.cleaning.process import LocalCleaningProcess
 from broker.cleaning.process_cleaner import CLEANER_KEYS, ProcessCleaner, limits_of
-from broker.controller.admission import Admission
 from broker.controller.controller import Controller
 from broker.controller.store.metadata_store import StoreError
 from broker.controller.store.sqlite_store import SqliteStore
 from broker.lifecycle.apis import build_apis
+from broker.lifecycle.cluster_control import ClusterControl, connect_peers
 from broker.lifecycle.coordinators import Coordinators
 from broker.lifecycle.disk_failures import DiskFailures
 from broker.lifecycle.endpoints import advertised_endpoints
@@ -29,7 +29,7 @@ from broker.lifecycle.served_partitions import ServedPartitions
 from broker.membership.membership import Membership, MembershipError, SoleMembership
 from broker.network.admin_http import AdminServer, Page, Query
 from broker.network.iteration_end import IterationEnd
-from broker.network.network import Network
+from broker.network.network import Network, SocketNetwork
 from broker.network.server import LIMIT_KEYS, LISTENER_KEYS, WORKER_KEYS, NetworkServer
 from broker.node.dynamic_settings import DynamicSettings
 from broker.node.node_directories import NodeDirectories
@@ -72,6 +72,7 @@ if TYPE_CHECKING:
     from broker.controller.store.metadata_store import MetadataStore
     from broker.groups.coordinator import GroupCoordinator
     from broker.metrics.page import MetricsPage
+    from broker.peers.peers import Peers
     from broker.requests.kafka_apis import KafkaApis
     from broker.share.delivery.share_partitions import SharePartitions
     from broker.share.state.share_coordinator import ShareCoordinator
@@ -157,7 +158,7 @@ class Broker:
             randomness=self.randomness,
             run_blocking=self.disk.run,
         )
-        self._network = network
+        self._network: Network = network or SocketNetwork()
         self.alerts = Alerts()
         self._on_loop = OnLoop(self.loop)
         self.cleaner_throttle = Throttle(
@@ -214,7 +215,8 @@ class Broker:
         # Built by `start`.
         self.controller: Controller | None = None
         self.membership: Membership | None = None
-        self._admission: Admission | None = None
+        self.peers: Peers | None = None
+        self.control: ClusterControl | None = None
         self.dynamic: DynamicSettings | None = None
         self.remote: RemoteStorage | None = None
         self.coordinators: Coordinators | None = None
@@ -300,6 +302,11 @@ class Broker:
             self.membership = await self._build_membership(controller, self._store)
         except StoreError as error:
             raise StartupError(str(error)) from error
+        if not self._is_alone:
+            self.peers = connect_peers(controller, self._network, self.loop, self.timer)
+        self.control = ClusterControl(
+            controller, self._store, self.membership, self.peers, self.environment
+        )
         dynamic = self.dynamic = DynamicSettings(controller)
         self._follow_settings(dynamic)
         if settings.remote_log_storage_system_enable:
@@ -377,8 +384,6 @@ class Broker:
             environment=self.environment,
             fail=self._fail,
         )
-        admission = self._admission = Admission(store, self.settings.node_id)
-        controller.subscribe_now(admission.image_changed)
         controller.subscribe_now(lambda _, image: membership.image_changed(image))
         return membership
 
@@ -543,7 +548,10 @@ class Broker:
     def _build_services(
         self, controller: Controller, coordinators: Coordinators, log_mover: LogMover
     ) -> Services:
+        assert self.control is not None
         return Services(
+            active_controller=self.control.active,
+            channel=self.control.channel,
             settings=self.settings,
             clock=self.clock,
             randomness=self.randomness,
@@ -692,8 +700,8 @@ class Broker:
             await self.network.stop(STOP_TIMEOUT_S)
         if self.remote is not None:
             await self.remote.stop()
-        if self._admission is not None:
-            await self._admission.aclose()
+        if self.control is not None:
+            self.control.stop()
         if self.membership is not None:
             await self.membership.leave()
         if self.controller is not None:

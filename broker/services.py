@@ -7,12 +7,17 @@ from storage.environment.clock import Clock
 from storage.environment.randomness import Randomness
 
 if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable
+
+    from broker.controller.active.active_controller import ActiveController
+    from broker.controller.channel import ControllerChannel
     from broker.controller.controller import Controller
     from broker.groups.coordinator import GroupCoordinator
     from broker.remote.remote_storage import RemoteStorage
     from broker.replicas.log_mover import LogMover
     from broker.replicas.lookups import Lookups
     from broker.replicas.replica_manager import ReplicaManager
+    from broker.requests.request_context import RequestContext
     from broker.runtime.disk import Disk
     from broker.runtime.timer import Timer
     from broker.share.delivery.share_partitions import SharePartitions
@@ -46,7 +51,11 @@ class Services:
     share: "SharePartitions"
     share_coordinator: "ShareCoordinator"
     lookups: "Lookups"
+    active_controller: "ActiveController"
+    channel: "ControllerChannel"
     remote: "RemoteStorage | None" = None
     log_mover: "LogMover | None" = None
+    open_envelope: "Callable[[RequestContext, memoryview], Awaitable[bytes]] | None" = None
+    """Handles a request that another broker has forwarded; set with the router."""
     advertised_apis: "list[ApiVersion]" = field(default_factory=list)
     """As ApiVersions lists them; built once, because every client requests them first."""

@@ -30,6 +30,11 @@ TESTED_ELSEWHERE = {
     "broker/lifecycle/metrics_page.py": "tests/system/broker/test_metrics.py",
     "broker/node/node_startup.py": "tests/system/disks/test_metadata_store_place.py",
     "broker/remote/remote_storage.py": "tests/system/remote/test_remote_storage.py",
+    # Rules that act through the controller, on a store with other controllers.
+    "broker/controller/active": "tests/unit/broker/controller/active/test_active_controller.py",
+    # Brokers of one cluster that ask each other.
+    "broker/handlers/envelope.py": "tests/system/cluster/test_control.py",
+    "broker/lifecycle/cluster_control.py": "tests/system/cluster/test_control.py",
     # On a real server, by the contract of every store; its faults in tests/system.
     "broker/controller/store/etcd": "tests/contract/test_metadata_store.py",
     # What a page says is compared with what a client did and what is on disk.

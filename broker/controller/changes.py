@@ -8,6 +8,7 @@ A change that has begun is finished even when its client has gone.
 """
 
 import asyncio
+import logging
 from collections.abc import Coroutine, Sequence
 from typing import Any, TypeVar
 
@@ -19,6 +20,8 @@ from broker.controller.store.store_writer import (
     Transactions,
     Unit,
 )
+
+LOGGER = logging.getLogger(__name__)
 
 _T = TypeVar("_T")
 
@@ -66,18 +69,41 @@ class Changes:
         task.add_done_callback(self._tasks.discard)
         return task
 
-    async def commit(self, units: Sequence[Unit]) -> list[StoreError | None]:
-        """Commit what can be committed, one error or None per unit; the image has it afterwards."""
+    def start_unawaited(self, coroutine: Coroutine[Any, Any, None]) -> None:
+        """Run something that only `aclose` waits for."""
+        task = self.start(coroutine)
+        task.add_done_callback(_report)
+
+    async def commit(
+        self, units: Sequence[Unit], *, until_applied: bool = True
+    ) -> list[StoreError | None]:
+        """Commit what can be committed; the image has it afterwards.
+
+        Args:
+            units: What to.
+            until_applied: Wait also for what listeners make of the image (logs, on this broker).
+
+        Returns:
+            One error or None per unit.
+        """
         if not units:
             return []
         if self._writer is None:
             return [NotControllerError("this broker is not the active controller")] * len(units)
         outcome = await self._writer.commit(units)
         if outcome.revision:
-            await self._feed.reach(outcome.revision)
+            if until_applied:
+                await self._feed.reach(outcome.revision)
+            else:
+                await self._feed.see(outcome.revision)
         return outcome.errors
 
     async def aclose(self) -> None:
         """Finish what has begun."""
         while self._tasks:
             await asyncio.wait(list(self._tasks))
+
+
+def _report(task: "asyncio.Task[None]") -> None:
+    if not task.cancelled() and (error := task.exception()) is not None:
+        LOGGER.error("controller change failed", exc_info=error)

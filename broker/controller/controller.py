@@ -116,11 +116,14 @@ class Controller:
         settings: BrokerConfig,
         image: ClusterImage,
         randomness: Randomness,
+        *,
+        is_alone: bool = True,
     ) -> None:
         self._store = store
         self._settings = settings
         self._feed = ImageFeed(store, image)
-        self.changes = Changes(self._feed, store)
+        self.changes = Changes(self._feed, store if is_alone else None)
+        self._own = Changes(self._feed, store)
         self._following: asyncio.Task[None] | None = None
         self._blocks = ProducerIdBlocks(store)
         self.producer_ids = ProducerIds(self._blocks)
@@ -179,7 +182,7 @@ class Controller:
         )
         check_remote_storage(image, settings)
         if not is_alone:
-            return cls(store, settings, image, randomness)
+            return cls(store, settings, image, randomness, is_alone=False)
         if endpoints is None:
             endpoints = {
                 listener.name: BrokerEndpoint(listener.host, listener.port)
@@ -222,6 +225,14 @@ class Controller:
         """Have `listener` called with (old, new) in the turn of every change; see `ImageFeed`."""
         self._feed.subscribe_now(listener)
 
+    async def reach(self, revision: int) -> None:
+        """Wait until the image is of `revision` or later, and every listener has had it.
+
+        Raises:
+            StoreError: The store cannot be read, or is closed.
+        """
+        await self._feed.reach(revision)
+
     def advertise(self, endpoints: Mapping[str, BrokerEndpoint]) -> None:
         """Replace the advertised listeners of a single node, once bound and ports are known."""
         me = BrokerImage(self._settings.node_id, dict(endpoints), self._settings.broker_rack)
@@ -253,6 +264,7 @@ class Controller:
     async def aclose(self) -> None:
         """Finish what has begun."""
         await self.changes.aclose()
+        await self._own.aclose()
         await self._feed.aclose()
         if self._following is not None:
             await asyncio.wait([self._following])
@@ -433,7 +445,8 @@ class Controller:
             key = directory_key(self._settings.node_id, directory_id)
             operation = Delete(key) if path is None else Put(key, encode_directory(path))
             units.append(Unit(compare=(), operations=(operation,)))
-        for error in await self.changes.run(self.changes.commit(units)):
+        # Its own keys, which every broker writes by itself.
+        for error in await self._own.run(self._own.commit(units)):
             if error is not None:
                 raise error
 

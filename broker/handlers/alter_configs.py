@@ -33,6 +33,7 @@ if TYPE_CHECKING:
 
 API_KEY = ApiKey.ALTER_CONFIGS
 VERSIONS = (0, 2)
+FORWARDED = True
 
 
 async def handle(

@@ -31,6 +31,7 @@ if TYPE_CHECKING:
 
 API_KEY = ApiKey.CREATE_PARTITIONS
 VERSIONS = (0, 3)
+FORWARDED = True
 
 
 async def handle(

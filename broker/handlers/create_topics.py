@@ -36,6 +36,7 @@ if TYPE_CHECKING:
 
 API_KEY = ApiKey.CREATE_TOPICS
 VERSIONS = (2, 7)
+FORWARDED = True
 
 
 async def handle(

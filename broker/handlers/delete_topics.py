@@ -38,6 +38,7 @@ if TYPE_CHECKING:
 
 API_KEY = ApiKey.DELETE_TOPICS
 VERSIONS = (1, 6)
+FORWARDED = True
 
 
 async def handle(

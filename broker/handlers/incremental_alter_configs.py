@@ -37,6 +37,7 @@ if TYPE_CHECKING:
 
 API_KEY = ApiKey.INCREMENTAL_ALTER_CONFIGS
 VERSIONS = (0, 1)
+FORWARDED = True
 
 
 async def handle(

@@ -43,4 +43,5 @@ def build_apis(services: "Services", sessions: "FetchSessionCache") -> KafkaApis
         services.share, replicas, apis.open_reply, max_bytes=fetch_max_bytes
     )
     services.advertised_apis = apis.advertised()
+    services.open_envelope = apis.open_envelope
     return apis

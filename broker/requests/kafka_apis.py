@@ -29,11 +29,13 @@ from typing import TYPE_CHECKING, Any, Final
 
 from broker.requests.answer import Answer
 from broker.requests.api_stats import ApiStats
+from broker.requests.forwarded import forwarded
 from broker.requests.reply import PARKED, Body, HotResult, Parked, Reply, frame_response
 from broker.requests.request_context import RequestContext
 from broker.requests.request_limits import check_elements, check_size, elements_max_of
 from broker.runtime.errors import ApiError
 from protocol.api_keys import FIRST_FLEXIBLE_VERSION, ApiKey
+from protocol.error_codes import ErrorCode
 from protocol.errors import DecodeError
 from protocol.messages.api_versions import ApiVersion
 from protocol.primitives import skip_tagged_fields
@@ -64,6 +66,8 @@ class Api:
         "first_flexible",
         "handle",
         "hot",
+        "is_advertised",
+        "is_forwarded",
         "key",
         "max_version",
         "messages",
@@ -85,6 +89,8 @@ class Api:
         self.hot: HotHandler | None = None
         self.handle: Callable[..., Any] | None = getattr(module, "handle", None)
         self.needs_worker = inspect.iscoroutinefunction(self.handle)
+        self.is_forwarded: bool = getattr(module, "FORWARDED", False)
+        self.is_advertised = not getattr(module, "FOR_BROKERS_ONLY", False)
         self.module_name = f"protocol.messages.{self.key.name.lower()}"
         self.messages: Any = None
         self.stats = ApiStats()
@@ -129,6 +135,7 @@ class KafkaApis:
         return [
             ApiVersion(api_key=int(a.key), min_version=a.advertised_min, max_version=a.max_version)
             for a in self.apis
+            if a.is_advertised
         ]
 
     # -- Router ----------------------------------------------------------------------------------
@@ -183,8 +190,12 @@ class KafkaApis:
     ) -> "Pieces | None":
         assert api.handle is not None
         try:
-            response = await api.handle(self._services, context, request)
-            body = api.codec().encode_response(response, context.api_version)
+            body: Body | None = None
+            if api.is_forwarded and not self._services.channel.is_here:
+                body = await forwarded(self._services.channel, api.codec(), context, request)
+            if body is None:
+                response = await api.handle(self._services, context, request)
+                body = api.codec().encode_response(response, context.api_version)
         except ApiError as error:
             body = self._error_body(api, context, error)
         except Exception:  # noqa: BLE001  because a bug in one handler must not stop the loop
@@ -195,6 +206,50 @@ class KafkaApis:
             return None
         api.stats.observe(self._clock.monotonic_ms() - context.started_ms)
         return frame_response(context, body)
+
+    async def open_envelope(self, outer: RequestContext, data: memoryview) -> bytes:
+        """Handle a request that another broker's client sent, for `handlers.envelope`.
+
+        Returns:
+            The answer: header and body, without a size.
+
+        Raises:
+            ApiError: INVALID_REQUEST, UNSUPPORTED_VERSION; the request has not been handled.
+        """
+        try:
+            key, version, correlation_id, length = HEADER.unpack_from(data)
+            api = self.by_key.get(key)
+            if api is None or not api.is_forwarded:
+                raise ApiError(ErrorCode.INVALID_REQUEST, f"API key {key} is not forwarded")
+            if not api.min_version <= version <= api.max_version:
+                raise ApiError(ErrorCode.UNSUPPORTED_VERSION)
+            position = HEADER_SIZE + max(length, 0)
+            client_id = str(data[HEADER_SIZE:position], "utf-8") if length >= 0 else None
+            is_flexible = version >= api.first_flexible
+            if is_flexible:
+                position = skip_tagged_fields(data, position)
+            request = api.decode(data[position:], version)
+        except (DecodeError, IndexError, StructError, UnicodeDecodeError) as error:
+            raise ApiError(ErrorCode.INVALID_REQUEST, f"in the envelope: {error}") from error
+        context = RequestContext(
+            key,
+            version,
+            correlation_id,
+            client_id,
+            outer.connection,
+            outer.started_ms,
+            is_flexible,
+        )
+        api.stats.requests += 1
+        assert api.handle is not None
+        try:
+            response = await api.handle(self._services, context, request)
+            body = api.codec().encode_response(response, version)
+        except ApiError as error:
+            body = self._error_body(api, context, error)
+            if body is None:
+                raise
+        return b"".join(frame_response(context, body))[4:]
 
     # -- the generic path ------------------------------------------------------------------------
 

@@ -167,7 +167,7 @@ class BrokerFacts:
             node_id,
             said.listeners,
             said.rack,
-            is_fenced=self.fence is None or self.fence.epoch != self.epoch,
+            is_fenced=self.fence != Fence(self.epoch),
             epoch=self.epoch,
             is_draining=self.draining == self.epoch,
             is_live=self.live == said.incarnation,

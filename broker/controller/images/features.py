@@ -1,10 +1,12 @@
 """Features: what the whole cluster has agreed to do, as numbered levels (KIP-584, KIP-1022).
 
-    name                 level  means
-    group.version            1  consumer groups of the new protocol (KIP-848)
-    transaction.version      1  flexible records in the transaction log (KIP-890)
-    transaction.version      2  an epoch for each transaction, partitions added by Produce (KIP-890)
-    share.version            1  share groups (KIP-932)
+    name                              level  means
+    group.version                         1  consumer groups of the new protocol (KIP-848)
+    transaction.version                   1  flexible records in the transaction log (KIP-890)
+    transaction.version                   2  an epoch for each transaction, partitions added by
+                                             Produce (KIP-890)
+    share.version                         1  share groups (KIP-932)
+    eligible.leader.replicas.version      1  replicas outside the ISR that may still lead (KIP-966)
 
 Level 0 is a feature that is not used. Clients see the finalised levels in ApiVersions and speak
 accordingly; an operator changes them with UpdateFeatures. A new cluster begins with the levels of
@@ -23,6 +25,7 @@ from protocol.error_codes import ErrorCode
 GROUP_VERSION: Final = "group.version"
 TRANSACTION_VERSION: Final = "transaction.version"
 SHARE_VERSION: Final = "share.version"
+ELR_VERSION: Final = "eligible.leader.replicas.version"
 
 
 class SupportedRange(NamedTuple):
@@ -37,11 +40,12 @@ SUPPORTED: Final[Mapping[str, SupportedRange]] = MappingProxyType(
         GROUP_VERSION: SupportedRange(0, 1),
         TRANSACTION_VERSION: SupportedRange(0, 2),
         SHARE_VERSION: SupportedRange(0, 1),
+        ELR_VERSION: SupportedRange(0, 1),
     }
 )
 
 INITIAL: Final[Mapping[str, int]] = MappingProxyType(
-    {GROUP_VERSION: 1, TRANSACTION_VERSION: 2, SHARE_VERSION: 1}
+    {GROUP_VERSION: 1, TRANSACTION_VERSION: 2, SHARE_VERSION: 1, ELR_VERSION: 1}
 )
 """What a new cluster is given."""
 

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from broker.broker import Broker
+from broker.controller.controller import Controller
 from broker.controller.topics.topics import NewTopic
 from protocol.error_codes import ErrorCode
 from storage.types.topic_partition import TopicPartition
@@ -30,11 +31,24 @@ async def brokers_of(cluster: Cluster) -> list[Broker]:
     return brokers
 
 
-async def create(broker: Broker, name: str, *replicas: tuple[int, ...]) -> None:
+async def active(cluster: Cluster) -> Controller:
+    """Of the broker that is the controller now."""
+
+    def found() -> list[Controller]:
+        return [
+            broker.controller
+            for broker in cluster.running
+            if broker.controller is not None and broker.controller.changes.is_controller
+        ]
+
+    await until(lambda: len(found()) == 1)
+    return found()[0]
+
+
+async def create(cluster: Cluster, name: str, *replicas: tuple[int, ...]) -> None:
     """Create a topic with these replicas, a partition each."""
-    assert broker.controller is not None
     topic = NewTopic(name, assignments=tuple(enumerate(replicas)))
-    (result,) = await broker.controller.create_topics([topic])
+    (result,) = await (await active(cluster)).create_topics([topic])
     assert result.error is ErrorCode.NONE, result.message
 
 
@@ -53,7 +67,7 @@ async def test_a_topic_is_where_it_is_assigned_and_led_where_the_image_says(
 ) -> None:
     """No broker answers for what another leads, and none has a log that it does not need."""
     brokers = await brokers_of(cluster)
-    await create(brokers[0], "t", (1, 2), (2, 3), (3, 1), (2, 1))
+    await create(cluster, "t", (1, 2), (2, 3), (3, 1), (2, 1))
     await until(lambda: [opened(broker) for broker in brokers] == [{0, 2, 3}, {0, 1, 3}, {1, 2}])
     assert [led(broker, "t", 4) for broker in brokers] == [{0}, {1, 3}, {2}]
     for broker, index in zip(brokers, (1, 0, 0), strict=True):
@@ -66,10 +80,10 @@ async def test_a_follower_that_starts_again_has_its_replicas_and_no_others(
 ) -> None:
     """It opens what it finds and what was made while it was away, and begins no leader epoch."""
     brokers = await brokers_of(cluster)
-    await create(brokers[0], "t", (1, 2), (1, 3))
+    await create(cluster, "t", (1, 2), (1, 3))
     await until(lambda: opened(brokers[1]) == {0})
     await cluster.stop(brokers[1])
-    await create(brokers[0], "late", (1, 2), (1, 3))
+    await create(cluster, "late", (1, 2), (1, 3))
     again = await cluster.start(2)
     await until(lambda: again.ready)
     found = {one.topic_partition for one in again.replicas.partitions()}
@@ -83,11 +97,14 @@ async def test_a_deleted_topic_leaves_every_broker(cluster: Cluster) -> None:
     brokers = await brokers_of(cluster)
     controller = brokers[0].controller
     assert controller is not None
-    await create(brokers[0], "t", (1, 2, 3))
+    await create(cluster, "t", (1, 2, 3))
     await until(lambda: all(opened(broker) == {0} for broker in brokers))
     before = controller.image.topics["t"].topic_id
-    await controller.delete_topics([before])
-    await create(brokers[0], "t", (3, 2, 1))
+    await (await active(cluster)).delete_topics([before])
+    await create(cluster, "t", (3, 2, 1))
+    await until(
+        lambda: before not in controller.image.topics_by_id and "t" in controller.image.topics
+    )
     now = controller.image.topics["t"].topic_id
 
     def ids() -> set[object]:

@@ -68,7 +68,12 @@ async def test_features_are_told(world: World, version: int) -> None:
     world.services.controller.image = image
     answer = world.ask(ApiKey.API_VERSIONS, version, request())
     supported = {f.name: (f.min_version, f.max_version) for f in answer.supported_features}
-    ranges = {"group.version": (0, 1), "transaction.version": (0, 2), "share.version": (0, 1)}
+    ranges = {
+        "group.version": (0, 1),
+        "transaction.version": (0, 2),
+        "share.version": (0, 1),
+        "eligible.leader.replicas.version": (0, 1),
+    }
     assert supported == (ranges if version == 4 else {})
     finalized = {
         f.name: (f.min_version_level, f.max_version_level) for f in answer.finalized_features
@@ -77,6 +82,7 @@ async def test_features_are_told(world: World, version: int) -> None:
         "group.version": (1, 1),
         "transaction.version": (2, 2),
         "share.version": (1, 1),
+        "eligible.leader.replicas.version": (1, 1),
     }
     assert answer.finalized_features_epoch == 77
 

@@ -63,7 +63,7 @@ def test_an_unknown_feature_has_no_levels(level: int) -> None:
 def test_records_round_trip() -> None:
     """And a feature that is not named is at level 0."""
     assert decode_features(encode_features(dict(INITIAL))) == INITIAL
-    levels = {"group.version": 0, NAME: 1, "share.version": 0}
+    levels = dict.fromkeys(INITIAL, 0) | {NAME: 1}
     assert decode_features(encode_features({NAME: 1})) == levels
 
 

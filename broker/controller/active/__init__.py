@@ -1,0 +1,1 @@
+"""What only the active controller does: elections, ISR changes, brokers let in and fenced."""

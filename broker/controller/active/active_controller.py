@@ -1,0 +1,317 @@
+"""The active controller: what this broker does while it is the cluster's controller.
+
+    standby ──elected (epoch)──> active ──deposed, or the image names another──> standby
+                                   │
+          image of a change of brokers, end of a lease, took over
+                                   v
+            reconcile: plan ──> commit ──> plan again ... ──> let brokers in ──> settled
+            AlterPartition: all that wait ──> one plan ──> one transaction ──> answers
+
+All of it takes turns with the other changes (`broker.controller.changes`), and every transaction
+compares the controller epoch (`guarded_writes`). A single node is always active, and its brokers
+never change: nothing of this costs it anything.
+"""
+
+import asyncio
+import logging
+from collections.abc import Callable
+from typing import Final
+
+from broker.controller.active.broker_states import BrokerStates
+from broker.controller.active.guarded_writes import GuardedWrites
+from broker.controller.active.isr_changes import IsrChanges, response_of
+from broker.controller.active.lease_ends import LeaseEnds
+from broker.controller.active.partition_plan import Chunk, PartitionPlan, chunk_of
+from broker.controller.active.reconcile import (
+    Moves,
+    admissions_of,
+    fences_of,
+    plan_partitions,
+)
+from broker.controller.active.slices import Slices
+from broker.controller.active.topic_terms import TopicTerms
+from broker.controller.changes import Changes
+from broker.controller.configs.configs import ConfigRules
+from broker.controller.images.cluster_image import ClusterImage, TopicImage
+from broker.controller.store.metadata_store import StoreError
+from broker.controller.store.store_writer import ConflictError, NotControllerError, Unit
+from broker.runtime.errors import ApiError
+from broker.runtime.timer import Timer, TimerHandle
+from protocol.error_codes import ErrorCode
+from protocol.messages.alter_partition import AlterPartitionRequest, AlterPartitionResponse
+from storage.environment.clock import Clock
+
+LOGGER = logging.getLogger(__name__)
+
+AGAIN_MS: Final = 200.0
+"""Before reconciling again what could not be committed."""
+
+STEPS_MAX: Final = 100
+"""Transactions in a row of one reconcile; more of them, and other things have their turn first."""
+
+WAITING_MAX: Final = 10_000
+"""AlterPartition requests that may wait for their turn; one more is refused."""
+
+
+class _Waiting:
+    """One AlterPartition request on its way into a transaction."""
+
+    __slots__ = ("answer", "request", "version")
+
+    def __init__(self, request: AlterPartitionRequest, version: int) -> None:
+        self.request = request
+        self.version = version
+        self.answer: asyncio.Future[AlterPartitionResponse] = (
+            asyncio.get_running_loop().create_future()
+        )
+
+
+class ActiveController:
+    """See the module. Runs on the loop's thread.
+
+    Attributes:
+        epoch: Of the controller, 0 while it is another broker, and on a single node.
+        unclean_elections: Leaders that were elected without a guarantee, since the start.
+        elr_elections: Leaders that were elected from the ELR, since the start.
+    """
+
+    def __init__(
+        self,
+        *,
+        node_id: int,
+        changes: Changes,
+        image: Callable[[], ClusterImage],
+        rules: ConfigRules,
+        writes: Callable[[int], GuardedWrites],
+        timer: Timer,
+        clock: Clock,
+    ) -> None:
+        """Wait to be elected.
+
+        Args:
+            node_id: Of this broker.
+            changes: All of the cluster's state go through it.
+            image: The newest.
+            rules: Settings of the cluster.
+            writes: Makes the transactions of a controller epoch.
+            timer: For what is tried again.
+            clock: For slices, and leases that have ended.
+        """
+        self._node_id = node_id
+        self._make_writes = writes
+        self._writes: GuardedWrites | None = None
+        self._changes = changes
+        self._image = image
+        self._rules = rules
+        self.timer = timer
+        self._clock = clock
+        self._ends = LeaseEnds(node_id, clock)
+        self._waiting: list[_Waiting] = []
+        self._again: TimerHandle | None = None
+        self._is_dirty = False
+        self._is_reconciling = False
+        self.epoch = 0
+        self.unclean_elections = 0
+        self.elr_elections = 0
+        self.failovers = 0
+        self.last_failover_ms = 0.0
+
+    @property
+    def is_active(self) -> bool:
+        """Whether this broker is the cluster's controller."""
+        return self._changes.is_controller
+
+    @property
+    def early_lease_ends(self) -> int:
+        """How often leases have ended before their time."""
+        return self._ends.early_ends
+
+    def on_elected(self, epoch: int) -> None:
+        """This broker has become the controller: it reconciles, then serves."""
+        self.epoch = epoch
+        self._writes = self._make_writes(epoch)
+        self._changes.begin(self._writes)
+        LOGGER.info("controller elected node=%d epoch=%d", self._node_id, epoch)
+        self.reconcile()
+
+    def on_resigned(self) -> None:
+        """Another broker is the controller, or none."""
+        if self._writes is not None:
+            self._changes.resign()
+            self._writes.end()
+            self._writes = None
+            LOGGER.info("controller resigned node=%d epoch=%d", self._node_id, self.epoch)
+        self.epoch = 0
+        if self._again is not None:
+            self._again.cancel()
+            self._again = None
+
+    def on_image(self, old: ClusterImage, new: ClusterImage) -> None:
+        """Follow the brokers: in the turn of each image, on every broker."""
+        if old.brokers is new.brokers:
+            return
+        self._ends.see(old, new)
+        if self.is_active:
+            self.reconcile()
+
+    # -- reconcile -------------------------------------------------------------------------------
+
+    def reconcile(self) -> None:
+        """Bring partitions and fences in line with the brokers there are, soon."""
+        self._is_dirty = True
+        if not self._is_reconciling:
+            self._is_reconciling = True
+            self._changes.start_unawaited(self._reconcile())
+
+    async def _reconcile(self) -> None:
+        began_ms = self._clock.monotonic_ms()
+        try:
+            for _ in range(STEPS_MAX):
+                if not (self._is_dirty and self.is_active):
+                    return
+                self._is_dirty = False
+                if not await self._changes.run(self._step(began_ms)):
+                    break
+            self._reconcile_after(AGAIN_MS)
+        finally:
+            self._is_reconciling = False
+
+    def _reconcile_after(self, delay_ms: float) -> None:
+        if self._again is not None:
+            self._again.cancel()
+        self._again = self.timer.call_later_ms(delay_ms, self._reconcile_now)
+
+    def _reconcile_now(self) -> None:
+        self._again = None
+        if self.is_active:
+            self.reconcile()
+
+    async def _step(self, began_ms: float) -> bool:
+        """Plan and commit once; whether all that was planned has been committed."""
+        image = self._image()
+        now_ms = self._clock.monotonic_ms()
+        states = BrokerStates.of(image, self._ends, now_ms)
+        if states.next_ms is not None:
+            self._reconcile_after(max(states.next_ms - now_ms, 0.0) + 1.0)
+        slices = Slices(self._clock)
+        terms = TopicTerms(image, self._rules, states.may_lead, states.lost)
+        plan = await plan_partitions(image, states, terms, slices)
+        fences = fences_of(image, states)
+        if not plan and not fences:
+            admissions = dict(admissions_of(image, states))
+            if not admissions:
+                return True
+            self._is_dirty = True
+            errors = await self._changes.commit(list(admissions.values()), until_applied=False)
+            for node, error in zip(admissions, errors, strict=True):
+                if error is None:
+                    LOGGER.info("broker let in node=%d epoch=%d", node, image.brokers[node].epoch)
+            return not any(errors)
+        self._is_dirty = True
+        units = [*fences, *await _units(plan, slices)]
+        errors = await self._changes.commit(units, until_applied=False)
+        if not any(errors):
+            self._report(plan, states, began_ms)
+        return not any(errors)
+
+    def _report(self, plan: PartitionPlan, states: BrokerStates, began_ms: float) -> None:
+        moves = Moves()
+        for _topic, old, new in plan.changes():
+            moves.count(old, new)
+        self.unclean_elections += moves.unclean
+        self.elr_elections += moves.from_elr
+        if not (states.dead or moves.moved or moves.leaderless):
+            return
+        took_ms = self._clock.monotonic_ms() - began_ms
+        self.failovers += 1
+        self.last_failover_ms = took_ms
+        log = LOGGER.warning if moves.unclean else LOGGER.info
+        log(
+            "leaders elected fenced=%s draining=%s moved=%d without_leader=%d from_elr=%d "
+            "unclean=%d partitions_changed=%d ms=%.1f",
+            list(states.dead),
+            sorted(states.draining),
+            moves.moved,
+            moves.leaderless,
+            moves.from_elr,
+            moves.unclean,
+            plan.count,
+            took_ms,
+        )
+
+    # -- ISR changes -----------------------------------------------------------------------------
+
+    async def alter_partition(
+        self, request: AlterPartitionRequest, version: int
+    ) -> AlterPartitionResponse:
+        """Change ISRs as their leaders ask; answered when this broker's image has them.
+
+        Raises:
+            ApiError: NOT_CONTROLLER, STALE_BROKER_EPOCH, BROKER_ID_NOT_REGISTERED.
+        """
+        if not self.is_active or len(self._waiting) >= WAITING_MAX:
+            raise ApiError(ErrorCode.NOT_CONTROLLER)
+        waiting = _Waiting(request, version)
+        self._waiting.append(waiting)
+        if len(self._waiting) == 1:
+            self._changes.start_unawaited(self._changes.run(self._alter_waiting()))
+        return await waiting.answer
+
+    async def _alter_waiting(self) -> None:
+        taken, self._waiting = self._waiting, []
+        try:
+            await self._alter(taken)
+        finally:
+            for waiting in taken:
+                if not waiting.answer.done():
+                    waiting.answer.set_exception(ApiError(ErrorCode.NOT_CONTROLLER))
+                    # Its request may have gone away: then nothing asks for the error.
+                    waiting.answer.exception()
+
+    async def _alter(self, taken: list[_Waiting]) -> None:
+        image = self._image()
+        states = BrokerStates.of(image, self._ends, self._clock.monotonic_ms())
+        terms = TopicTerms(image, self._rules, states.may_lead)
+        plan = PartitionPlan(image)
+        changes = IsrChanges(plan, terms)
+        slices = Slices(self._clock)
+        planned = []
+        for waiting in taken:
+            await slices.turn()
+            try:
+                planned.append((waiting, changes.add(waiting.request, waiting.version)))
+            except ApiError as refusal:
+                waiting.answer.set_exception(refusal)
+                waiting.answer.exception()
+        chunks = dict(plan.units())
+        errors = await self._changes.commit(list(chunks.values()), until_applied=False)
+        if any(isinstance(error, NotControllerError) for error in errors):
+            return
+        failed = dict(zip(chunks, errors, strict=True))
+
+        def error_of(topic: TopicImage, index: int) -> ErrorCode | None:
+            return _error_of(failed.get(chunk_of(topic.topic_id, index)))
+
+        for waiting, partitions in planned:
+            if not waiting.answer.done():
+                waiting.answer.set_result(response_of(waiting.request, partitions, error_of))
+
+
+def _error_of(error: StoreError | None) -> ErrorCode | None:
+    """What the leader of a partition gets that could not be committed; it asks again."""
+    match error:
+        case None:
+            return None
+        case ConflictError():
+            # Its topic has been deleted.
+            return ErrorCode.UNKNOWN_TOPIC_ID
+        case _:
+            return ErrorCode.REQUEST_TIMED_OUT
+
+
+async def _units(plan: PartitionPlan, slices: Slices) -> list[Unit]:
+    units: dict[Chunk, Unit] = {}
+    for chunk, unit in plan.units():
+        units[chunk] = unit
+        await slices.turn()
+    return list(units.values())

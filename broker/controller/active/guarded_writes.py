@@ -1,0 +1,118 @@
+"""The transactions of one controller epoch: none is made once the role has gone to another.
+
+    comparison of the `controller` key's create revision ─┐
+    WriteSequence: no outcome stays unknown ──────────────┴─> store
+                                                   └─> deposed: refused from then on
+
+The create revision of that key is the controller epoch. Only the controller writes topics,
+partitions, configs, features and fences, so nothing older can be committed after an election.
+"""
+
+from collections.abc import Callable, Sequence
+from typing import Final
+
+from broker.controller.images.metadata_records import CONTROLLER_KEY
+from broker.controller.store.metadata_store import (
+    Compare,
+    Get,
+    GetResponse,
+    MetadataStore,
+    Operation,
+    Relation,
+    StoreUnavailableError,
+    Target,
+    TxnResult,
+)
+from broker.controller.store.store_writer import NotControllerError
+from broker.controller.store.write_sequence import WriterReplacedError, WriteSequence
+from storage.environment.timer import Timer
+
+WRITES_KEY: Final = "controller-writes"
+"""The key that makes outcomes known; it goes from one controller to the next."""
+
+
+def in_epoch(controller_epoch: int) -> Compare:
+    """True while the controller elected at that revision has not been replaced."""
+    return Compare(CONTROLLER_KEY, Target.CREATE_REVISION, Relation.EQUAL, controller_epoch)
+
+
+class GuardedWrites:
+    """See the module; implements `Transactions` for a `StoreWriter`."""
+
+    def __init__(
+        self,
+        store: MetadataStore,
+        *,
+        node_id: int,
+        epoch: int,
+        timer: Timer,
+        on_deposed: Callable[[int], None],
+    ) -> None:
+        """Write nothing yet.
+
+        Args:
+            store: Where to.
+            node_id: Of this broker.
+            epoch: The controller epoch.
+            timer: For waiting while the store is away.
+            on_deposed: Called with the epoch, at most once, when the store says that it is over.
+        """
+        self._store = store
+        self._writer = f"{node_id} {epoch}"
+        self.epoch = epoch
+        self._timer = timer
+        self._on_deposed = on_deposed
+        self._is_over = False
+        self._restarts = 0
+        self._sequence = self._new_sequence()
+
+    def end(self) -> None:
+        """Refuse everything from now on; what has begun is settled."""
+        self._is_over = True
+
+    async def txn(
+        self,
+        compare: Sequence[Compare] = (),
+        then: Sequence[Operation] = (),
+        otherwise: Sequence[Operation] = (),
+    ) -> TxnResult:
+        """As `MetadataStore.txn`, but only in this epoch, and never of unknown outcome.
+
+        Raises:
+            NotControllerError: The epoch is over; not made.
+            StoreError: As `WriteSequence.txn`.
+        """
+        if self._is_over:
+            raise NotControllerError(f"controller epoch {self.epoch} is over")
+        try:
+            result = await self._sequence.txn(
+                [in_epoch(self.epoch), *compare], then, [*otherwise, Get(CONTROLLER_KEY)]
+            )
+        except WriterReplacedError as error:
+            await self._check_epoch(error)
+            raise StoreUnavailableError(f"not made: {error}") from error
+        if result.succeeded:
+            return result
+        last = result.responses[-1]
+        assert isinstance(last, GetResponse)
+        if not last.items or last.items[0].create_revision != self.epoch:
+            self._deposed()
+        return TxnResult(False, result.revision, result.responses[:-1])
+
+    async def _check_epoch(self, cause: WriterReplacedError) -> None:
+        """Find out which of two it is: deposed, or the last word of the controller before."""
+        item = await self._store.get(CONTROLLER_KEY)
+        if item is None or item.create_revision != self.epoch:
+            self._deposed(cause)
+        self._sequence = self._new_sequence()
+
+    def _new_sequence(self) -> WriteSequence:
+        self._restarts += 1
+        writer = f"{self._writer} {self._restarts}"
+        return WriteSequence(self._store, WRITES_KEY, writer, self._timer)
+
+    def _deposed(self, cause: Exception | None = None) -> None:
+        if not self._is_over:
+            self._is_over = True
+            self._on_deposed(self.epoch)
+        raise NotControllerError(f"controller epoch {self.epoch} is over") from cause

@@ -1,0 +1,109 @@
+"""The state that partitions should have, given the brokers there are: planned from state alone.
+
+    ISR          members that take part; one that wants to stop leaves when another could lead
+    leader       one that may lead (`broker.controller.active.partition_change`); one that wants to
+                 stop goes on where nobody else could
+    ELR          without brokers whose logs may lack what they had
+
+Nothing here asks what has happened, so nothing that happened unseen (before an election of the
+controller, while the store was away) can matter. Partitions that are as they should be cost a
+comparison or two.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from broker.controller.active.broker_states import BrokerStates
+from broker.controller.active.partition_change import changed
+from broker.controller.active.partition_plan import PartitionPlan
+from broker.controller.active.slices import Slices
+from broker.controller.active.topic_terms import TopicTerms
+from broker.controller.images.broker_records import encode_fence, fence_key
+from broker.controller.images.cluster_image import ClusterImage, TopicImage
+from broker.controller.images.partition_image import NO_LEADER, PartitionImage
+from broker.controller.store.metadata_store import Put
+from broker.controller.store.store_writer import Unit
+
+LEASE_ENDED = "its lease has ended"
+
+
+@dataclass(slots=True)
+class Moves:
+    """What a plan changes, for the log line and the counters."""
+
+    moved: int = 0
+    leaderless: int = 0
+    unclean: int = 0
+    from_elr: int = 0
+
+    def count(self, old: PartitionImage, new: PartitionImage) -> None:
+        """Add one changed partition."""
+        if new.leader == old.leader:
+            return
+        if new.leader == NO_LEADER:
+            self.leaderless += 1
+            return
+        self.moved += 1
+        if new.leader in old.isr:
+            return
+        if new.leader in old.elr:
+            self.from_elr += 1
+        else:
+            self.unclean += 1
+
+
+async def plan_partitions(
+    image: ClusterImage, states: BrokerStates, terms: TopicTerms, slices: Slices
+) -> PartitionPlan:
+    """Changes of all partitions that are not as they should be."""
+    plan = PartitionPlan(image)
+    draining = states.draining
+    for topic in image.topics.values():
+        await slices.turn()
+        for partition in topic.partitions:
+            if slices.is_over:
+                await slices.turn()
+            if _is_settled(partition, states, draining):
+                continue
+            plan.change(topic, _settled(topic, partition, states, terms))
+    return plan
+
+
+def _is_settled(partition: PartitionImage, states: BrokerStates, draining: frozenset[int]) -> bool:
+    """Whether nothing can be planned for it; cheap, for all of them are asked."""
+    return (
+        partition.leader in states.may_lead
+        and states.active.issuperset(partition.isr)
+        and (not draining or draining.isdisjoint(partition.isr))
+        and (not states.lost or states.lost.isdisjoint(partition.elr))
+    )
+
+
+def _settled(
+    topic: TopicImage, partition: PartitionImage, states: BrokerStates, terms: TopicTerms
+) -> PartitionImage:
+    isr = [node for node in partition.isr if node in states.active]
+    staying = [node for node in isr if node in states.may_lead]
+    if staying or partition.leader not in states.active:
+        return changed(partition, terms.of(topic), isr=staying or isr)
+    return changed(partition, terms.of(topic, may_also_lead=partition.leader), isr=isr)
+
+
+def fences_of(image: ClusterImage, states: BrokerStates) -> list[Unit]:
+    """What to commit so that brokers without a lease take no part."""
+    units = []
+    for node in states.dead:
+        fence = encode_fence(image.brokers[node].epoch, LEASE_ENDED)
+        units.append(Unit((), (Put(fence_key(node), fence),)))
+    return units
+
+
+def admissions_of(image: ClusterImage, states: BrokerStates) -> Iterator[tuple[int, Unit]]:
+    """What to commit to let in brokers that wait, now that no partition counts on them.
+
+    To be asked only when nothing is left to plan: a broker must not lead again in a leader epoch
+    in which it led before.
+    """
+    for node in states.waiting:
+        admission = encode_fence(image.brokers[node].epoch)
+        yield node, Unit((), (Put(fence_key(node), admission),))

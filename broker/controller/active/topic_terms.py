@@ -1,0 +1,69 @@
+"""What elections of each topic go by: its settings over the cluster's, at one moment."""
+
+from broker.controller.active.partition_change import NOBODY, Election, Terms
+from broker.controller.configs.configs import MIN_ISR, ConfigRules
+from broker.controller.images.cluster_image import ClusterImage, TopicImage
+from broker.controller.images.features import ELR_VERSION
+from config.errors import InvalidConfigError
+from config.topic import TOPIC_KEYS
+
+UNCLEAN = "unclean.leader.election.enable"
+
+
+class TopicTerms:
+    """Makes the terms of a topic; for one image, and brokers as they are."""
+
+    def __init__(
+        self,
+        image: ClusterImage,
+        rules: ConfigRules,
+        may_lead: frozenset[int],
+        lost: frozenset[int] = NOBODY,
+    ) -> None:
+        self._may_lead = may_lead
+        self._lost = lost
+        settings = rules.effective(image)
+        self._min_isr = settings.min_insync_replicas
+        self._unclean = settings.unclean_leader_election_enable
+        self._has_elr = image.features.get(ELR_VERSION, 0) > 0
+
+    def of(
+        self,
+        topic: TopicImage,
+        *,
+        election: Election | None = None,
+        may_also_lead: int | None = None,
+    ) -> Terms:
+        """A topic's terms.
+
+        Args:
+            topic: Which.
+            election: Who may lead; None: as the topic's settings say.
+            may_also_lead: A broker that goes on leading although it wants to stop.
+        """
+        own = _parsed(topic, MIN_ISR)
+        min_isr = own if isinstance(own, int) else self._min_isr
+        if election is None:
+            allowed = _parsed(topic, UNCLEAN)
+            is_allowed = self._unclean if allowed is None else bool(allowed)
+            election = Election.UNCLEAN if is_allowed else Election.ONLINE
+        may_lead = self._may_lead if may_also_lead is None else self._may_lead | {may_also_lead}
+        return Terms(
+            may_lead,
+            min(min_isr, max(topic.replication_factor, 1)),
+            election,
+            self._lost,
+            self._has_elr,
+        )
+
+
+def _parsed(topic: TopicImage, key: str) -> object:
+    """A setting of the topic's own; None where it has none, or one that cannot be read."""
+    text = topic.overrides.get(key)
+    if text is None:
+        return None
+    try:
+        return TOPIC_KEYS[key].parse(text)
+    except InvalidConfigError:
+        # What an earlier release accepted.
+        return None

@@ -1,0 +1,101 @@
+"""One controller of three brokers: any broker takes requests for it, another takes its place."""
+
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import pytest
+
+from config.listeners import Listener
+from protocol.error_codes import ErrorCode
+from protocol.messages.alter_partition import AlterPartitionRequest
+from protocol.messages.create_topics import CreatableTopic, CreateTopicsRequest
+from protocol.messages.describe_cluster import DescribeClusterRequest
+from protocol.messages.envelope import EnvelopeRequest
+from tests.fakes.network.client import Client
+from tests.harness.brokers import ClusterHarness
+
+
+@pytest.fixture
+async def cluster(tmp_path: Path) -> AsyncIterator[ClusterHarness]:
+    async with ClusterHarness(tmp_path) as cluster:
+        yield cluster
+
+
+def controller_of(cluster: ClusterHarness) -> int:
+    """The one broker that is active; -1 while there is none, or while images differ."""
+    active = [b for b in cluster.running if b.control is not None and b.control.active.is_active]
+    named = {b.controller.image.controller_id for b in cluster.running if b.controller is not None}
+    if len(active) == 1 and named == {active[0].settings.node_id}:
+        return active[0].settings.node_id
+    return -1
+
+
+async def create(client: Client, name: str, replicas: int = 3) -> int:
+    topic = CreatableTopic(name=name, num_partitions=3, replication_factor=replicas)
+    request = CreateTopicsRequest(topics=[topic], timeout_ms=20_000)
+    (result,) = (await client.call(request)).topics
+    return int(result.error_code)
+
+
+async def test_every_broker_names_the_controller(cluster: ClusterHarness) -> None:
+    """In Metadata and in DescribeCluster, with all brokers."""
+    await cluster.until(lambda: controller_of(cluster) > 0)
+    for node_id in cluster.nodes:
+        client = await cluster.client(node_id)
+        metadata = await client.metadata()
+        described = await client.call(DescribeClusterRequest(endpoint_type=1))
+        assert metadata.controller_id == described.controller_id == controller_of(cluster)
+        assert {b.node_id for b in metadata.brokers} == {1, 2, 3}
+        assert {b.broker_id for b in described.brokers} == {1, 2, 3}
+
+
+async def test_any_broker_creates_topics(cluster: ClusterHarness) -> None:
+    """Forwarded, and answered when the broker that was asked has the topic in its image."""
+    for node_id in cluster.nodes:
+        client = await cluster.client(node_id)
+        assert await create(client, f"by-{node_id}") == ErrorCode.NONE
+        (topic,) = (await client.metadata(f"by-{node_id}")).topics
+        assert topic.error_code == ErrorCode.NONE
+        assert await create(client, f"by-{node_id}") == ErrorCode.TOPIC_ALREADY_EXISTS
+    partitions = cluster.broker(1).controller.image.topics["by-1"].partitions  # type: ignore[union-attr]  # it runs
+    assert {partition.leader for partition in partitions} == {1, 2, 3}
+
+
+async def test_another_broker_becomes_the_controller(cluster: ClusterHarness) -> None:
+    """The old one is fenced, its partitions have other leaders, and topics can be created."""
+    await cluster.until(lambda: controller_of(cluster) > 0)
+    first = controller_of(cluster)
+    other = next(node_id for node_id in cluster.nodes if node_id != first)
+    client = await cluster.client(other)
+    assert await create(client, "before") == ErrorCode.NONE
+    await cluster.kill(first)
+    assert await create(client, "after", replicas=2) == ErrorCode.NONE
+    assert controller_of(cluster) not in (-1, first)
+    await cluster.until(lambda: first not in cluster.let_in())
+    await cluster.until(
+        lambda: all(cluster.leader_of("before", index) not in (-1, first) for index in range(3))
+    )
+    await cluster.restart(first)
+    await cluster.until(lambda: cluster.let_in() == {1, 2, 3})
+
+
+async def test_brokers_requests_are_not_for_clients(tmp_path: Path) -> None:
+    """Where brokers have a listener of their own; and of what is inside, only administration."""
+    listeners = (Listener("BROKERS", "127.0.0.1", 0), Listener("CLIENTS", "127.0.0.1", 0))
+    async with ClusterHarness(
+        tmp_path,
+        brokers=1,
+        listeners=listeners,
+        listener_security_protocol_map={"BROKERS": "PLAINTEXT", "CLIENTS": "PLAINTEXT"},
+        inter_broker_listener_name="BROKERS",
+    ) as cluster:
+        ports = {name: port for name, _, port in cluster.broker(1).addresses}
+        async with await Client.connect("127.0.0.1", ports["CLIENTS"]) as client:
+            for request, version in ((AlterPartitionRequest(), 3), (EnvelopeRequest(), 0)):
+                answer = await client.call(request, version)
+                assert answer.error_code == ErrorCode.CLUSTER_AUTHORIZATION_FAILED
+        async with await Client.connect("127.0.0.1", ports["BROKERS"]) as client:
+            answer = await client.call(AlterPartitionRequest(broker_id=1, broker_epoch=0), 3)
+            assert answer.error_code == ErrorCode.STALE_BROKER_EPOCH
+            inside = EnvelopeRequest(request_data=b"\x00\x00\x00\x03" + bytes(6))
+            assert (await client.call(inside, 0)).error_code == ErrorCode.INVALID_REQUEST

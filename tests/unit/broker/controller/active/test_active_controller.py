@@ -1,0 +1,275 @@
+"""The active controller on a store with others: brokers let in and fenced, leaders, ISR changes."""
+
+from collections.abc import AsyncIterator
+
+import pytest
+
+from broker.controller.images.broker_records import LastRun
+from broker.controller.images.metadata_records import CONTROLLER_KEY
+from broker.controller.images.partition_image import NO_LEADER, PartitionImage
+from broker.controller.store.metadata_store import Delete
+from broker.controller.topics.topics import NewTopic
+from broker.runtime.errors import ApiError
+from protocol.error_codes import ErrorCode
+from protocol.messages.alter_partition import AlterPartitionRequest
+from tests.fakes.broker.control_world import ControlWorld
+
+ASSIGNMENT = [(0, (1, 2, 3)), (1, (2, 3, 1)), (2, (3, 1, 2))]
+
+
+@pytest.fixture
+async def world() -> AsyncIterator[ControlWorld]:
+    world = await ControlWorld.open(3)
+    try:
+        yield world
+    finally:
+        await world.close()
+
+
+async def with_topic(world: ControlWorld, **configs: str) -> None:
+    await world.start()
+    (result,) = await world.active.controller.create_topics(
+        [NewTopic("t", assignments=ASSIGNMENT, configs=list(configs.items()))]
+    )
+    assert result.error is ErrorCode.NONE, result.message
+
+
+def partition(world: ControlWorld, index: int = 0) -> PartitionImage:
+    return world.image.topics["t"].partitions[index]
+
+
+async def test_first_broker_is_elected_and_lets_all_in(world: ControlWorld) -> None:
+    """Before there is a controller all are fenced, also the one that becomes it."""
+    await world.start()
+    assert world.active.member.node_id == 1
+    for node in world.nodes.values():
+        assert node.image.controller_id == 1
+        assert [broker.is_fenced for broker in node.image.brokers.values()] == [False] * 3
+
+
+async def test_a_dead_broker_is_fenced_and_its_partitions_get_leaders(world: ControlWorld) -> None:
+    """In order of replicas; the others lose it from their ISR without a new leader epoch."""
+    await with_topic(world)
+    await world.members[2].end_lease()
+    await world.settle(200)
+    assert world.image.brokers[2].is_fenced
+    assert partition(world, 1) == PartitionImage(1, 3, 1, 1, (2, 3, 1), (3, 1))
+    assert partition(world, 0) == PartitionImage(0, 1, 0, 1, (1, 2, 3), (1, 3))
+
+
+async def test_a_broker_is_let_in_after_its_partitions_have_other_leaders(
+    world: ControlWorld,
+) -> None:
+    """Its new life must not lead in an epoch in which the old one did."""
+    await with_topic(world)
+    fenced_before: list[bool] = []
+
+    def watch(_old: object, new: object) -> None:
+        image = world.nodes[1].image
+        led = [p for p in image.topics["t"].partitions if p.leader == 2]
+        if led and image.brokers[2].epoch != epoch:
+            fenced_before.append(image.brokers[2].is_fenced)
+
+    epoch = world.members[2].broker_epoch
+    world.nodes[1].controller.subscribe_now(watch)
+    await world.members[2].register()
+    await world.settle(500)
+    assert fenced_before
+    assert all(fenced_before)
+    assert not world.image.brokers[2].is_fenced
+    assert partition(world, 1).leader == 3
+
+
+async def test_a_lease_that_is_back_at_once_moves_nothing(world: ControlWorld) -> None:
+    """Same epoch, same leaders; nothing is written."""
+    await with_topic(world)
+    before = [partition(world, index) for index in range(3)]
+    await world.members[2].end_lease()
+    await world.spin()
+    await world.members[2].return_()
+    await world.settle(500)
+    assert [partition(world, index) for index in range(3)] == before
+    assert not world.image.brokers[2].is_fenced
+
+
+async def test_leases_that_end_together_are_waited_for(world: ControlWorld) -> None:
+    """Two of three: the store has ended them too early. Who is not back in a second is dead."""
+    await with_topic(world)
+    for node_id in (2, 3):
+        await world.members[node_id].end_lease()
+    await world.settle(900)
+    assert not world.image.brokers[2].is_fenced
+    await world.members[2].return_()
+    await world.settle(300)
+    assert not world.image.brokers[2].is_fenced
+    assert world.image.brokers[3].is_fenced
+    assert partition(world, 2).leader == 1
+    assert world.active.active.early_lease_ends == 1
+
+
+async def test_a_fenced_broker_that_returns_with_its_epoch_is_let_in(world: ControlWorld) -> None:
+    """It has only lost its lease, so it stays in the ELR, whatever the end before its start."""
+    await world.start(ended=LastRun.UNKNOWN)
+    await world.active.controller.create_topics(
+        [NewTopic("t", assignments=[(0, (2, 3))], configs=[("min.insync.replicas", "2")])]
+    )
+    await world.members[2].end_lease()
+    await world.settle(200)
+    assert partition(world).elr == (2,)
+    await world.members[2].return_()
+    await world.settle(200)
+    assert not world.image.brokers[2].is_fenced
+    assert partition(world).elr == (2,)
+
+
+async def test_an_unknown_end_leaves_the_elr(world: ControlWorld) -> None:
+    """And a clean one does not."""
+    await with_topic(world, **{"min.insync.replicas": "3"})
+    await world.members[2].end_lease()
+    await world.settle(200)
+    assert partition(world).elr == (2,)
+    await world.members[2].register(LastRun.CLEAN)
+    await world.settle(200)
+    assert partition(world).elr == (2,)
+    await world.members[2].register(LastRun.UNKNOWN)
+    await world.settle(200)
+    assert partition(world).elr == ()
+    assert partition(world).last_known_elr == (2,)
+    assert not world.image.brokers[2].is_fenced
+
+
+async def test_without_an_eligible_replica_nobody_leads(world: ControlWorld) -> None:
+    """Until one returns; ISR and ELR say who may."""
+    await world.start()
+    await world.active.controller.create_topics([NewTopic("t", assignments=[(0, (2,))])])
+    await world.members[2].end_lease()
+    await world.settle(200)
+    assert (partition(world).leader, partition(world).isr) == (NO_LEADER, ())
+    assert partition(world).elr == (2,)
+    await world.members[2].register()
+    await world.settle(200)
+    assert (partition(world).leader, partition(world).isr) == (2, (2,))
+    assert partition(world).leader_epoch == 2
+    assert world.active.active.elr_elections == 1
+
+
+async def test_unclean_election_is_counted(world: ControlWorld) -> None:
+    """A replica that was out of sync leads, where the topic allows it."""
+    await with_topic(world, **{"unclean.leader.election.enable": "true"})
+    assert (await world.alter_isr("t", 0, [1])).error_code == 0
+    await world.members[1].end_lease()
+    await world.settle(3000)
+    assert partition(world).leader == 2
+    assert partition(world).is_recovering
+    assert world.active.active.unclean_elections == 1
+
+
+async def test_a_draining_broker_hands_over(world: ControlWorld) -> None:
+    """It leaves ISRs in which another can lead, and goes on where nobody can."""
+    await with_topic(world)
+    await world.active.controller.create_topics([NewTopic("alone", assignments=[(0, (2,))])])
+    await world.members[2].drain()
+    await world.settle(200)
+    assert (partition(world, 1).leader, partition(world, 1).isr) == (3, (3, 1))
+    assert partition(world, 0).isr == (1, 3)
+    alone = world.image.topics["alone"].partitions[0]
+    assert (alone.leader, alone.isr, alone.leader_epoch) == (2, (2,), 0)
+
+
+async def test_the_next_controller_goes_on(world: ControlWorld) -> None:
+    """The controller dies: another is elected in a later epoch, and fences it."""
+    await with_topic(world)
+    epoch = world.image.controller_epoch
+    await world.members[1].end_lease()
+    await world.settle(500)
+    assert world.nodes[2].active.is_active
+    assert not world.nodes[1].active.is_active
+    image = world.nodes[2].image
+    assert image.controller_epoch > epoch
+    assert image.brokers[1].is_fenced
+    assert image.topics["t"].partitions[0].leader == 2
+    assert (await world.alter_isr("t", 0, [2])).error_code == 0
+
+
+async def test_a_deposed_controller_writes_nothing(world: ControlWorld) -> None:
+    """Its image is behind, so it still takes itself for the controller: the store refuses."""
+    await with_topic(world)
+    first = world.nodes[1]
+    first.hold_image()
+    await world.store.txn(then=[Delete(CONTROLLER_KEY)])
+    assert first.active.is_active
+    (result,) = await first.controller.create_topics([NewTopic("late", 1, 1)])
+    assert result.error is ErrorCode.NOT_CONTROLLER
+    assert first.deposed == 1
+    assert not first.active.is_active
+    first.release_image()
+    await world.settle(500)
+    assert "late" not in world.image.topics
+
+
+async def test_isr_changes(world: ControlWorld) -> None:
+    """Shrink and expand; the answer is the partition as it is now."""
+    await with_topic(world)
+    shrunk = await world.alter_isr("t", 0, [1, 2])
+    assert (shrunk.error_code, shrunk.isr, shrunk.partition_epoch) == (0, [1, 2], 1)
+    assert (shrunk.leader_id, shrunk.leader_epoch) == (1, 0)
+    assert partition(world).isr == (1, 2)
+    expanded = await world.alter_isr("t", 0, [1, 2, 3])
+    assert (expanded.isr, expanded.partition_epoch) == ([1, 2, 3], 2)
+    same = await world.alter_isr("t", 0, [1, 2, 3])
+    assert (same.error_code, same.partition_epoch) == (0, 2)
+
+
+@pytest.mark.parametrize(
+    ("isr", "said", "error"),
+    [
+        ([1, 2], {"partition_epoch": -1}, ErrorCode.INVALID_UPDATE_VERSION),
+        ([1, 2], {"partition_epoch": 9}, ErrorCode.NOT_CONTROLLER),
+        ([1, 2], {"leader_epoch": -1}, ErrorCode.FENCED_LEADER_EPOCH),
+        ([1, 2], {"leader_epoch": 9}, ErrorCode.NOT_CONTROLLER),
+        ([1, 2], {"broker_id": 2}, ErrorCode.INVALID_REQUEST),
+        ([2, 3], {}, ErrorCode.INVALID_REQUEST),
+        ([1, 1], {}, ErrorCode.INVALID_REQUEST),
+        ([], {}, ErrorCode.INVALID_REQUEST),
+        ([1], {"recovery": 1}, ErrorCode.INVALID_REQUEST),
+        ([1], {"recovery": 7}, ErrorCode.INVALID_REQUEST),
+    ],
+)
+async def test_refused_isr_changes_change_nothing(
+    world: ControlWorld, isr: list[int], said: dict[str, int], error: ErrorCode
+) -> None:
+    """With the code by which the leader knows what to do."""
+    await with_topic(world)
+    before = partition(world)
+    assert (await world.alter_isr("t", 0, isr, **said)).error_code == error
+    assert partition(world) is before
+
+
+async def test_an_old_life_of_a_broker_changes_nothing(world: ControlWorld) -> None:
+    """STALE_BROKER_EPOCH, for the whole request; as the sender, and as a member of the ISR."""
+    await with_topic(world)
+    with pytest.raises(ApiError) as refused:
+        await world.alter_isr("t", 0, [1], broker_epoch=1)
+    assert refused.value.code is ErrorCode.STALE_BROKER_EPOCH
+    assert (await world.alter_isr("t", 0, [1, 3])).error_code == 0
+    world.members[2].broker_epoch += 1
+    assert (await world.alter_isr("t", 0, [1, 2, 3])).error_code == ErrorCode.INELIGIBLE_REPLICA
+
+
+async def test_fenced_and_draining_replicas_do_not_join(world: ControlWorld) -> None:
+    """KIP-841."""
+    await with_topic(world)
+    await world.members[2].end_lease()
+    await world.members[3].drain()
+    await world.settle(3000)
+    assert partition(world).isr == (1,)
+    for node_id in (2, 3):
+        answer = await world.alter_isr("t", 0, [1, node_id])
+        assert answer.error_code == ErrorCode.INELIGIBLE_REPLICA
+
+
+async def test_who_is_not_the_controller_says_so(world: ControlWorld) -> None:
+    await with_topic(world)
+    with pytest.raises(ApiError) as refused:
+        await world.nodes[2].active.alter_partition(AlterPartitionRequest(), 3)
+    assert refused.value.code is ErrorCode.NOT_CONTROLLER

@@ -1,0 +1,84 @@
+"""Writes in a controller epoch: none after it, none of unknown outcome."""
+
+import pytest
+
+from broker.controller.active.guarded_writes import WRITES_KEY, GuardedWrites
+from broker.controller.images.metadata_records import CONTROLLER_KEY
+from broker.controller.store.metadata_store import Delete, Put, StoreUnavailableError, key_absent
+from broker.controller.store.store_writer import (
+    OPERATIONS_MAX,
+    NotControllerError,
+    StoreWriter,
+    Unit,
+)
+from tests.fakes.broker.metadata_store import Fault, MemoryStore
+from tests.fakes.timer import ManualTimer
+
+
+async def elected(store: MemoryStore, value: bytes = b"1") -> int:
+    await store.txn(then=[Delete(CONTROLLER_KEY)])
+    return (await store.txn(then=[Put(CONTROLLER_KEY, value)])).revision
+
+
+def writes(store: MemoryStore, epoch: int, deposed: list[int], node_id: int = 1) -> GuardedWrites:
+    return GuardedWrites(
+        store, node_id=node_id, epoch=epoch, timer=ManualTimer(), on_deposed=deposed.append
+    )
+
+
+async def test_writes_until_another_is_elected() -> None:
+    """Then nothing is made, and it is said once."""
+    store, deposed = MemoryStore(), list[int]()
+    epoch = await elected(store)
+    guarded = writes(store, epoch, deposed)
+    assert (await guarded.txn(then=[Put("a", b"1")])).succeeded
+    await elected(store, b"2")
+    for _ in range(2):
+        with pytest.raises(NotControllerError):
+            await guarded.txn(then=[Put("a", b"2")])
+    item = await store.get("a")
+    assert item is not None
+    assert item.value == b"1"
+    assert deposed == [epoch]
+
+
+async def test_a_comparison_that_fails_is_no_deposition() -> None:
+    store, deposed = MemoryStore(), list[int]()
+    guarded = writes(store, await elected(store), deposed)
+    await guarded.txn(then=[Put("a", b"1")])
+    result = await guarded.txn([key_absent("a")], [Put("a", b"2")])
+    assert not result.succeeded
+    assert result.responses == ()
+    assert deposed == []
+
+
+async def test_a_lost_answer_is_found_out() -> None:
+    """Made: reported as made."""
+    store, deposed = MemoryStore(), list[int]()
+    guarded = writes(store, await elected(store), deposed)
+    await guarded.txn(then=[Put("a", b"1")])
+    store.faults = [Fault.LOST_ANSWER]
+    assert (await guarded.txn(then=[Put("b", b"1")])).succeeded
+
+
+async def test_the_last_word_of_the_controller_before_is_no_deposition() -> None:
+    """Its settling of an unknown outcome may still come: the next attempt goes through."""
+    store, deposed = MemoryStore(), list[int]()
+    guarded = writes(store, await elected(store), deposed)
+    await guarded.txn(then=[Put("a", b"1")])
+    await store.txn(then=[Put(WRITES_KEY, b"settling of an earlier one")])
+    with pytest.raises(StoreUnavailableError):
+        await guarded.txn(then=[Put("a", b"2")])
+    assert (await guarded.txn(then=[Put("a", b"3")])).succeeded
+    assert deposed == []
+
+
+async def test_full_transactions_have_room_for_both_guards() -> None:
+    store = MemoryStore()
+    guarded = writes(store, await elected(store), [])
+    keys = [f"k{i}" for i in range(2 * OPERATIONS_MAX)]
+    units = [Unit((key_absent(key),), (Put(key, b""),)) for key in keys]
+    outcome = await StoreWriter(guarded).commit(units)
+    assert outcome.errors == [None] * len(units)
+    again = await StoreWriter(guarded).commit(units[:OPERATIONS_MAX])
+    assert None not in again.errors

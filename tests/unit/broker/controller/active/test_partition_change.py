@@ -1,0 +1,166 @@
+"""A partition's next record: the rules of KIP-966 by example, and what always holds."""
+
+from dataclasses import replace
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from broker.controller.active.partition_change import Election, Terms, changed
+from broker.controller.images.partition_image import NO_LEADER, PartitionImage
+from tests.effort import examples
+
+ALL = frozenset({1, 2, 3})
+HEALTHY = PartitionImage(0, 1, 4, 7, (1, 2, 3), (1, 2, 3))
+
+
+def terms(*may_lead: int, min_isr: int = 2, **more: object) -> Terms:
+    return Terms(frozenset(may_lead), min_isr, **more)  # type: ignore[arg-type]  # any field
+
+
+def fields(partition: PartitionImage) -> tuple[int, tuple[int, ...], tuple[int, ...]]:
+    return partition.leader, partition.isr, partition.elr
+
+
+def without(
+    partition: PartitionImage, *gone: int, min_isr: int = 2, **more: object
+) -> PartitionImage:
+    """After some brokers have been fenced, out of those that are there."""
+    alive = ALL - set(gone)
+    isr = [node for node in partition.isr if node in alive]
+    return changed(partition, terms(*alive, min_isr=min_isr, **more), isr=isr)
+
+
+def test_nothing_to_change_is_the_same_object() -> None:
+    """So it costs nothing in the store, and no epoch."""
+    assert changed(HEALTHY, terms(1, 2, 3)) is HEALTHY
+    assert changed(HEALTHY, terms(1, 2, 3), isr=(1, 2, 3)) is HEALTHY
+
+
+def test_a_follower_that_dies_costs_no_leader_epoch() -> None:
+    """The partition epoch grows; as |ISR| is still enough, the ELR stays empty."""
+    new = without(HEALTHY, 3)
+    assert fields(new) == (1, (1, 2), ())
+    assert (new.leader_epoch, new.partition_epoch) == (4, 8)
+
+
+def test_a_leader_that_dies_is_followed_by_the_next_replica_in_sync() -> None:
+    """In order of replicas, in a new leader epoch."""
+    new = without(HEALTHY, 1)
+    assert fields(new) == (2, (2, 3), ())
+    assert (new.leader_epoch, new.partition_epoch) == (5, 8)
+
+
+def test_below_min_isr_who_leaves_stays_eligible() -> None:
+    """Down to none: then nobody leads, until one returns that is in the ELR: it leads alone."""
+    two = without(HEALTHY, 1)
+    one = without(two, 1, 2)
+    assert fields(one) == (3, (3,), (2,))
+    none = without(one, 1, 2, 3)
+    assert fields(none) == (NO_LEADER, (), (2, 3))
+    assert none.leader_epoch == one.leader_epoch + 1
+    back = changed(none, terms(2))
+    assert fields(back) == (2, (2,), (3,))
+    assert not back.is_recovering
+    assert back.leader_epoch == none.leader_epoch + 1
+
+
+def test_a_replica_outside_isr_and_elr_does_not_lead() -> None:
+    """Although it is the only one there is (unclean election is off)."""
+    partition = without(without(without(HEALTHY, 1), 1, 2), 1, 2, 3)
+    assert changed(partition, terms(1)) is partition
+
+
+def test_elr_is_emptied_when_the_isr_is_large_enough() -> None:
+    """And so is what was known before it."""
+    one = without(without(HEALTHY, 1), 1, 2)
+    full = changed(one, terms(1, 2, 3), isr=(3, 1))
+    assert (full.isr, full.elr, full.last_known_elr) == ((3, 1), (), ())
+
+
+def test_a_broker_that_may_have_lost_its_log_leaves_the_elr() -> None:
+    """It is remembered as last known, and does not lead cleanly."""
+    one = without(without(HEALTHY, 1), 1, 2)
+    lost = changed(one, terms(3, lost=frozenset({2})))
+    assert (lost.isr, lost.elr, lost.last_known_elr) == ((3,), (), (2,))
+    none = changed(lost, terms(2), isr=())
+    assert fields(none) == (NO_LEADER, (), (3,))
+
+
+def test_the_last_leader_leads_again_when_nobody_else_is_eligible() -> None:
+    """It may have lost records, so the partition is recovering (Kafka 4.2's balanced recovery)."""
+    one = without(without(HEALTHY, 1), 1, 2)
+    none = without(one, 1, 2, 3)
+    assert none.last_known_elr[0] == 3
+    lost = changed(none, terms(lost=frozenset({2, 3})))
+    assert (lost.isr, lost.elr, lost.last_known_elr) == ((), (), (3, 2))
+    assert changed(lost, terms(1, 2)).leader == NO_LEADER
+    again = changed(lost, terms(3))
+    assert fields(again) == (3, (3,), ())
+    assert again.is_recovering
+    assert again.last_known_elr == ()
+
+
+def test_a_fenced_last_leader_is_not_elected() -> None:
+    """KAFKA-19522: it has to be alive."""
+    partition = PartitionImage(0, NO_LEADER, 9, 9, (1, 2), (), last_known_elr=(1,))
+    assert changed(partition, terms(2)) is partition
+
+
+def test_unclean_election_takes_any_replica() -> None:
+    """Only where it is allowed; the ISR is the new leader alone, and it is recovering."""
+    none = without(without(without(HEALTHY, 1), 1, 2), 1, 2, 3)
+    new = changed(none, terms(1, election=Election.UNCLEAN))
+    assert fields(new) == (1, (1,), ())
+    assert new.is_recovering
+    assert new.last_known_elr == ()
+
+
+def test_preferred_election_only_to_a_replica_in_sync() -> None:
+    """Else the leader stays."""
+    moved = PartitionImage(0, 2, 4, 7, (1, 2, 3), (2, 3))
+    preferred = terms(1, 2, 3, election=Election.PREFERRED)
+    assert changed(moved, preferred) is moved
+    ready = replace(moved, isr=(2, 3, 1))
+    assert changed(ready, preferred).leader == 1
+    assert changed(ready, terms(1, 2, 3)) is ready
+
+
+def test_without_elr_the_last_isr_stays() -> None:
+    """As in clusters of before KIP-966: its member is waited for."""
+    one = replace(HEALTHY, isr=(1,))
+    none = changed(one, terms(2, 3, has_elr=False), isr=())
+    assert fields(none) == (NO_LEADER, (1,), ())
+    assert changed(none, terms(1, has_elr=False)).leader == 1
+
+
+@pytest.mark.parametrize("is_recovering", [False, True])
+def test_recovery_ends_when_the_leader_says_so(is_recovering: bool) -> None:
+    partition = replace(HEALTHY, isr=(1,), is_recovering=True)
+    new = changed(partition, terms(1, min_isr=1), is_recovering=is_recovering)
+    assert new.is_recovering is is_recovering
+
+
+NODES = st.frozensets(st.integers(1, 4))
+
+
+@given(st.lists(st.tuples(NODES, NODES, st.integers(1, 3), st.sampled_from(Election)), max_size=12))
+@examples(300)
+def test_records_stay_sane(
+    steps: list[tuple[frozenset[int], frozenset[int], int, Election]],
+) -> None:
+    """ISR and ELR disjoint and of replicas; a leader is in the ISR; epochs grow by one."""
+    partition = PartitionImage(0, 1, 0, 0, (1, 2, 3), (1, 2, 3))
+    for alive, lost, min_isr, election in steps:
+        one = Terms(alive - lost, min_isr, election, lost - alive)
+        new = changed(partition, one, isr=[node for node in partition.isr if node in alive])
+        assert len(set(new.isr)) == len(new.isr)
+        assert not set(new.isr) & set(new.elr)
+        assert set(new.isr) | set(new.elr) | set(new.last_known_elr) <= set(new.replicas)
+        assert new.leader == NO_LEADER or new.leader in new.isr
+        assert new.leader == NO_LEADER or new.leader in one.may_lead
+        assert not new.elr or len(new.isr) < min_isr
+        assert new.leader_epoch - partition.leader_epoch == (new.leader != partition.leader)
+        assert new.partition_epoch - partition.partition_epoch == (new is not partition)
+        assert changed(new, one, isr=new.isr) is new or new.leader == NO_LEADER or lost
+        partition = new
