@@ -5,9 +5,12 @@ Behaviour:
   codec, producer state), its offsets are assigned in place, and it is written once to the page
   cache.
 - acks=0 has no answer; if it fails the connection is closed, so that the client notices.
-- acks=1 and -1 answer when the records are committed: at once on one replica, unless a thread
-  writes them (`storage.log.write_behind`), or after the shared fdatasync when `flush.messages` is
-  reached. While too many bytes wait to be written, the connection is not read.
+- acks=1 answers when this broker has the records: at once, unless a thread writes them
+  (`storage.log.write_behind`), or after the shared fdatasync when `flush.messages` is reached.
+  acks=-1 answers when they are committed: when all of the ISR have them. With fewer members than
+  `min.insync.replicas` it is refused with NOT_ENOUGH_REPLICAS; if they become too few while it
+  waits, it answers NOT_ENOUGH_REPLICAS_AFTER_APPEND: the records are in the log, and may be
+  committed later. While too many bytes wait to be written, the connection is not read.
 - Larger batches of topics that cost CPU by the record (`compression.type` other than the
   producer's, `record.validation=full`, compacted ones) are prepared by a thread; every other append
   stays on the loop.
@@ -37,7 +40,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from broker.controller.images.topic_names import BROKERS_OWN_TOPICS, may_produce_to
-from broker.replicas.delayed_produce import DelayedProduce, Waiting, WrittenParts
+from broker.replicas.delayed_produce import DelayedProduce
 from broker.replicas.preparation import INLINE_SIZE_MAX
 from broker.requests.reply import PARKED, HotResult, Reply
 from broker.requests.request_limits import ELEMENTS_MAX, check_partitions
@@ -77,6 +80,7 @@ API_KEY = ApiKey.PRODUCE
 VERSIONS = (3, 13)
 ADVERTISED_FROM = 0
 
+ACKS_ALL = -1
 ACKS_0_FAILED = "produce with acks=0 failed"
 ZSTD_FROM_VERSION = 7
 BATCH_OVERHEAD = 12
@@ -159,8 +163,9 @@ class ProduceHandler:
         """
         version = context.api_version
         now_ms = self._clock.now_ms()
+        acks_all = request.acks == ACKS_ALL
         topics: TopicResponses = []
-        waiting: Waiting = []
+        delayed: DelayedProduce | None = None
         offloaded: Offloaded = []
         failed = False
         for topic in request.topics:
@@ -184,12 +189,27 @@ class ProduceHandler:
                     ):
                         offloaded.append((partition, records, response, terms))
                     else:
-                        info = partition.append(records, now_ms, terms=terms, memory=connection)
+                        info = partition.append(
+                            records, now_ms, terms=terms, memory=connection, acks_all=acks_all
+                        )
                         response.base_offset = info.first_offset
                         response.log_append_time_ms = info.log_append_time_ms
                         response.log_start_offset = info.log_start_offset
-                        if log.high_watermark <= info.last_offset:
-                            waiting.append((partition, info.last_offset + 1, response))
+                        leading = partition.leading
+                        reached = (
+                            log.high_watermark
+                            if acks_all or leading is None
+                            else leading.own_end_offset
+                        )
+                        if reached <= info.last_offset:
+                            if request.acks:
+                                if delayed is None:
+                                    delayed = DelayedProduce()
+                                delayed.wait_for(
+                                    partition.waits(acks_all=acks_all),
+                                    info.last_offset + 1,
+                                    response,
+                                )
                             if partition.is_congested:
                                 partition.hold_back(connection)
                     responses.append(response)
@@ -199,16 +219,16 @@ class ProduceHandler:
             topics.append((topic.topic_id if version >= 13 else topic.name or "", responses))
         if offloaded:
             return self._offload_batches(
-                connection, context, request, topics, waiting, offloaded, reply
+                connection, context, request, topics, delayed, offloaded, reply
             )
         if request.acks == 0:
             if failed:
                 connection.close(ACKS_0_FAILED)
             return None
-        if waiting:
+        if delayed is not None:
             if reply is None:
                 reply = self._open_reply(connection, context)
-            self._wait(reply, version, request, topics, waiting)
+            self._wait(reply, version, request, topics, delayed)
             return PARKED
         return encode_response(topics, version)
 
@@ -306,7 +326,7 @@ class ProduceHandler:
         context: "RequestContext",
         request: "ProduceRequest",
         topics: TopicResponses,
-        waiting: Waiting,
+        delayed: DelayedProduce | None,
         offloaded: Offloaded,
         reply: Reply | None,
     ) -> HotResult:
@@ -314,7 +334,8 @@ class ProduceHandler:
         if request.acks != 0 and reply is None:
             reply = self._open_reply(connection, context)
         left = len(offloaded)
-        written = WrittenParts(waiting)
+        acks_all = request.acks == ACKS_ALL
+        delayed = delayed or DelayedProduce()
 
         def done_with(
             partition: "Partition", response: ProducePartitionResponse
@@ -326,15 +347,17 @@ class ProduceHandler:
                     response.base_offset = info.first_offset
                     response.log_append_time_ms = info.log_append_time_ms
                     response.log_start_offset = info.log_start_offset
-                    if not partition.is_committed(info.last_offset + 1):
-                        written.add((partition, info.last_offset + 1, response))
+                    end_offset = info.last_offset + 1
+                    reached = partition.has_reached(end_offset, acks_all=acks_all)
+                    if reply is not None and not reached:
+                        waits = partition.waits(acks_all=acks_all)
+                        delayed.wait_for(waits, end_offset, response)
                 elif error is not None:
                     self._refuse(partition, response, error)
                 if left:
                     return
-                waiting = written.end()
                 if reply is not None:
-                    self._wait(reply, context.api_version, request, topics, waiting)
+                    self._wait(reply, context.api_version, request, topics, delayed)
                 elif any(one.error_code for _, responses in topics for one in responses):
                     connection.close(ACKS_0_FAILED)
 
@@ -342,7 +365,8 @@ class ProduceHandler:
 
         for partition, records, response, terms in offloaded:
             done = done_with(partition, response)
-            if not self._replicas.preparation_of(partition).submit(records, done, terms):
+            preparation = self._replicas.preparation_of(partition)
+            if not preparation.submit(records, done, terms, acks_all=acks_all):
                 # Retriable, and nothing was written.
                 done(None, ApiError(ErrorCode.REQUEST_TIMED_OUT))
         return PARKED if reply is not None else None
@@ -353,21 +377,15 @@ class ProduceHandler:
         version: int,
         request: "ProduceRequest",
         topics: TopicResponses,
-        waiting: Waiting,
+        delayed: DelayedProduce,
     ) -> None:
-        """Answer when all partitions are committed, or at the request's timeout."""
-        if not waiting:
+        """Answer when every part is settled, or at the request's timeout."""
+        if not delayed.seal(lambda: reply.send(encode_response(topics, version))):
             reply.send(encode_response(topics, version))
             return
-        operation = DelayedProduce(waiting, lambda: reply.send(encode_response(topics, version)))
-        reply.when_abandoned(operation.abandon)
-        if not self._replicas.delayed_produce.park(operation, request.timeout_ms):
-            operation.complete(expired=True)
-            return
-        for partition, _, _ in waiting:
-            partition.watch_produce().add(operation)
-        # Those that were appended first may have been committed while others were prepared.
-        operation.try_complete()
+        reply.when_abandoned(delayed.abandon)
+        if not self._replicas.delayed_produce.park(delayed, request.timeout_ms):
+            delayed.complete(expired=True)
 
 
 def check_single_batch(records: memoryview | None, version: int) -> None:

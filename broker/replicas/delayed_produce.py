@@ -1,7 +1,7 @@
-"""Appends that wait until they are committed: acks=all, and `flush.messages` for every acks."""
+"""Appends that wait: for the high watermark (acks=all), or the leader's own end (acks=1)."""
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING
 
 from typing_extensions import override
 
@@ -9,133 +9,92 @@ from broker.replicas.purgatory import DelayedOperation
 from protocol.error_codes import ErrorCode
 
 if TYPE_CHECKING:
-    from broker.replicas.partition import Partition
+    from broker.replicas.offset_waits import OffsetWaits
     from protocol.hot.produce import ProducePartitionResponse
-
-Waiting: TypeAlias = "list[tuple[Partition, int, ProducePartitionResponse]]"
-"""(partition, offset that the high watermark must reach, its part of the response)."""
 
 
 class DelayedProduce(DelayedOperation):
-    """A Produce whose partitions are not all committed yet.
+    """A Produce some partitions of which have not got so far as its acks ask for.
 
-    A partition that is not committed in time answers REQUEST_TIMED_OUT: the records are in the log
-    and may still be committed, so an idempotent producer retries and finds a duplicate.
+        appended, one by one ──wait_for──> settled, one by one ──sealed and all settled──> answered
+
+    A part that is not settled in time answers REQUEST_TIMED_OUT: the records are in the log and
+    may still be committed, so an idempotent producer retries and finds a duplicate. Parts may be
+    settled while others are still being prepared.
     """
 
-    __slots__ = ("_answer", "waiting")
+    __slots__ = ("_answer", "_unsettled")
 
-    def __init__(
-        self,
-        waiting: Waiting,
-        answer: Callable[[], None],
-    ) -> None:
+    is_internal = False
+
+    def __init__(self) -> None:
         super().__init__()
-        self.waiting = waiting
-        self._answer = answer
+        self._answer: Callable[[], None] | None = None
+        # By identity; in order.
+        self._unsettled: dict[ProducePartitionResponse, None] = {}
 
-    @override
-    def try_complete(self) -> bool:
-        """Complete if every partition is committed, has failed or is gone."""
-        self.waiting = _unsettled(self.waiting)
-        return not self.waiting and self.complete()
+    def wait_for(
+        self, waits: "OffsetWaits", end_offset: int, response: "ProducePartitionResponse"
+    ) -> None:
+        """Wait until `end_offset` is reached; `response` is that partition's part."""
+        self._unsettled[response] = None
+        waits.add(end_offset, self, response)
+
+    def seal(self, answer: Callable[[], None]) -> bool:
+        """No part is added any more; `answer` is called when the last is settled.
+
+        Returns:
+            Whether some are not. Else nothing is called.
+        """
+        if self._unsettled:
+            self._answer = answer
+            return True
+        self.completed = True
+        return False
+
+    def settle(self, part: "ProducePartitionResponse", code: ErrorCode) -> None:
+        """See `Waits`."""
+        del self._unsettled[part]
+        if code:
+            part.error_code = code
+            part.base_offset = -1
+        if not self._unsettled and self._answer is not None:
+            self.complete()
 
     @override
     def on_complete(self, *, expired: bool) -> None:
-        """Answer; partitions that still wait have timed out."""
-        if expired:
-            for _, _, response in self.waiting:
-                response.error_code = ErrorCode.REQUEST_TIMED_OUT
-                response.base_offset = -1
+        """Answer; parts that are not settled have timed out."""
+        for response in self._unsettled:
+            response.error_code = ErrorCode.REQUEST_TIMED_OUT
+            response.base_offset = -1
+        assert self._answer is not None
         self._answer()
 
 
-class WrittenParts(DelayedOperation):
-    """Parts of a Produce that have their offsets while others are still being prepared.
+class DelayedCommit(DelayedOperation):
+    """A coordinator's append that is not committed yet.
 
-    Each is settled as soon as it is committed or lost: records queued for a disk that turns out
-    full are dropped, others get their offsets, and would be mistaken for them later.
+    It does not outlive the leader epoch: the coordinator loads its state again in the next one.
     """
 
-    __slots__ = ("_waiting",)
+    __slots__ = ("_code", "_first_offset", "_on_committed")
 
-    def __init__(self, waiting: Waiting) -> None:
-        """Watch `waiting`, as `DelayedProduce` does."""
+    is_internal = True
+
+    def __init__(self, first_offset: int, on_committed: Callable[[ErrorCode, int], None]) -> None:
+        """`on_committed`: called with NONE and `first_offset`, or with an error and -1."""
         super().__init__()
-        self._waiting: Waiting = []
-        for item in waiting:
-            self.add(item)
-
-    def add(self, item: "tuple[Partition, int, ProducePartitionResponse]") -> None:
-        """Watch one more part."""
-        self._waiting.append(item)
-        item[0].watch_produce().add(self)
-
-    def end(self) -> Waiting:
-        """Return the parts that are not settled yet; the last one has been written."""
-        self.try_complete()
-        self.abandon()
-        return self._waiting
-
-    @override
-    def try_complete(self) -> bool:
-        """Never satisfied: more may come."""
-        self._waiting = _unsettled(self._waiting)
-        return False
-
-
-class DelayedCommit(DelayedOperation):
-    """A coordinator's append that is not committed yet."""
-
-    __slots__ = ("_code", "_end_offset", "_first_offset", "_on_committed", "_partition")
-
-    def __init__(
-        self,
-        partition: "Partition",
-        first_offset: int,
-        end_offset: int,
-        on_committed: Callable[[ErrorCode, int], None],
-    ) -> None:
-        super().__init__()
-        self._partition = partition
         self._first_offset = first_offset
-        self._end_offset = end_offset
         self._on_committed = on_committed
         self._code = ErrorCode.NONE
 
-    @override
-    def try_complete(self) -> bool:
-        """Satisfied when committed, or when the log has failed or gone."""
-        self._code = _failure(self._partition, self._end_offset)
-        if self._code or self._partition.is_committed(self._end_offset):
-            return self.complete()
-        return False
+    def settle(self, _part: None, code: ErrorCode) -> None:
+        """See `Waits`."""
+        self._code = code
+        self.complete()
 
     @override
     def on_complete(self, *, expired: bool) -> None:
         """Call back the coordinator."""
         code = ErrorCode.REQUEST_TIMED_OUT if expired else self._code
         self._on_committed(code, -1 if code else self._first_offset)
-
-
-def _unsettled(waiting: Waiting) -> Waiting:
-    """Parts that may still be committed; those that will not be get their error."""
-    still = []
-    for item in waiting:
-        partition, end_offset, response = item
-        code = _failure(partition, end_offset)
-        if code:
-            response.error_code = code
-            response.base_offset = -1
-        elif not partition.is_committed(end_offset):
-            still.append(item)
-    return still
-
-
-def _failure(partition: "Partition", end_offset: int) -> ErrorCode:
-    """Why records below `end_offset` will not be committed here; NONE while they may."""
-    if partition.commit.failed:
-        return ErrorCode.KAFKA_STORAGE_ERROR
-    if partition.lost_from is not None and end_offset > partition.lost_from:
-        return ErrorCode.KAFKA_STORAGE_ERROR
-    return partition.gone

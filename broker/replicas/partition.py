@@ -29,6 +29,7 @@ from typing import TYPE_CHECKING
 
 from broker.replicas.following import Following
 from broker.replicas.group_commit import GroupCommit
+from broker.replicas.offset_waits import OffsetWaits
 from broker.replicas.partition_writes import PartitionWrites
 from broker.replicas.preparation import Preparation
 from broker.replication.leader_state import LeaderState
@@ -72,7 +73,8 @@ class Partition:
         following: Appends of what is fetched; None unless another broker leads it.
         is_truncating: A thread is changing the log.
         gone: Why waiting requests are not served here any more, NONE while it leads.
-        lost_from: While waiting appends are answered: records from this offset on are lost.
+        commit_waits: Appends that wait for the high watermark; None before the first.
+        write_waits: On several replicas, those that wait for this one's own end.
     """
 
     __slots__ = (
@@ -80,6 +82,7 @@ class Partition:
         "_context",
         "_disk",
         "commit",
+        "commit_waits",
         "fetch_watchers",
         "following",
         "gone",
@@ -89,14 +92,13 @@ class Partition:
         "leader_id",
         "leading",
         "log",
-        "lost_from",
         "preparation",
-        "produce_watchers",
         "role_number",
         "stats",
         "topic_id",
         "topic_partition",
         "wake_due",
+        "write_waits",
         "writes",
     )
 
@@ -126,9 +128,9 @@ class Partition:
         self._disk = disk
         self.stats = stats
         self.fetch_watchers: Watchers | None = None
-        self.produce_watchers: Watchers | None = None
+        self.commit_waits: OffsetWaits | None = None
+        self.write_waits: OffsetWaits | None = None
         self.gone = ErrorCode.NOT_LEADER_OR_FOLLOWER
-        self.lost_from: int | None = None
         self.commit = GroupCommit(log, disk, self._flushed, self._flush_failed, context.timer)
         self.writes: PartitionWrites | None = None
         if writer is not None:
@@ -142,13 +144,19 @@ class Partition:
     def become_leader(self, state: "PartitionImage", *, now_ms: float) -> None:
         """Take appends in the leader epoch of `state`, the partition's record.
 
-        What waits from an earlier epoch of the same leadership goes on waiting: its records are
-        still in the log. `now_ms` is monotonic: members of the ISR have their grace from then on.
+        Appends of clients in an earlier epoch of the same leadership go on waiting: their records
+        are still in the log. Coordinators begin anew.
+
+        Args:
+            state: With this broker as the leader.
+            now_ms: Monotonic: members of the ISR have their grace from then on.
         """
         log = self.log
         if self.leading is not None:
             # In an epoch that has ended, which is what its followers get to hear.
             self.leading.tell_followers(has_records=True)
+        if self.commit_waits is not None:
+            self.commit_waits.fail_where(ErrorCode.NOT_LEADER_OR_FOLLOWER, is_internal=True)
         self._take_role(state.leader, state.leader_epoch)
         self.is_leader = True
         self.gone = ErrorCode.NONE
@@ -180,6 +188,10 @@ class Partition:
             if len(state.replicas) == 1:
                 self.leading = None
             self._advance(own_end_offset)
+            if self.commit_waits is not None and self.is_under_min_isr:
+                # Nothing is committed until members come back, which may take long.
+                code = ErrorCode.NOT_ENOUGH_REPLICAS_AFTER_APPEND
+                self.commit_waits.fail_where(code, is_internal=False)
             self._isr_due()
         elif self.is_leader and len(state.replicas) > 1:
             context = self._context
@@ -211,8 +223,7 @@ class Partition:
         self.gone = code
         if self.fetch_watchers is not None:
             self.fetch_watchers.check()
-        if self.produce_watchers is not None:
-            self.produce_watchers.check()
+        self._fail_waits(code)
 
     def _stop_following(self) -> None:
         following, self.following = self.following, None
@@ -248,8 +259,9 @@ class Partition:
         prepared: bool = False,
         terms: "TransactionTerms | None" = None,
         memory: "BorrowedMemory | None" = None,
+        acks_all: bool = False,
     ) -> "AppendInfo":
-        """Append batches; the caller then checks `is_committed(info.last_offset + 1)`.
+        """Append batches; the caller then checks how far they are, and waits in `waits`.
 
         Args:
             records: As `Log.append_as_leader` has it.
@@ -258,14 +270,23 @@ class Partition:
             prepared: They come out of the log's `preparation`.
             terms: The batch's transaction, as verified.
             memory: Where the records lie, if they may be left there while they are queued.
+            acks_all: It counts only once all of the ISR have it. So do all of coordinators.
 
         Raises:
-            ApiError: It is not led here.
+            ApiError: It is not led here; NOT_ENOUGH_REPLICAS: with `acks_all`, the ISR is smaller
+                than `min.insync.replicas`.
             BatchError, ProducerError, DirectoryBusyError: Refused, nothing was written.
             DiskError: The directory has failed.
         """
         if not self.is_leader:
             raise ApiError(self.gone)
+        leading = self.leading
+        if (
+            leading is not None
+            and (acks_all or origin is AppendOrigin.COORDINATOR)
+            and self.is_under_min_isr
+        ):
+            raise ApiError(ErrorCode.NOT_ENOUGH_REPLICAS)
         log = self.log
         info = log.writer.append_as_leader(
             records,
@@ -281,7 +302,6 @@ class Partition:
         stats = self.stats
         stats.bytes_in += len(records)
         stats.messages_in += info.last_offset - info.first_offset + 1
-        leading = self.leading
         if log.write_queue is not None:
             assert self.writes is not None
             self.writes.pump()
@@ -304,11 +324,13 @@ class Partition:
             The first one's offset; the others follow on it.
 
         Raises:
-            ApiError: It is not led here.
+            ApiError: It is not led here; NOT_ENOUGH_REPLICAS as in `append`.
             DiskError: The directory has failed.
         """
         if not self.is_leader:
             raise ApiError(self.gone)
+        if self.is_under_min_isr:
+            raise ApiError(ErrorCode.NOT_ENOUGH_REPLICAS)
         log = self.log
         first_offset = log.markers.append(markers, leader_epoch=self.leader_epoch, now_ms=now_ms)
         stats = self.stats
@@ -431,6 +453,16 @@ class Partition:
         """Whether everything below `end_offset` may be acknowledged."""
         return self.log.high_watermark >= end_offset
 
+    def has_reached(self, end_offset: int, *, acks_all: bool) -> bool:
+        """Whether everything below `end_offset` is where the acks ask for it."""
+        return (self.log.high_watermark if acks_all else self.own_end_offset) >= end_offset
+
+    @property
+    def is_under_min_isr(self) -> bool:
+        """Whether the ISR is too small for appends with acks=all."""
+        leading = self.leading
+        return leading is not None and leading.is_under_min_isr(self.log.config.min_insync_replicas)
+
     @property
     def own_end_offset(self) -> int:
         """The end of what this replica holds for certain, as `flush.messages` has it."""
@@ -464,15 +496,13 @@ class Partition:
             self.following.flushed(end_offset)
         if self.is_leader and end_offset > self.own_end_offset:
             self._advance(end_offset)
-        if self.produce_watchers is not None:
-            self.produce_watchers.check()
 
     def _flush_failed(self, error: "DiskError") -> None:
         """Fail all waiting appends: their records may not be on disk."""
         if self.following is not None:
             self.following.settle(error)
-        if self.produce_watchers is not None:
-            self.produce_watchers.check()
+        if self.commit.failed:
+            self._fail_waits(ErrorCode.KAFKA_STORAGE_ERROR)
         self._context.on_disk_failure(self, error)
 
     def _write_failed(self, error: "DiskError") -> None:
@@ -484,17 +514,20 @@ class Partition:
             self.commit.failed = True
         if self.following is not None:
             self.following.settle(error)
-        self.lost_from = self.log.log_end_offset
-        try:
-            if self.produce_watchers is not None:
-                self.produce_watchers.try_all()
-        finally:
-            self.lost_from = None
+        from_offset = -1 if self.commit.failed else self.log.log_end_offset
+        self._fail_waits(ErrorCode.KAFKA_STORAGE_ERROR, from_offset=from_offset)
         self._context.on_disk_failure(self, error)
+
+    def _fail_waits(self, code: ErrorCode, *, from_offset: int = -1) -> None:
+        for waits in (self.commit_waits, self.write_waits):
+            if waits is not None:
+                waits.fail(code, from_offset=from_offset)
 
     def _advance(self, own_end_offset: int) -> None:
         """This leader's own end counts up to here: move the high watermark as far as it goes."""
         leading = self.leading
+        if self.write_waits is not None:
+            self.write_waits.reached(own_end_offset)
         if leading is None:
             self._commit(own_end_offset)
         else:
@@ -534,8 +567,8 @@ class Partition:
         if self.fetch_watchers is not None and not self.wake_due:
             self.wake_due = True
             self._context.wake(self)
-        if self.produce_watchers is not None:
-            self.produce_watchers.check()
+        if self.commit_waits is not None:
+            self.commit_waits.reached(offset)
 
     def wake_fetches(self) -> None:
         """Try waiting fetches again: the log start offset has moved."""
@@ -551,8 +584,12 @@ class Partition:
             self.fetch_watchers = Watchers(self._context.waker)
         return self.fetch_watchers
 
-    def watch_produce(self) -> Watchers:
-        """Requests that wait for the high watermark."""
-        if self.produce_watchers is None:
-            self.produce_watchers = Watchers(self._context.waker)
-        return self.produce_watchers
+    def waits(self, *, acks_all: bool) -> OffsetWaits:
+        """Appends that wait for all of the ISR, or for this replica alone."""
+        if acks_all or self.leading is None:
+            if self.commit_waits is None:
+                self.commit_waits = OffsetWaits(self._context.waker)
+            return self.commit_waits
+        if self.write_waits is None:
+            self.write_waits = OffsetWaits(self._context.waker)
+        return self.write_waits

@@ -57,6 +57,7 @@ class AppendedTo(Protocol):
         prepared: bool = False,
         terms: "TransactionTerms | None" = None,
         memory: "BorrowedMemory | None" = None,
+        acks_all: bool = False,
     ) -> "AppendInfo":
         """Append batches."""
         ...
@@ -84,7 +85,7 @@ class Preparation:
         self._disk = disk
         self._clock = clock
         self._budget = budget
-        self._queue: deque[tuple[bytearray, Done, TransactionTerms | None]] = deque()
+        self._queue: deque[tuple[bytearray, Done, TransactionTerms | None, bool]] = deque()
         self._running = False
 
     @property
@@ -93,17 +94,26 @@ class Preparation:
         return self._running
 
     def submit(
-        self, records: memoryview, done: Done, terms: "TransactionTerms | None" = None
+        self,
+        records: memoryview,
+        done: Done,
+        terms: "TransactionTerms | None" = None,
+        *,
+        acks_all: bool = False,
     ) -> bool:
         """Copy a batch and queue it; False when too much waits already.
 
-        `terms`: the batch's transaction, as verified.
+        Args:
+            records: The batch.
+            done: Called once, with what `Partition.append` has returned or raised.
+            terms: The batch's transaction, as verified.
+            acks_all: As `Partition.append` has it.
         """
         if self._budget.queued_bytes + len(records) > QUEUED_BYTES_MAX:
             self._budget.refused += 1
             return False
         self._budget.queued_bytes += len(records)
-        self._queue.append((bytearray(records), done, terms))
+        self._queue.append((bytearray(records), done, terms, acks_all))
         if not self._running:
             self._next()
         return True
@@ -113,7 +123,7 @@ class Preparation:
             self._running = False
             return
         self._running = True
-        records, done, terms = self._queue.popleft()
+        records, done, terms, acks_all = self._queue.popleft()
         prepare = self._partition.log.writer.preparation()
         now_ms = self._clock.now_ms()
 
@@ -132,7 +142,12 @@ class Preparation:
                         # Deleted, or its disk failed, while the thread ran.
                         raise ApiError(self._partition.gone)
                     info = self._partition.append(
-                        prepared, now_ms, prepared=True, terms=terms, memory=OWNED
+                        prepared,
+                        now_ms,
+                        prepared=True,
+                        terms=terms,
+                        memory=OWNED,
+                        acks_all=acks_all,
                     )
                 except Exception as raised:  # noqa: BLE001  because it is handed on to the answer
                     error = raised

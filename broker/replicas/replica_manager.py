@@ -429,7 +429,7 @@ class ReplicaManager:
                 AppendOrigin.COORDINATOR,
                 terms=terms,
             )
-        except StorageError as error:
+        except (StorageError, ApiError) as error:
             if isinstance(error, DiskError):
                 self.disk_failed(partition, error)
             on_committed(_code_for_coordinators(error), -1)
@@ -454,7 +454,7 @@ class ReplicaManager:
         """
         try:
             return ErrorCode.NONE, partition.append_markers(markers, self._clock.now_ms())
-        except StorageError as error:
+        except (StorageError, ApiError) as error:
             if isinstance(error, DiskError):
                 self.disk_failed(partition, error)
             return _code_for_coordinators(error), -1
@@ -469,16 +469,20 @@ class ReplicaManager:
     ) -> None:
         """Call `on_committed(NONE, first_offset)` when everything below `end_offset` is committed.
 
-        Before this returns if it is already; with an error and -1 as in `append_internal`.
+        Before this returns if it is already; with an error and -1 as in `append_internal`. With
+        NOT_LEADER_OR_FOLLOWER when the leader epoch ends, also if this broker leads the next one.
         """
+        if not partition.is_leader:
+            on_committed(partition.gone, -1)
+            return
         if partition.is_committed(end_offset):
             on_committed(ErrorCode.NONE, first_offset)
             return
-        operation = DelayedCommit(partition, first_offset, end_offset, on_committed)
+        operation = DelayedCommit(first_offset, on_committed)
         if not self.delayed_produce.park(operation, timeout_ms):
             on_committed(ErrorCode.REQUEST_TIMED_OUT, -1)
             return
-        partition.watch_produce().add(operation)
+        partition.waits(acks_all=True).add(end_offset, operation, None)
 
     def now_ms(self) -> int:
         """Wall clock, for coordinators' records."""
@@ -537,7 +541,7 @@ class ReplicaManager:
         self.on_disk_failure(partition.log, error)
 
 
-def _code_for_coordinators(error: StorageError) -> ErrorCode:
+def _code_for_coordinators(error: StorageError | ApiError) -> ErrorCode:
     """Error code of a failed append, for coordinators, whose memory has to agree with the log.
 
     If the disk is only full, or descriptors are short, the append was undone: a coordinator keeps

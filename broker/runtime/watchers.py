@@ -17,7 +17,7 @@ Everything happens on the loop's thread.
 import logging
 from collections import deque
 from collections.abc import Callable, Iterable
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, Protocol
 
 if TYPE_CHECKING:
     from broker.replicas.purgatory import DelayedOperation
@@ -32,6 +32,24 @@ QUANTUM: Final = 16
 """Requests of one key that are tried before the next key's."""
 
 _SWEEP_FROM: Final = 16
+
+
+class Due(Protocol):
+    """What has operations to be tried or settled when the waker comes to it.
+
+    Attributes:
+        is_queued: Set by the waker: it is in its queue.
+    """
+
+    is_queued: bool
+
+    def begin(self) -> None:
+        """An event has happened."""
+        ...
+
+    def try_due(self, clock: "Clock", end_ms: float) -> bool:
+        """Try some, one at least, and not beyond `end_ms`; whether none is due any more."""
+        ...
 
 
 class Watchers:
@@ -105,16 +123,6 @@ class Watchers:
             return not self._due
         return True
 
-    def try_all(self) -> None:
-        """Try each operation now, however many there are: the condition is short-lived."""
-        operations = self._due[self._at :] + self._operations
-        self._operations = []
-        self._due = []
-        self._at = 0
-        self._again = False
-        kept = [one for one in operations if not one.completed and not _try(one)]
-        self._operations = kept + self._operations
-
     def expire(self) -> None:
         """Expire every operation: the broker stops."""
         operations = self._due[self._at :] + self._operations
@@ -148,11 +156,11 @@ class Waker:
     def __init__(self, call_soon: Callable[[Callable[[], None]], object], clock: "Clock") -> None:
         self._call_soon = call_soon
         self._clock = clock
-        self._queue: deque[Watchers] = deque()
+        self._queue: deque[Due] = deque()
         self.is_busy = False
         self.turns = 0
 
-    def wake(self, all_due: Iterable[Watchers]) -> None:
+    def wake(self, all_due: Iterable[Due]) -> None:
         """Try to complete the operations: at once, unless others are due, for one slice."""
         queue = self._queue
         for watchers in all_due:

@@ -1,8 +1,10 @@
 """Waiting for a commit: every partition for itself, one answer for all."""
 
+import errno
+
 import pytest
 
-from broker.replicas.delayed_produce import DelayedCommit, DelayedProduce, WrittenParts
+from broker.replicas.delayed_produce import DelayedCommit, DelayedProduce
 from broker.replicas.partition import Partition
 from broker.replicas.purgatory import Purgatory
 from config.topic import TopicConfig
@@ -25,13 +27,12 @@ class Waiting:
         for partition in self.partitions:
             _hold(partition)
             partition.append(memoryview(batch(b"v")), NOW_MS)
-        self.operation = DelayedProduce(
-            [(p, 1, r) for p, r in zip(self.partitions, self.responses, strict=True)], self._answer
-        )
+        self.operation = DelayedProduce()
+        for partition, response in zip(self.partitions, self.responses, strict=True):
+            self.operation.wait_for(partition.waits(acks_all=True), 1, response)
+        assert self.operation.seal(self._answer)
         self.purgatory = Purgatory("Produce", world.timer, capacity=10)
         assert self.purgatory.park(self.operation, timeout_ms)
-        for partition in self.partitions:
-            partition.watch_produce().add(self.operation)
 
     def _answer(self) -> None:
         self.answers += 1
@@ -120,47 +121,55 @@ async def partition(world: World) -> Partition:
 async def test_coordinators_get_the_first_offset(partition: Partition) -> None:
     """When all of their batch is committed."""
     told = Told()
-    operation = DelayedCommit(partition, 0, 2, told)
+    partition.waits(acks_all=True).add(2, DelayedCommit(0, told), None)
     partition._flushed(1)
-    assert not operation.try_complete()
+    assert told.calls == []
     partition._flushed(2)
-    assert operation.try_complete()
     assert told.calls == [(ErrorCode.NONE, 0)]
 
 
 async def test_coordinators_are_told_of_failures(partition: Partition, world: World) -> None:
     told = Told()
-    late = DelayedCommit(partition, 0, 2, told)
+    late = DelayedCommit(0, told)
     late.complete(expired=True)
-    gone = DelayedCommit(partition, 0, 2, told)
-    partition.watch_produce().add(gone)
+    partition.waits(acks_all=True).add(2, DelayedCommit(0, told), None)
+    partition.commit._fail(DiskError("cannot sync", "/data"))
+    partition.waits(acks_all=True).add(2, DelayedCommit(0, told), None)
     world.replicas.remove_topic("t")
     assert told.calls == [
         (ErrorCode.REQUEST_TIMED_OUT, -1),
+        (ErrorCode.KAFKA_STORAGE_ERROR, -1),
         (ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, -1),
     ]
-    failed = DelayedCommit(partition, 0, 2, told)
-    partition.commit.failed = True
-    assert failed.try_complete()
-    assert told.calls[2:] == [(ErrorCode.KAFKA_STORAGE_ERROR, -1)]
 
 
 async def test_a_part_that_is_lost_while_others_are_prepared_is_told_so(world: World) -> None:
     """Other records are given its offset before the request waits for anything."""
     lost, other, late = (world.add(f"t{number}") for number in range(3))
     responses = [ProducePartitionResponse(0, 0, 7) for _ in range(3)]
-    parts = WrittenParts([(lost, 1, responses[0]), (other, 1, responses[1])])
-    lost.lost_from = 0
-    lost.watch_produce().try_all()
-    lost.lost_from = None
+    answers: list[int] = []
+    operation = DelayedProduce()
+    operation.wait_for(lost.waits(acks_all=True), 1, responses[0])
+    operation.wait_for(other.waits(acks_all=True), 1, responses[1])
+    lost._write_failed(DiskError("no room", "/data", errno.ENOSPC))
     for partition in (lost, other):
         partition.append(memoryview(batch(b"v")), NOW_MS)
         assert partition.is_committed(1)
-    parts.add((late, 1, responses[2]))
-    assert parts.end() == [(late, 1, responses[2])]
+    operation.wait_for(late.waits(acks_all=True), 1, responses[2])
+    assert operation.seal(lambda: answers.append(1))
+    assert answers == []
+    late.append(memoryview(batch(b"v")), NOW_MS)
+    assert answers == [1]
     assert [(r.error_code, r.base_offset) for r in responses] == [
         (ErrorCode.KAFKA_STORAGE_ERROR, -1),
         (0, 7),
         (0, 7),
     ]
-    late.append(memoryview(batch(b"v")), NOW_MS)
+
+
+async def test_what_is_settled_before_it_is_sealed_waits_for_nothing(world: World) -> None:
+    partition = world.add("t")
+    operation = DelayedProduce()
+    operation.wait_for(partition.waits(acks_all=True), 1, ProducePartitionResponse(0, 0, 7))
+    partition.append(memoryview(batch(b"v")), NOW_MS)
+    assert not operation.seal(lambda: pytest.fail("it is answered by its caller"))

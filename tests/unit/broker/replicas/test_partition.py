@@ -127,9 +127,10 @@ async def test_watchers_are_made_when_needed(world: World) -> None:
     """Thousands of partitions have nobody who waits."""
     partition = world.add("t")
     assert partition.fetch_watchers is None
-    assert partition.produce_watchers is None
+    assert (partition.commit_waits, partition.write_waits) == (None, None)
     assert partition.watch_fetch() is partition.watch_fetch()
-    assert partition.watch_produce() is partition.produce_watchers
+    assert partition.waits(acks_all=True) is partition.commit_waits
+    assert partition.waits(acks_all=False) is partition.commit_waits
 
 
 def record(

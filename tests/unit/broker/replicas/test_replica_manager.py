@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from broker.replicas.delayed_produce import DelayedCommit
 from broker.replicas.purgatory import DelayedOperation
 from broker.replicas.replica_manager import INTERNAL_APPEND_TIMEOUT_MS
 from config.topic import TopicConfig
@@ -18,6 +19,11 @@ from tests.unit.broker.world import World, batch, lead, topic_id
 T0 = TopicPartition("t", 0)
 
 NOW_MS = 1_700_000_000_000
+
+
+class Told(list[tuple[ErrorCode, int]]):
+    def __call__(self, code: ErrorCode, offset: int) -> None:
+        self.append((code, offset))
 
 
 class Looking(DelayedOperation):
@@ -132,11 +138,11 @@ async def test_a_removed_topic_leaves_nothing(world: World) -> None:
 async def test_a_failed_directory_takes_its_partitions_only(world: World) -> None:
     """The topic goes on with the others, and is still known by its id."""
     failed, kept = world.add("t", 0), world.add("t", 1)
-    wait = Looking()
-    failed.watch_produce().add(wait)
+    told = Told()
+    failed.waits(acks_all=True).add(1, DelayedCommit(0, told), None)
     world.replicas.remove_partition(failed, ErrorCode.KAFKA_STORAGE_ERROR)
     assert failed.gone is ErrorCode.KAFKA_STORAGE_ERROR
-    assert wait.looks == 1
+    assert told == [(ErrorCode.KAFKA_STORAGE_ERROR, -1)]
     assert world.replicas.replica_of("t", 0) is None
     assert world.replicas.replica_of("t", 1) is kept
     assert world.replicas.names_by_id[topic_id("t").bytes] == "t"
@@ -161,16 +167,11 @@ async def test_waiting_fetches_are_woken_in_the_next_turn(world: World) -> None:
 async def test_fetches_do_not_wait_when_the_broker_stops(world: World) -> None:
     """Writes do: their flush is under way."""
     partition = world.add("t")
-    fetch, write = Looking(), Looking()
+    fetch, told = Looking(), Told()
     partition.watch_fetch().add(fetch)
-    partition.watch_produce().add(write)
+    partition.waits(acks_all=True).add(1, DelayedCommit(0, told), None)
     world.replicas.answer_parked()
-    assert (fetch.ends, write.ends) == ([True], [])
-
-
-class Told(list[tuple[ErrorCode, int]]):
-    def __call__(self, code: ErrorCode, offset: int) -> None:
-        self.append((code, offset))
+    assert (fetch.ends, told) == ([True], [])
 
 
 async def test_coordinators_write_and_are_told_at_once(world: World) -> None:

@@ -1,0 +1,221 @@
+"""acks and the ISR: the table of what a producer gets, and when."""
+
+import asyncio
+from typing import Any
+
+import pytest
+
+from broker.replicas.partition import Partition
+from config.topic import TopicConfig
+from protocol.api_keys import ApiKey
+from protocol.error_codes import ErrorCode
+from protocol.messages.produce import (
+    PartitionProduceData,
+    ProduceRequest,
+    TopicProduceData,
+)
+from storage.types.append_origin import AppendOrigin
+from tests.unit.broker.replication.followers.follower_world import FollowerWorld, record
+from tests.unit.broker.world import batch
+
+VERSION = 11
+MIN_ISR_2 = TopicConfig(min_insync_replicas=2)
+
+
+def produce(f: FollowerWorld, acks: int, **options: Any) -> None:
+    f.send(
+        ApiKey.PRODUCE,
+        VERSION,
+        ProduceRequest(
+            acks=acks,
+            timeout_ms=1000,
+            topic_data=[
+                TopicProduceData(
+                    name="t",
+                    partition_data=[PartitionProduceData(index=0, records=batch(b"v", **options))],
+                )
+            ],
+        ),
+    )
+
+
+def produced(f: FollowerWorld) -> tuple[int, int]:
+    answer = f.answer(ApiKey.PRODUCE, VERSION)
+    part = answer.responses[0].partition_responses[0]
+    return part.error_code, part.base_offset
+
+
+def led(f: FollowerWorld, isr: tuple[int, ...], config: TopicConfig = MIN_ISR_2) -> Partition:
+    partition = f.add("t", config=config)
+    partition.become_leader(record(isr), now_ms=f.clock.monotonic_ms())
+    return partition
+
+
+def caught_up(f: FollowerWorld, partition: Partition, *replicas: int) -> None:
+    """Followers fetch behind the end, on connections of their own."""
+    assert partition.leading is not None
+    for replica in replicas:
+        progress = partition.leading.follower(replica)
+        assert progress is not None
+        now_ms = f.clock.monotonic_ms()
+        progress.fetched(
+            partition.log.log_end_offset,
+            0,
+            f.registered[replica],
+            partition.log.log_end_offset,
+            now_ms,
+        )
+        partition.follower_fetched(progress, now_ms)
+
+
+@pytest.mark.parametrize("isr", [(1, 2, 3), (1, 2), (1,)])
+async def test_acks_1_asks_for_the_leader_alone(f: FollowerWorld, isr: tuple[int, ...]) -> None:
+    partition = led(f, isr)
+    produce(f, 1)
+    assert produced(f) == (0, 0)
+    assert partition.log.high_watermark == 0
+
+
+async def test_acks_all_waits_for_all_of_the_isr(f: FollowerWorld) -> None:
+    partition = led(f, (1, 2, 3))
+    produce(f, -1)
+    assert not f.has_answer
+    caught_up(f, partition, 2)
+    assert not f.has_answer
+    caught_up(f, partition, 3)
+    assert produced(f) == (0, 0)
+
+
+async def test_acks_all_is_refused_below_min_insync_replicas(f: FollowerWorld) -> None:
+    """Nothing is written; with more than there are replicas, all of them do."""
+    partition = led(f, (1,))
+    produce(f, -1)
+    assert produced(f) == (ErrorCode.NOT_ENOUGH_REPLICAS, -1)
+    assert partition.log.log_end_offset == 0
+    partition.log.update_config(TopicConfig(min_insync_replicas=9))
+    partition.update_isr(record((1, 2, 3), partition_epoch=1))
+    produce(f, -1)
+    assert not f.has_answer
+
+
+async def test_an_isr_that_becomes_too_small_ends_the_wait(f: FollowerWorld) -> None:
+    """The records stay, and are committed when members come back."""
+    partition = led(f, (1, 2))
+    produce(f, -1)
+    partition.update_isr(record((1,), partition_epoch=1))
+    assert produced(f) == (ErrorCode.NOT_ENOUGH_REPLICAS_AFTER_APPEND, -1)
+    assert (partition.log.log_end_offset, partition.log.high_watermark) == (1, 0)
+    partition.update_isr(record((1, 2), partition_epoch=2))
+    caught_up(f, partition, 2)
+    assert partition.log.high_watermark == 1
+
+
+async def test_an_isr_that_becomes_smaller_lets_go(f: FollowerWorld) -> None:
+    partition = led(f, (1, 2, 3))
+    produce(f, -1)
+    caught_up(f, partition, 2)
+    partition.update_isr(record((1, 2), partition_epoch=1))
+    assert produced(f) == (0, 0)
+
+
+async def test_a_wait_ends_with_its_time(f: FollowerWorld) -> None:
+    """The records may be committed later: an idempotent producer finds them."""
+    partition = led(f, (1, 2))
+    producer = {"producer_id": 5, "producer_epoch": 0, "base_sequence": 0}
+    produce(f, -1, **producer)
+    f.timer.advance(1005)
+    assert produced(f) == (ErrorCode.REQUEST_TIMED_OUT, -1)
+    produce(f, -1, **producer)
+    assert not f.has_answer
+    caught_up(f, partition, 2)
+    assert produced(f) == (0, 0)
+    produce(f, -1, **producer)
+    assert produced(f) == (0, 0)
+
+
+async def test_the_end_of_a_leadership_ends_the_wait(f: FollowerWorld) -> None:
+    partition = led(f, (1, 2))
+    produce(f, -1)
+    partition.become_follower(2, 6)
+    assert produced(f) == (ErrorCode.NOT_LEADER_OR_FOLLOWER, -1)
+
+
+async def test_a_later_epoch_of_the_same_leader_goes_on(f: FollowerWorld) -> None:
+    """Its log has the records."""
+    partition = led(f, (1, 2))
+    produce(f, -1)
+    partition.become_leader(record((1, 2), leader_epoch=6), now_ms=0.0)
+    assert not f.has_answer
+    caught_up(f, partition, 2)
+    assert produced(f) == (0, 0)
+
+
+async def test_acks_1_waits_for_the_disk_where_it_is_asked_to(f: FollowerWorld) -> None:
+    """`flush.messages`; the high watermark waits for followers too."""
+    partition = led(f, (1, 2), TopicConfig(flush_messages=1))
+    partition.commit.flushing = True
+    produce(f, 1)
+    caught_up(f, partition, 2)
+    assert not f.has_answer
+    assert partition.log.high_watermark == 0
+    partition._flushed(1)
+    assert produced(f) == (0, 0)
+    assert partition.log.high_watermark == 1
+
+
+async def test_acks_0_is_answered_by_nothing(f: FollowerWorld) -> None:
+    partition = led(f, (1,))
+    produce(f, 0)
+    assert not f.has_answer
+    assert partition.log.log_end_offset == 1
+    assert partition.commit_waits is None
+
+
+async def test_large_batches_follow_the_same_rules(f: FollowerWorld) -> None:
+    """A thread has prepared them; the ISR counts when they are written."""
+    partition = led(f, (1, 2), TopicConfig(min_insync_replicas=2, record_validation="full"))
+    large = batch(b"v" * 10_000)
+    done: list[Any] = []
+    preparation = f.replicas.preparation_of(partition)
+    preparation.submit(memoryview(large), lambda *out: done.append(out), acks_all=True)
+    partition.update_isr(record((1,), partition_epoch=1))
+    await f.until(lambda: bool(done))
+    ((info, error),) = done
+    assert info is None
+    assert error.code is ErrorCode.NOT_ENOUGH_REPLICAS
+    preparation.submit(memoryview(batch(b"v" * 10_000)), lambda *out: done.append(out))
+    await f.until(lambda: len(done) == 2)
+    assert done[1][1] is None
+    assert partition.log.log_end_offset == 1
+
+
+async def test_coordinators_write_with_acks_all(f: FollowerWorld) -> None:
+    partition = led(f, (1,))
+    told: list[tuple[ErrorCode, int]] = []
+    f.replicas.append_internal(
+        partition.topic_partition, batch(b"v"), lambda *out: told.append(out)
+    )
+    assert told == [(ErrorCode.NOT_ENOUGH_REPLICAS, -1)]
+    assert f.replicas.append_markers(partition, [])[0] is ErrorCode.NOT_ENOUGH_REPLICAS
+    assert partition.log.log_end_offset == 0
+    partition.append(memoryview(batch(b"v")), f.clock.now_ms(), AppendOrigin.CLIENT)
+    assert partition.log.log_end_offset == 1
+
+
+async def test_a_coordinators_wait_ends_with_the_epoch_and_not_with_the_isr(
+    f: FollowerWorld,
+) -> None:
+    """Its memory has to agree with the log; in the next epoch it is loaded again."""
+    partition = led(f, (1, 2))
+    told: list[tuple[ErrorCode, int]] = []
+    f.replicas.append_internal(
+        partition.topic_partition, batch(b"v"), lambda *out: told.append(out)
+    )
+    partition.update_isr(record((1,), partition_epoch=1))
+    assert told == []
+    partition.become_leader(record((1, 2), leader_epoch=6), now_ms=0.0)
+    assert told == [(ErrorCode.NOT_LEADER_OR_FOLLOWER, -1)]
+    partition.become_follower(2, 7)
+    f.replicas.when_committed(partition, 0, 0, lambda *out: told.append(out), 1000)
+    await asyncio.sleep(0)
+    assert told[1:] == [(ErrorCode.NOT_LEADER_OR_FOLLOWER, -1)]
