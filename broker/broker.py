@@ -367,7 +367,7 @@ class Broker:
         failures.watch_writers(self.writers)
         threads = dynamic.current.num_recovery_threads_per_data_dir * len(self.log_dirs)
         controller.follow(self.timer, on_replaced=self._store_replaced)
-        self._load = asyncio.create_task(self._load_and_join(lifecycle, threads))
+        self._load = asyncio.create_task(self._load_and_join(roles, lifecycle, threads))
 
     async def _build_membership(
         self, controller: Controller, store: "MetadataStore"
@@ -400,7 +400,9 @@ class Broker:
         done: bool = await self.disk.run(sync_all, self.log_manager)
         return done
 
-    async def _load_and_join(self, lifecycle: LogLifecycle, threads: int) -> None:
+    async def _load_and_join(
+        self, roles: RoleReconciler, lifecycle: LogLifecycle, threads: int
+    ) -> None:
         """Open every log, then be a member: who joins has what it had before."""
         assert self.loading is not None
         assert self.membership is not None
@@ -410,6 +412,10 @@ class Broker:
                 await self.membership.join(self._sync_logs)
             except (MembershipError, StoreError) as error:
                 self._fail(str(error))
+            else:
+                # The image that lets this broker in may have come before the answer that has its
+                # epoch: then no other comes.
+                roles.review()
 
     def _follow_settings(self, dynamic: DynamicSettings) -> None:
         """Give settings that change at run time to parts that exist before the controller."""

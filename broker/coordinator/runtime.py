@@ -474,7 +474,12 @@ class CoordinatorRuntime(Generic[AnyShard]):
         count = len(topic.partitions) if topic is not None else self._partition_count
         partition_index = partition_for_group(key, count or self._partition_count)
         shard = self._active.get(partition_index)
-        return shard if shard is not None else self._why_not(partition_index)
+        if shard is None:
+            return self._why_not(partition_index)
+        if self._replicas.leader_of(self.topic, partition_index) is None:
+            # A resignation is on its way: what is in memory is not this broker's to say any more.
+            return ErrorCode.NOT_COORDINATOR
+        return shard
 
     def _why_not(self, partition_index: int) -> ErrorCode:
         if not self._is_running:

@@ -80,14 +80,15 @@ class Processor:
         self.resources = resources
         self.channel = channel
         self.frame_size_max = frame_size_max
-        self.connections: set[Connection] = set()
+        # Dictionaries, for an order that a seed repeats: the oldest first.
+        self.connections: dict[Connection, None] = {}
         self.bytes_received = 0
         self.bytes_sent = 0
         self.closed_connections = 0
         self._clock = resources.clock
         self._warm = warm
         self._on_closed = on_closed
-        self._memory_waiters: set[Connection] = set()
+        self._memory_waiters: dict[Connection, None] = {}
         # Connections that are to go on in the next iteration.
         self._resuming = 0
 
@@ -134,7 +135,7 @@ class Processor:
         """
         connection = Connection(stream, info, self)
         connection.last_active_ms = self.now_ms
-        self.connections.add(connection)
+        self.connections[connection] = None
         connection.start()
         return connection
 
@@ -144,13 +145,13 @@ class Processor:
 
     def wait_for_memory(self, connection: Connection) -> None:
         """`queued.max.request.bytes` is used up: leave this connection's bytes in its socket."""
-        self._memory_waiters.add(connection)
+        self._memory_waiters[connection] = None
         connection.pause(PAUSED_BY_MEMORY)
 
     def connection_closed(self, connection: Connection, reason: str | None) -> None:
         """Called by the connection itself."""
-        self.connections.discard(connection)
-        self._memory_waiters.discard(connection)
+        self.connections.pop(connection, None)
+        self._memory_waiters.pop(connection, None)
         self.closed_connections += 1
         self._on_closed(connection, reason)
 
@@ -181,7 +182,7 @@ class Processor:
         if self.resources.responses.exhausted:
             self._close_slow_readers(now)
         if self._memory_waiters and not buffers.exhausted:
-            waiters, self._memory_waiters = self._memory_waiters, set()
+            waiters, self._memory_waiters = self._memory_waiters, {}
             for connection in waiters:
                 connection.resume(PAUSED_BY_MEMORY)
 

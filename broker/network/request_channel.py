@@ -70,7 +70,7 @@ class RequestChannel:
         self._queue: deque[tuple[Connection, bytearray]] = deque()
         self._blocked: list[Connection] = []
         self._workers = 0
-        self._tasks: set[asyncio.Task[None]] = set()
+        self._tasks: dict[asyncio.Task[None], None] = {}
 
     def connect(self, router: Router) -> None:
         """Set the router: requests are handled from now on."""
@@ -127,8 +127,8 @@ class RequestChannel:
         if work is not None:
             self._workers += 1
             task = asyncio.get_running_loop().create_task(self._run(work, connection, slot))
-            self._tasks.add(task)
-            task.add_done_callback(self._tasks.discard)
+            self._tasks[task] = None
+            task.add_done_callback(self._tasks.pop)
 
     async def _run(
         self,

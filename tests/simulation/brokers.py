@@ -1,9 +1,13 @@
 """Brokers of a simulated cluster: each a host, a disk, a clock, and one process after another."""
 
+from collections.abc import Callable
+from posixpath import dirname
 from random import Random
 from typing import Final
 
 from broker.broker import Broker
+from broker.membership.last_run import BOOT_ID_FILE
+from broker.runtime.startup_errors import StartupError
 from config.broker import BrokerConfig
 from config.listeners import Listener
 from storage.environment.descriptors import share_out
@@ -60,11 +64,13 @@ class SimBroker:
             offset_ms=random.uniform(-OFFSET_MS, OFFSET_MS),
             drift=random.uniform(-DRIFT, DRIFT),
         )
+        self._boots = 1
         self.filesystem = self._mount(FakeFilesystem(open_files_max=OPEN_FILES_MAX))
         self.broker: Broker | None = None
         self.process = Process(self.host)
         self.lives = 0
         self.is_running = False
+        self.on_exit: Callable[[int, str], None] = lambda _node_id, _reason: None
         self._server = server
         self._settings = {
             **SETTINGS,
@@ -76,6 +82,8 @@ class SimBroker:
     def _mount(self, filesystem: FakeFilesystem) -> FakeFilesystem:
         filesystem.clock = self.clock  # type: ignore[assignment]  # all that is asked is now_ms
         filesystem.observer = lambda _event: None
+        filesystem.mkdir(dirname(BOOT_ID_FILE))
+        filesystem.poke(BOOT_ID_FILE, f"{self._boots:08x}-0000-4000-8000-000000000000\n".encode())
         return filesystem
 
     def start(self) -> None:
@@ -83,6 +91,7 @@ class SimBroker:
         assert not self.is_running
         self.lives += 1
         self.is_running = True
+        self.broker = None
         process = self.process = Process(f"{self.host}.{self.lives}")
         self.network.boot(self.host)
         store = StoreClient(self.network, self._server, self.host, process)
@@ -90,7 +99,7 @@ class SimBroker:
         seed = self.loop.random.getrandbits(64)
 
         async def run() -> None:
-            broker = self.broker = Broker(
+            broker = Broker(
                 BrokerConfig().replace(**self._settings),
                 clock=self.clock,
                 randomness=SeededRandomness(seed),
@@ -100,9 +109,21 @@ class SimBroker:
                 network=network,
                 machine=SimMachine(self.loop),
             )
-            await broker.start()
+            if self.process is not process:
+                return
+            self.broker = broker
+            broker.failed.add_done_callback(lambda done: self._failed(process, done.result()))
+            try:
+                await broker.start()
+            except StartupError as error:
+                self._failed(process, str(error))
 
         self.loop.spawn(process, run())
+
+    def _failed(self, process: Process, reason: str) -> None:
+        if process is self.process and self.is_running:
+            self.ended()
+            self.on_exit(self.node_id, reason)
 
     @property
     def is_ready(self) -> bool:
@@ -133,4 +154,5 @@ class SimBroker:
         self.is_running = False
         self.loop.kill(self.process)
         self.network.crash(self.host, self.process)
+        self._boots += 1
         self.filesystem = self._mount(self.filesystem.after_crash(keep))

@@ -17,6 +17,7 @@ import zlib
 from asyncio import events
 from collections import deque
 from collections.abc import Callable, Coroutine, Generator
+from contextlib import suppress
 from itertools import count
 from random import Random
 from typing import Any, Protocol, TypeVar
@@ -202,6 +203,22 @@ class SimLoop(asyncio.AbstractEventLoop):
         for watches in (self._readers, self._writers):
             for fd in [fd for fd, watch in watches.items() if watch.process is process]:
                 del watches[fd]
+
+    def bury(self) -> None:
+        """End everything, once nothing is to run any more: else the collector would."""
+        before = events._get_running_loop()
+        events._set_running_loop(self)
+        try:
+            for task in [*asyncio.tasks._all_tasks]:  # type: ignore[attr-defined]  # private
+                if task.get_loop() is self:
+                    # A `finally` block may wait, which is an error by then.
+                    with suppress(BaseException):
+                        task.get_coro().close()
+        finally:
+            events._set_running_loop(before)
+        self._timers.clear()
+        self._ready.clear()
+        self.graveyard.clear()
 
     def spawn(self, process: Process, work: Coroutine[Any, Any, T]) -> "asyncio.Task[T]":
         """A task of a process."""

@@ -8,6 +8,7 @@ watches resume where they were
 
 import asyncio
 from collections.abc import Awaitable, Callable, Sequence
+from contextlib import suppress
 from typing import Any, Final, TypeVar
 
 from broker.controller.store.metadata_store import (
@@ -55,13 +56,21 @@ class StoreServer:
             self.process, lambda: MemoryStore(TimerWheel(loop, SimClock(loop)))
         )
 
+    @property
+    def leases(self) -> dict[int, int]:
+        """Those that live."""
+        return self.store.disk.leases
+
+    async def compact(self) -> None:
+        """Forget everything but what stands."""
+        with suppress(StoreError):
+            await self.store.compact(self.store.revision)
+
     async def end_leases(self, leases: Sequence[int]) -> None:
         """End leases before their time, as an etcd leader that was paused does."""
         for lease in leases:
-            try:
+            with suppress(StoreError):
                 await self.store.revoke_lease(lease)
-            except StoreError:
-                continue
 
 
 class StoreClient:

@@ -2,12 +2,23 @@
 
 import logging
 from collections.abc import Callable
-from typing import Final
+from typing import Final, NamedTuple
 
+from broker.controller.images.cluster_image import ClusterImage
+from protocol.records.batch import iterate_batches
 from tests.simulation.brokers import SimBroker
-from tests.simulation.loop import Process, SimLoop
+from tests.simulation.loop import SimLoop
 from tests.simulation.network import SimNetwork
 from tests.simulation.store import StoreServer
+
+RESTART_S: Final = 1.0
+
+
+class Place(NamedTuple):
+    """A partition."""
+
+    topic: str
+    partition: int
 
 
 class Violation(AssertionError):
@@ -29,6 +40,7 @@ class World:
     """See the module; `close` it.
 
     Attributes:
+        exits: Brokers that ended by themselves, and why.
         problems: Exceptions that nobody expected.
         lines: Of the brokers' logs, warnings and above, with time and process.
     """
@@ -36,12 +48,17 @@ class World:
     def __init__(self, seed: int, *, brokers: int, **settings: object) -> None:
         self.seed = seed
         self.loop = SimLoop(seed)  # type: ignore[abstract]  # what a broker needs of a loop
+        self.began_s = self.loop.time()
         self.network = SimNetwork(self.loop)
         self.server = StoreServer(self.network)
         self.brokers: Final = {
             node_id: SimBroker(node_id, self.network, self.server, **settings)
             for node_id in range(1, brokers + 1)
         }
+        for place in self.brokers.values():
+            place.on_exit = self._exited
+        self._image = ClusterImage.empty()
+        self.exits: list[str] = []
         self.problems: list[str] = []
         self.lines: list[str] = []
         self._handler = _Problems(self)
@@ -51,7 +68,8 @@ class World:
         root.handlers = [self._handler]
 
     def close(self) -> None:
-        """Give the log back."""
+        """End the run; give the log back."""
+        self.loop.bury()
         logging.getLogger().handlers = self._others
 
     def logged(self, record: logging.LogRecord) -> None:
@@ -62,9 +80,85 @@ class World:
             text = logging.Formatter().formatException(record.exc_info)
             self.problems.append(f"{line}\n{text}")
 
-    def process(self, name: str) -> Process:
-        """A process of a client, on a host of its own name."""
-        return Process(name)
+    def start(self, node_id: int) -> None:
+        """Start a broker, unless it runs."""
+        place = self.brokers[node_id]
+        if not place.is_running:
+            place.start()
+
+    def _exited(self, node_id: int, reason: str) -> None:
+        """A supervisor starts again what has ended by itself."""
+        self.exits.append(f"{self.loop.time():.6f} broker {node_id}: {reason}")
+        self.loop.call_in_later(RESTART_S, self.loop.outside, self.start, node_id)
+
+    @property
+    def image(self) -> ClusterImage:
+        """What the store holds now."""
+        if self._image.revision != self.server.store.disk.revision:
+            disk = self.server.store.disk
+            self._image = ClusterImage.loaded(disk.items.values(), disk.revision)
+        return self._image
+
+    def is_whole(self) -> bool:
+        """Whether all brokers run and are let in, and all partitions have all replicas in sync."""
+        image = self.image
+        return (
+            all(place.is_ready for place in self.brokers.values())
+            and {one.node_id for one in image.brokers.values() if one.is_live and not one.is_fenced}
+            == set(self.brokers)
+            and all(
+                partition.leader >= 0 and sorted(partition.isr) == sorted(partition.replicas)
+                for topic in image.topics.values()
+                for partition in topic.partitions
+            )
+        )
+
+    def describe(self) -> list[str]:
+        """The state of everything, for a report."""
+        image = self.image
+        lines = [
+            f"store revision {image.revision}, controller {image.controller_id} "
+            f"epoch {image.controller_epoch}, cut {sorted(self.network.cut)}"
+        ]
+        for node_id, place in self.brokers.items():
+            broker = place.broker
+            own = "no image"
+            if broker is not None and broker.controller is not None:
+                own = f"revision {broker.controller.image.revision}"
+            lines.append(
+                f"broker {node_id} {place.process.name} running {place.is_running} "
+                f"ready {place.is_ready} paused {place.process.is_paused} {own} "
+                f"{image.brokers.get(node_id)}"
+            )
+            for partition in broker.replicas.partitions() if broker is not None else ():
+                log = partition.log
+                lines.append(
+                    f"  {partition.topic_partition} leads {partition.is_leader} leader "
+                    f"{partition.leader_id} epoch {partition.leader_epoch} "
+                    f"[{log.log_start_offset}, {log.high_watermark}, {log.log_end_offset})"
+                )
+        for topic in image.topics.values():
+            lines += [f"{topic.name} {partition}" for partition in topic.partitions]
+        return lines
+
+    def segments(self, node_id: int, place: Place) -> list[bytes]:
+        """The segment files of a replica, as they lie on its disk."""
+        disk = self.brokers[node_id].filesystem
+        folder = f"/data/{place.topic}-{place.partition}"
+        if not disk.exists(folder):
+            return []
+        names = sorted(e.name for e in disk.list_directory(folder) if e.name.endswith(".log"))
+        return [disk.peek(f"{folder}/{name}") for name in names]
+
+    def batches(self, node_id: int, place: Place, start: int, end: int) -> dict[int, bytes]:
+        """Batches of a replica from one offset on and before another, by their base offsets."""
+        found = {}
+        for data in self.segments(node_id, place):
+            memory = memoryview(data)
+            for position, header in iterate_batches(memory, allow_partial=True):
+                if start <= header.base_offset < end:
+                    found[header.base_offset] = bytes(memory[position : position + header.size])
+        return found
 
     def until(self, condition: Callable[[], bool], *, limit_s: float, what: str) -> None:
         """Run until the condition holds.

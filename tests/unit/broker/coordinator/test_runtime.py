@@ -164,6 +164,14 @@ async def test_nothing_is_appended_in_an_epoch_that_the_shard_was_not_elected_in
     assert h.put("a", b"1") == [E.NONE]
 
 
+async def test_nothing_is_served_of_a_partition_that_is_not_led(h: RuntimeHarness) -> None:
+    """Whatever the runtime has heard so far."""
+    h.log.batches, batches = {}, h.log.batches
+    assert h.put("a", b"1") == h.call("a") == [E.NOT_COORDINATOR]
+    h.log.batches = batches
+    assert h.put("a", b"1") == [E.NONE]
+
+
 @pytest.mark.parametrize("apply_at", ApplyAt)
 async def test_what_was_written_when_the_lead_was_lost_is_answered_no_more(
     h: RuntimeHarness, apply_at: ApplyAt

@@ -1,11 +1,14 @@
 """FindCoordinator: every served version, end to end."""
 
+from dataclasses import replace
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
+from broker.controller.images.cluster_image import BrokerEndpoint, BrokerImage
 from broker.controller.images.topic_names import SHARE_GROUP_STATE
+from broker.groups.coordinator import OFFSETS_TOPIC
 from broker.handlers import (
     find_coordinator,
 )
@@ -60,6 +63,40 @@ async def test_topic_that_cannot_be_created_is_tried_again_later(
     assert place(answer, 4) == (ErrorCode.COORDINATOR_NOT_AVAILABLE, -1, "", -1)
     assert "cannot be created" in caplog.text
     await groups.coordinator.stop()
+
+
+@pytest.mark.parametrize(
+    ("leader", "answer"),
+    [
+        (2, (ErrorCode.NONE, 2, "other.test", 9093)),
+        (3, (ErrorCode.COORDINATOR_NOT_AVAILABLE, -1, "", -1)),
+        (4, (ErrorCode.COORDINATOR_NOT_AVAILABLE, -1, "", -1)),
+        (-1, (ErrorCode.COORDINATOR_NOT_AVAILABLE, -1, "", -1)),
+    ],
+)
+async def test_the_leader_of_the_partition_is_named_by_the_clients_listener(
+    groups: Groups, leader: int, answer: tuple[int, int, str, int]
+) -> None:
+    """3 does not listen there, 4 is not in the image."""
+    image = groups.controller.image
+    topic = image.topics[OFFSETS_TOPIC]
+    partitions = [replace(partition, leader=leader) for partition in topic.partitions]
+    brokers = {
+        **image.brokers,
+        2: BrokerImage(
+            2,
+            {
+                "INTERNAL": BrokerEndpoint("internal.test", 1),
+                "PLAINTEXT": BrokerEndpoint("other.test", 9093),
+            },
+        ),
+        3: BrokerImage(3, {"INTERNAL": BrokerEndpoint("internal.test", 2)}),
+    }
+    groups.controller.image = replace(
+        image, brokers=brokers, topics={OFFSETS_TOPIC: replace(topic, partitions=partitions)}
+    )
+    for version in versions(find_coordinator):
+        assert place(find(groups, version), version) == answer
 
 
 async def test_other_kinds_of_coordinators(groups: Groups) -> None:

@@ -38,7 +38,7 @@ class FakeConnection:
 class FakeProcessor:
     def __init__(self, index: int) -> None:
         self.index = index
-        self.connections: set[FakeConnection] = set()
+        self.connections: dict[FakeConnection, None] = {}
 
 
 class World:
@@ -67,7 +67,7 @@ class World:
     def connect(self, acceptor: int, processor: int) -> FakeConnection:
         connection = FakeConnection()
         taker = cast("Any", self.acceptors[acceptor].processors[processor])
-        taker.connections.add(connection)
+        taker.connections[connection] = None
         return connection
 
 
@@ -162,5 +162,5 @@ def test_a_processor_too_many_goes_with_its_last_connection() -> None:
     client = w.connect(0, 1)
     retired = cast("Any", w.acceptors[0].processors[1])
     w.listeners.apply([A], 1)
-    retired.connections.remove(client)
+    del retired.connections[client]
     assert [p.index for p in w.listeners.processors()] == [0]

@@ -1,0 +1,119 @@
+"""`make simulate`: runs seeds, prints how each went, makes a failing one small.
+
+make simulate ARGS="--seed 1 --hours 1"         seeds 1, 2, ... for one hour of virtual time
+make simulate ARGS="--seed 17 --runs 1 --log /tmp/17.log --shrink"
+"""
+
+import argparse
+import sys
+import time
+from collections.abc import Sequence
+
+from tests.simulation.nemesis import Fault
+from tests.simulation.run import Outcome, Shape, run
+
+RUN_S = 60.0
+LINES_SHOWN = 15
+
+
+def main(arguments: Sequence[str]) -> int:
+    """Run; 1 when a seed has failed."""
+    parser = argparse.ArgumentParser(prog="simulate", description=__doc__)
+    parser.add_argument("--seed", type=int, default=1, help="of the first run")
+    parser.add_argument("--hours", type=float, help="of virtual time, in all")
+    parser.add_argument("--runs", type=int, help="how many seeds")
+    parser.add_argument("--length", type=float, default=RUN_S, help="seconds of faults in a run")
+    parser.add_argument("--brokers", type=int, default=3)
+    parser.add_argument("--replicas", type=int, default=3)
+    parser.add_argument("--min-isr", type=int, default=2)
+    parser.add_argument("--no-faults", action="store_true")
+    parser.add_argument("--log", help="a file for every event of the last run")
+    parser.add_argument("--shrink", action="store_true", help="leave faults out of a failing run")
+    parser.add_argument("--go-on", action="store_true", help="also after a failing run")
+    chosen = parser.parse_args(arguments)
+    shape = Shape(brokers=chosen.brokers, replicas=chosen.replicas, min_in_sync=chosen.min_isr)
+    seed, virtual_s, failed = chosen.seed, 0.0, 0
+    began_s = time.monotonic()
+    while True:
+        plan: list[Fault] | None = [] if chosen.no_faults else None
+        outcome = timed(seed, chosen.length, shape, plan, chosen.log)
+        virtual_s += outcome.virtual_s
+        if outcome.violation is not None:
+            failed += 1
+            report(outcome)
+            if chosen.shrink:
+                shrink(outcome, chosen.length, shape, chosen.log)
+            if not chosen.go_on:
+                break
+        seed += 1
+        if chosen.runs is not None and seed - chosen.seed >= chosen.runs:
+            break
+        if chosen.hours is not None and virtual_s >= chosen.hours * 3600:
+            break
+        if chosen.runs is None and chosen.hours is None:
+            break
+    took_s = time.monotonic() - began_s
+    print(
+        f"{seed - chosen.seed} runs, {failed} failed, {virtual_s / 3600:.2f} virtual hours "
+        f"in {took_s:.0f} s"
+    )
+    return 1 if failed else 0
+
+
+def timed(
+    seed: int, length_s: float, shape: Shape, plan: list[Fault] | None, log: str | None
+) -> Outcome:
+    """Run a seed, print a line about it."""
+    began_s = time.monotonic()
+    if log is None:
+        outcome = run(seed, length_s, shape=shape, plan=plan)
+    else:
+        with open(log, "w", encoding="utf-8") as file:
+            outcome = run(
+                seed, length_s, shape=shape, plan=plan, log=lambda line: file.write(line + "\n")
+            )
+    took_s = time.monotonic() - began_s
+    print(
+        f"seed {seed}: {'FAILED' if outcome.violation else 'held'} trace {outcome.trace:08x} "
+        f"handles {outcome.handles} virtual {outcome.virtual_s:.0f} s "
+        f"({outcome.virtual_s / took_s:.0f}x) acked {outcome.acked} lone {outcome.lone_acks} "
+        f"read {outcome.read} faults {len(outcome.plan)}",
+        flush=True,
+    )
+    return outcome
+
+
+def report(outcome: Outcome) -> None:
+    """Print what went wrong, and what had been done before."""
+    print(f"  {outcome.violation}")
+    for line in outcome.done[-LINES_SHOWN:]:
+        print(f"    {line}")
+    for line in outcome.lines[-LINES_SHOWN:]:
+        print(f"      {line}")
+    for line in outcome.state:
+        print(f"    | {line}")
+
+
+def shrink(outcome: Outcome, length_s: float, shape: Shape, log: str | None) -> None:
+    """Leave out faults by halves, then one by one, while the run still fails."""
+    plan = outcome.plan
+    size = max(len(plan) // 2, 1)
+    while plan:
+        for start in range(0, len(plan), size):
+            fewer = plan[:start] + plan[start + size :]
+            tried = timed(outcome.seed, length_s, shape, fewer, log)
+            if tried.violation is not None:
+                plan, outcome = fewer, tried
+                break
+        else:
+            if size == 1:
+                break
+            size = max(size // 2, 1)
+    print(f"  with {len(plan)} faults:")
+    for fault in plan:
+        print(f"    {fault}")
+    report(outcome)
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

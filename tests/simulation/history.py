@@ -1,0 +1,82 @@
+"""What clients of a simulated cluster were told, and what that promises about the logs."""
+
+from collections import defaultdict
+from itertools import pairwise
+from typing import Final
+
+from tests.simulation.world import Place, Violation
+
+
+class History:
+    """See the module.
+
+    Attributes:
+        acked: By partition, offset and value of each record acknowledged with acks=all.
+        acked_end: By partition, the offset behind the last of them.
+        seen: By partition, offset and value of each record that a consumer was given.
+        sent: By producer, values in the order in which they were sent first.
+        lone_acks: Records acknowledged with acks=1: they may be lost, and are counted.
+    """
+
+    def __init__(self) -> None:
+        self.acked: Final[defaultdict[Place, dict[int, bytes]]] = defaultdict(dict)
+        self.acked_end: Final[defaultdict[Place, int]] = defaultdict(int)
+        self.seen: Final[defaultdict[Place, dict[int, bytes]]] = defaultdict(dict)
+        self.sent: Final[defaultdict[str, list[bytes]]] = defaultdict(list)
+        self.acked_values: Final[defaultdict[Place, set[bytes]]] = defaultdict(set)
+        self.lone_acks = 0
+
+    def ack(self, place: Place, offset: int, values: list[bytes]) -> None:
+        """A batch was acknowledged; -1: as written before, at an offset not named."""
+        self.acked_values[place].update(values)
+        if offset < 0:
+            return
+        for at, value in enumerate(values, offset):
+            other = self.acked[place].setdefault(at, value)
+            if other != value:
+                raise Violation(f"{place} offset {at} was acknowledged as {other!r} and {value!r}")
+            self._compare(place, at, value)
+        self.acked_end[place] = max(self.acked_end[place], offset + len(values))
+
+    def saw(self, place: Place, offset: int, value: bytes) -> None:
+        """A consumer was given a record."""
+        other = self.seen[place].setdefault(offset, value)
+        if other != value:
+            raise Violation(f"{place} offset {offset} was read as {other!r} and {value!r}")
+        self._compare(place, offset, value)
+
+    def _compare(self, place: Place, offset: int, value: bytes) -> None:
+        for kind, records in (("acknowledged", self.acked), ("read", self.seen)):
+            other = records[place].get(offset)
+            if other is not None and other != value:
+                raise Violation(f"{place} offset {offset} is {value!r}, was {kind} as {other!r}")
+
+    @property
+    def count(self) -> int:
+        """Records acknowledged with acks=all."""
+        return sum(map(len, self.acked_values.values()))
+
+    def judge(self, place: Place, log: dict[int, bytes]) -> None:
+        """Compare with the whole log at the end.
+
+        Raises:
+            Violation: A record that was acknowledged or read is lost, doubled or out of order.
+        """
+        for kind, records in (("acknowledged", self.acked), ("read", self.seen)):
+            for offset, value in records[place].items():
+                if log.get(offset) != value:
+                    raise Violation(
+                        f"{place} offset {offset}: {kind} as {value!r}, is {log.get(offset)!r}"
+                    )
+        found = list(log.values())
+        lost = self.acked_values[place].difference(found)
+        if lost:
+            raise Violation(f"{place} has lost {len(lost)} acknowledged records: {min(lost)!r}")
+        by_producer: defaultdict[bytes, list[int]] = defaultdict(list)
+        for value in found:
+            name, _, number = value.rpartition(b"-")
+            by_producer[name].append(int(number))
+        for name, numbers in by_producer.items():
+            if b"idempotent" in name and numbers != sorted(set(numbers)):
+                wrong = next(b for a, b in pairwise(numbers) if b <= a)
+                raise Violation(f"{place} has {name!r}-{wrong} doubled or out of order")

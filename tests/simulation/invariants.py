@@ -1,0 +1,197 @@
+"""What must hold in a cluster after every event, whatever has happened to it.
+
+    I1   one process leads a partition in a leader epoch
+    I2   a leader of the newest epoch has every record acknowledged with acks=all
+    I3   every running member of an ISR has its log up to what was committed
+    I5   logs are equal, byte for byte, below the high watermarks of both
+    I7   leader and ISR are replicas, epochs grow by what was changed
+    I8   images of one revision are equal on all brokers
+    I9   what the controller writes carries the guard of its election
+    I12  no log ends below its own high watermark
+
+The states of the brokers' objects are read, never changed.
+"""
+
+from dataclasses import dataclass, field
+from typing import Final
+
+from broker.controller.images.cluster_image import ClusterImage
+from broker.replicas.partition import Partition
+from tests.simulation.history import History
+from tests.simulation.loop import Process
+from tests.simulation.world import Place, Violation, World
+
+COMPARE_EVERY: Final = 50
+"""So many checks for one comparison of logs, byte for byte."""
+
+
+@dataclass
+class _Known:
+    """What was seen of a partition so far."""
+
+    committed: int = 0
+    leader_epoch: int = -1
+    partition_epoch: int = -1
+    leaders: dict[int, Process] = field(default_factory=dict)
+
+
+class Invariants:
+    """See the module.
+
+    Attributes:
+        checks: How often all was checked.
+        is_strict: No disk has forgotten anything: I3 holds, too.
+    """
+
+    def __init__(self, world: World, history: History, *, every: int = 10) -> None:
+        """`every`: handles between two checks."""
+        self.checks = 0
+        self.is_strict = True
+        self._world = world
+        self._history = history
+        self._every = every
+        self._left = every
+        self._known: dict[Place, _Known] = {}
+        self._images: dict[int, int] = {}
+        self._last_image: dict[int, ClusterImage] = {}
+        self._store_revision = 0
+        self._image = ClusterImage.empty()
+
+    def observe(self) -> None:
+        """After a handle."""
+        self._left -= 1
+        if self._left <= 0:
+            self._left = self._every
+            self.check()
+
+    def check(self) -> None:
+        """All of them.
+
+        Raises:
+            Violation: One does not hold.
+        """
+        self.checks += 1
+        self._check_store()
+        for place in self._world.brokers.values():
+            broker = place.broker
+            if not place.is_running or broker is None or broker.controller is None:
+                continue
+            self._check_image(place.node_id, broker.controller.image)
+            for partition in broker.replicas.partitions():
+                self._check_partition(place.node_id, place.process, partition)
+        if self.checks % COMPARE_EVERY == 0:
+            self.compare_logs()
+
+    def _of(self, place: Place) -> _Known:
+        return self._known.setdefault(place, _Known())
+
+    # -- the store -------------------------------------------------------------------------------
+
+    def _check_store(self) -> None:
+        image = self._world.image
+        if image.revision == self._store_revision:
+            return
+        self._store_revision = image.revision
+        before, self._image = self._image, image
+        for topic in image.topics.values():
+            former = before.topics.get(topic.name)
+            if former is not None and former.partitions is topic.partitions:
+                continue
+            for partition in topic.partitions:
+                place = Place(topic.name, partition.index)
+                known = self._of(place)
+                wrong = None
+                if partition.leader >= 0 and partition.leader not in partition.isr:
+                    wrong = "its leader is not in sync"
+                elif not set(partition.isr) <= set(partition.replicas):
+                    wrong = "its ISR has others than its replicas"
+                elif set(partition.isr) & set(partition.elr):
+                    wrong = "ISR and ELR have a member in common"
+                elif partition.leader_epoch < known.leader_epoch:
+                    wrong = f"its leader epoch was {known.leader_epoch}"
+                elif partition.partition_epoch < known.partition_epoch:
+                    wrong = f"its partition epoch was {known.partition_epoch}"
+                if wrong is not None:
+                    raise Violation(f"I7 {place}: {wrong}: {partition}")
+                known.leader_epoch = partition.leader_epoch
+                known.partition_epoch = partition.partition_epoch
+
+    def _check_image(self, node_id: int, image: ClusterImage) -> None:
+        if self._last_image.get(node_id) is image:
+            return
+        self._last_image[node_id] = image
+        shown = hash(
+            (
+                image.controller_id,
+                tuple(sorted((b.node_id, b.epoch, b.is_fenced) for b in image.brokers.values())),
+                tuple(
+                    (name, topic.topic_id, tuple(topic.partitions))
+                    for name, topic in sorted(image.topics.items())
+                ),
+            )
+        )
+        if self._images.setdefault(image.revision, shown) != shown:
+            raise Violation(f"I8 broker {node_id} has another image of revision {image.revision}")
+
+    # -- partitions ------------------------------------------------------------------------------
+
+    def _check_partition(self, node_id: int, process: Process, partition: Partition) -> None:
+        place = Place(*partition.topic_partition)
+        log = partition.log
+        end, high_watermark = log.log_end_offset, log.high_watermark
+        if end < high_watermark:
+            raise Violation(f"I12 {place} on {node_id} ends at {end}, below {high_watermark}")
+        known = self._of(place)
+        if partition.is_leader:
+            epoch = partition.leader_epoch
+            leader = known.leaders.setdefault(epoch, process)
+            if leader is not process:
+                raise Violation(
+                    f"I1 {place} epoch {epoch} is led by {process.name} and {leader.name}"
+                )
+            acked_end = self._history.acked_end[place]
+            if epoch == known.leader_epoch and end < acked_end:
+                raise Violation(
+                    f"I2 {place} is led in epoch {epoch} by {node_id}, whose log ends at {end}; "
+                    f"{acked_end} was acknowledged"
+                )
+        known.committed = max(known.committed, self._history.acked_end[place])
+        if self.is_strict and end < known.committed:
+            stored = self._image.partition(*place)
+            if stored is not None and node_id in stored.isr:
+                raise Violation(
+                    f"I3 {place}: {node_id} is in sync and ends at {end}, "
+                    f"{known.committed} was acknowledged"
+                )
+
+    def compare_logs(self) -> None:
+        """I5, for all replicas that are open."""
+        replicas: dict[Place, list[tuple[int, Partition]]] = {}
+        for place in self._world.brokers.values():
+            if place.is_running and place.broker is not None:
+                for partition in place.broker.replicas.partitions():
+                    replicas.setdefault(Place(*partition.topic_partition), []).append(
+                        (place.node_id, partition)
+                    )
+        for where, several in replicas.items():
+            (first_id, first), *others = several
+            for other_id, other in others:
+                end = min(first.log.high_watermark, other.log.high_watermark)
+                start = max(first.log.log_start_offset, other.log.log_start_offset)
+                if start >= end:
+                    continue
+                one = self._world.batches(first_id, where, start, end)
+                two = self._world.batches(other_id, where, start, end)
+                if one != two:
+                    raise Violation(
+                        f"I5 {where}: {first_id} and {other_id} differ below {end}: "
+                        f"{difference(one, two)}"
+                    )
+
+
+def difference(one: dict[int, bytes], two: dict[int, bytes]) -> str:
+    """The first batch that is not the same."""
+    for offset in sorted({*one, *two}):
+        if one.get(offset) != two.get(offset):
+            return f"at {offset}: {one.get(offset)!r} and {two.get(offset)!r}"
+    return "nothing"

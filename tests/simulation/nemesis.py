@@ -1,0 +1,199 @@
+"""Faults of a simulated cluster: a plan drawn by the seed, each fault with its own end.
+
+A plan is a list, so that faults can be left out of it: what is left still makes sense.
+"""
+
+from random import Random
+from typing import Final, NamedTuple
+
+from tests.simulation.store import HOST
+from tests.simulation.world import World
+
+
+class Fault(NamedTuple):
+    """One fault.
+
+    Attributes:
+        at_s: When it begins, from the start of the faults.
+        kind: Of KINDS.
+        target: A broker.
+        other: Another broker, for faults between two.
+        lasts_s: When it ends after that.
+        salt: For what is drawn when it happens.
+    """
+
+    at_s: float
+    kind: str
+    target: int
+    other: int
+    lasts_s: float
+    salt: int
+
+
+KINDS: Final = {
+    "kill": 4,
+    "crash": 2,
+    "stop": 2,
+    "pause": 2,
+    "cut one way": 2,
+    "cut": 2,
+    "isolate": 1,
+    "cut from store": 2,
+    "pause store": 1,
+    "end leases": 2,
+    "compact": 1,
+}
+"""Each with how often it is drawn.
+
+kill            kill -9; started again when it ends
+crash           the machine loses its power and what was not synced; only while every partition has
+                all its replicas in sync, and nothing else is dead: else it is a kill
+stop            SIGTERM
+pause           SIGSTOP
+cut one way     from one broker to another
+cut             both ways
+isolate         from all brokers; clients and store are there
+cut from store  one way or both
+pause store     the store's server stands still, and ends leases when it wakes
+end leases      some leases end before their time
+compact         the store forgets its history
+"""
+
+EVERY_S: Final = 6.0
+LASTS_S: Final = 8.0
+
+
+def draw_plan(seed: int, brokers: int, duration_s: float) -> list[Fault]:
+    """The faults of a seed."""
+    random = Random(f"plan {seed}")
+    kinds, weights = list(KINDS), list(KINDS.values())
+    plan = []
+    at_s = random.uniform(0, EVERY_S)
+    while at_s < duration_s:
+        (kind,) = random.choices(kinds, weights)
+        target, other = random.sample(range(1, brokers + 1), 2) if brokers > 1 else (1, 1)
+        lasts_s = random.uniform(0.1, LASTS_S)
+        plan.append(Fault(at_s, kind, target, other, lasts_s, random.getrandbits(32)))
+        at_s += random.expovariate(1 / EVERY_S)
+    return plan
+
+
+class Nemesis:
+    """Carries out a plan.
+
+    Attributes:
+        may_forget: Disks may lose what was not synced: others have it.
+        done: What was done, with times: for a report.
+    """
+
+    def __init__(self, world: World, plan: list[Fault]) -> None:
+        self._world = world
+        self._plan = plan
+        self.done: list[str] = []
+        self.may_forget = True
+
+    def begin(self) -> None:
+        """Schedule all faults from now on."""
+        loop = self._world.loop
+        for fault in self._plan:
+            loop.call_in_later(fault.at_s, loop.outside, self._strike, fault)
+
+    def _note(self, text: str) -> None:
+        self.done.append(f"{self._world.loop.time():.3f} {text}")
+
+    def _strike(self, fault: Fault) -> None:
+        loop = self._world.loop
+        undo = getattr(self, "_" + fault.kind.replace(" ", "_"))(fault)
+        if undo is not None:
+            self._note(f"{fault.kind} {fault.target} {fault.other} for {fault.lasts_s:.1f} s")
+
+            def end() -> None:
+                self._note(f"end of {fault.kind} {fault.target}")
+                undo()
+
+            loop.call_in_later(fault.lasts_s, loop.outside, end)
+
+    # Each returns what ends it; None: nothing was done.
+
+    def _kill(self, fault: Fault) -> object:
+        place = self._world.brokers[fault.target]
+        if not place.is_running:
+            return None
+        place.kill()
+        return self._starter(fault.target)
+
+    def _starter(self, node_id: int) -> object:
+        def start() -> None:
+            self._world.start(node_id)
+
+        return start
+
+    def _crash(self, fault: Fault) -> object:
+        place = self._world.brokers[fault.target]
+        if not place.is_running:
+            return None
+        if not self.may_forget or not self._world.is_whole():
+            place.kill()
+        else:
+            place.crash(Random(fault.salt) if fault.salt % 3 else None)
+        return self._starter(fault.target)
+
+    def _stop(self, fault: Fault) -> object:
+        place = self._world.brokers[fault.target]
+        if not place.is_ready or place.process.is_paused:
+            return None
+        self._world.loop.spawn(place.process, place.stop())
+        return self._starter(fault.target)
+
+    def _pause(self, fault: Fault) -> object:
+        place = self._world.brokers[fault.target]
+        process = place.process
+        if not place.is_running or process.is_paused:
+            return None
+        self._world.loop.pause(process)
+        return lambda: self._world.loop.resume(process)
+
+    def _cut_links(self, *links: tuple[str, str]) -> object:
+        network = self._world.network
+        fresh = [link for link in links if link not in network.cut]
+        network.cut.update(fresh)
+        return (lambda: network.heal(*fresh)) if fresh else None
+
+    def _cut_one_way(self, fault: Fault) -> object:
+        brokers = self._world.brokers
+        return self._cut_links((brokers[fault.target].host, brokers[fault.other].host))
+
+    def _cut(self, fault: Fault) -> object:
+        one, other = (self._world.brokers[node].host for node in (fault.target, fault.other))
+        return self._cut_links((one, other), (other, one))
+
+    def _isolate(self, fault: Fault) -> object:
+        one = self._world.brokers[fault.target].host
+        others = [place.host for place in self._world.brokers.values() if place.host != one]
+        return self._cut_links(*((one, other) for other in others), *((o, one) for o in others))
+
+    def _cut_from_store(self, fault: Fault) -> object:
+        host = self._world.brokers[fault.target].host
+        links = [(host, HOST), (HOST, host)]
+        which = fault.salt % 4
+        return self._cut_links(*(links if which > 1 else [links[which]]))
+
+    def _pause_store(self, fault: Fault) -> object:
+        loop, process = self._world.loop, self._world.server.process
+        if process.is_paused:
+            return None
+        loop.pause(process)
+        return lambda: loop.resume(process)
+
+    def _end_leases(self, fault: Fault) -> object:
+        server = self._world.server
+        leases = sorted(server.leases)
+        count = Random(fault.salt).randint(0, len(leases))
+        chosen = Random(fault.salt).sample(leases, count)
+        self._world.loop.spawn(server.process, server.end_leases(chosen))
+        return lambda: None
+
+    def _compact(self, fault: Fault) -> object:
+        server = self._world.server
+        self._world.loop.spawn(server.process, server.compact())
+        return lambda: None

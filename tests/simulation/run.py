@@ -1,0 +1,239 @@
+"""One run of a simulated cluster: boot, work and faults, healing, judgement.
+
+boot      brokers start, topics are made
+faults    clients work, the nemesis follows its plan, invariants are checked
+heal      all is repaired, what is dead is started: partitions are led and whole in time (I13)
+judge     whole logs are read and compared with what clients were told; replicas are equal
+"""
+
+import gc
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Final
+
+from tests.simulation.clients import Consumer, Producer, Session, create_topic
+from tests.simulation.history import History
+from tests.simulation.invariants import Invariants
+from tests.simulation.nemesis import Fault, Nemesis, draw_plan
+from tests.simulation.world import Place, Violation, World
+
+TOPIC: Final = "orders"
+BOOT_S: Final = 60.0
+LED_S: Final = 20.0
+WHOLE_S: Final = 60.0
+READ_S: Final = 120.0
+EVERY: Final = 10
+PRODUCERS: Final = (("idempotent", -1), ("second-idempotent", -1), ("lone", 1))
+
+
+@dataclass(frozen=True)
+class Shape:
+    """What a cluster and its load look like."""
+
+    brokers: int = 3
+    replicas: int = 3
+    min_in_sync: int = 2
+    partitions: int = 2
+    pause_s: float = 0.3
+    settings: dict[str, object] = field(default_factory=dict)
+
+
+@dataclass
+class Outcome:
+    """How a run ended.
+
+    Attributes:
+        violation: None: everything held.
+        done: Faults as they happened.
+        lines: Of the brokers' logs.
+        state: Of everything, when a violation was found.
+    """
+
+    seed: int
+    plan: list[Fault]
+    violation: str | None = None
+    trace: int = 0
+    handles: int = 0
+    virtual_s: float = 0.0
+    acked: int = 0
+    lone_acks: int = 0
+    read: int = 0
+    checks: int = 0
+    done: list[str] = field(default_factory=list)
+    lines: list[str] = field(default_factory=list)
+    state: list[str] = field(default_factory=list)
+
+
+def run(
+    seed: int,
+    duration_s: float,
+    *,
+    shape: Shape | None = None,
+    plan: list[Fault] | None = None,
+    log: Callable[[str], object] | None = None,
+) -> Outcome:
+    """Run a seed; its faults, or those of `plan`."""
+    shape = shape or Shape()
+    if plan is None:
+        plan = draw_plan(seed, shape.brokers, duration_s)
+    outcome = Outcome(seed, plan)
+    world = World(
+        seed,
+        brokers=shape.brokers,
+        default_replication_factor=shape.replicas,
+        min_insync_replicas=shape.min_in_sync,
+        offsets_topic_replication_factor=shape.replicas,
+        transaction_state_log_replication_factor=shape.replicas,
+        transaction_state_log_min_isr=shape.min_in_sync,
+        **shape.settings,
+    )
+    world.loop.log = log
+    # When the collector runs depends on what ran before, and what it collects closes files.
+    gc.disable()
+    history = History()
+    invariants = Invariants(world, history, every=EVERY)
+    nemesis = Nemesis(world, plan)
+    nemesis.may_forget = shape.min_in_sync > 1
+    try:
+        _Run(world, history, invariants, nemesis, shape).run(duration_s)
+    except Violation as violation:
+        outcome.violation = f"{world.loop.time():.6f} {violation}"
+        outcome.state = world.describe()
+    finally:
+        world.close()
+        gc.enable()
+        gc.collect()
+    outcome.trace = world.loop.trace
+    outcome.handles = world.loop.handles
+    outcome.virtual_s = world.loop.time() - world.began_s
+    outcome.acked = history.count
+    outcome.lone_acks = history.lone_acks
+    outcome.read = sum(map(len, history.seen.values()))
+    outcome.checks = invariants.checks
+    outcome.done = nemesis.done
+    outcome.lines = world.lines
+    return outcome
+
+
+class _Run:
+    def __init__(
+        self,
+        world: World,
+        history: History,
+        invariants: Invariants,
+        nemesis: Nemesis,
+        shape: Shape,
+    ) -> None:
+        self.world = world
+        self.history = history
+        self.invariants = invariants
+        self.nemesis = nemesis
+        self.shape = shape
+        self.places = [Place(TOPIC, index) for index in range(shape.partitions)]
+        self.sessions: list[Session] = []
+
+    def run(self, duration_s: float) -> None:
+        self.boot()
+        self.work()
+        self.nemesis.begin()
+        self.world.run_for(duration_s)
+        self.heal()
+        self.judge()
+
+    def _session(self, name: str) -> Session:
+        session = Session(self.world, name)
+        self.sessions.append(session)
+        return session
+
+    def boot(self) -> None:
+        world = self.world
+        world.loop.observer = self.invariants.observe
+        for place in world.brokers.values():
+            place.start()
+        world.until(world.is_whole, limit_s=BOOT_S, what="all brokers are let in")
+        admin = self._session("admin")
+        made = admin.begin(create_topic(admin, TOPIC, self.shape.partitions))
+        world.until(
+            lambda: made.done() and world.is_whole(), limit_s=BOOT_S, what="the topic is whole"
+        )
+
+    def work(self) -> None:
+        for place in self.places:
+            at = place.partition
+            for name, acks in (
+                (f"idempotent{at}", -1),
+                (f"second-idempotent{at}", -1),
+                (f"lone{at}", 1),
+            ):
+                session = self._session(name)
+                producer = Producer(
+                    session, self.history, place, acks=acks, pause_s=self.shape.pause_s
+                )
+                session.begin(producer.run())
+            session = self._session(f"consumer{at}")
+            session.begin(Consumer(session, self.history, place).run())
+
+    def heal(self) -> None:
+        world = self.world
+        world.network.heal()
+        world.loop.resume(world.server.process)
+        for node_id, place in world.brokers.items():
+            world.loop.resume(place.process)
+            world.start(node_id)
+        # Faults still under way end within the next seconds.
+        world.until(self._is_led, limit_s=LED_S, what="I13 all partitions are led")
+        world.until(world.is_whole, limit_s=WHOLE_S, what="I13 all replicas are in sync")
+
+    def _is_led(self) -> bool:
+        for topic in self.world.image.topics.values():
+            for partition in topic.partitions:
+                place = self.world.brokers.get(partition.leader)
+                if place is None or not place.is_ready or place.broker is None:
+                    return False
+                led = place.broker.replicas.leader_of(topic.name, partition.index)
+                if led is None or led.leader_epoch != partition.leader_epoch:
+                    return False
+        return True
+
+    def judge(self) -> None:
+        world = self.world
+        for session in self.sessions:
+            session.is_over = True
+        world.until(self._are_equal, limit_s=WHOLE_S, what="I13 replicas are equal")
+        readers = []
+        for place in self.places:
+            session = self._session(f"judge{place.partition}")
+            consumer = Consumer(session, History(), place)
+            session.begin(consumer.run())
+            readers.append((consumer, place))
+        world.until(
+            lambda: all(reader.position >= self._end(place) for reader, place in readers),
+            limit_s=READ_S,
+            what="all records can be read",
+        )
+        for reader, place in readers:
+            self.history.judge(place, dict(sorted(reader.history.seen[place].items())))
+
+    def _end(self, place: Place) -> int:
+        image = self.world.image.partition(*place)
+        assert image is not None
+        broker = self.world.brokers[image.leader].broker
+        led = None if broker is None else broker.replicas.leader_of(*place)
+        return 1 << 62 if led is None else led.log.log_end_offset
+
+    def _are_equal(self) -> bool:
+        return all(
+            len(
+                {
+                    tuple(self.world.batches(node, place, 0, 1 << 62).items())
+                    for node in self._of(place)
+                }
+            )
+            == 1
+            for place in self.places
+        )
+
+    def _of(self, place: Place) -> tuple[int, ...]:
+        image = self.world.image.partition(*place)
+        assert image is not None
+        return image.replicas
