@@ -34,7 +34,7 @@ class Shape:
     replicas: int = 3
     min_in_sync: int = 2
     partitions: int = 2
-    pause_s: float = 0.3
+    pause_s: float = 0.5
     settings: dict[str, object] = field(default_factory=dict)
 
 

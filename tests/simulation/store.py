@@ -11,17 +11,28 @@ from collections.abc import Awaitable, Callable, Sequence
 from contextlib import suppress
 from typing import Any, Final, TypeVar
 
+from broker.controller.images.metadata_records import (
+    CONFIGS,
+    CONTROLLER_KEY,
+    DELETED_TOPICS,
+    FENCES,
+    PARTITIONS,
+    TOPICS,
+)
 from broker.controller.store.metadata_store import (
     Changes,
     CompactedError,
     Compare,
+    Get,
     KeyValue,
     Operation,
     OutcomeUnknownError,
     RangeResult,
+    Relation,
     StoreClosedError,
     StoreError,
     StoreUnavailableError,
+    Target,
     TxnResult,
 )
 from broker.controller.store.watch_queue import WatchQueue
@@ -42,6 +53,56 @@ RENEWAL_DEADLINE_S: Final = 0.4
 WATCH_BUFFER_MAX: Final = 4096
 
 
+CONTROLLERS: Final = (TOPICS, PARTITIONS, CONFIGS, DELETED_TOPICS, FENCES)
+"""Keys that only the controller writes."""
+
+
+class GuardedStore(MemoryStore):
+    """A store that looks at what is written (I9).
+
+    Attributes:
+        unguarded: Transactions that changed what is the controller's without the guard of its
+            election, or with that of an older one.
+    """
+
+    def __init__(self, timer: TimerWheel) -> None:
+        super().__init__(timer)
+        self.unguarded: list[str] = []
+        self._epoch = 0
+
+    async def txn(
+        self,
+        compare: Sequence[Compare] = (),
+        then: Sequence[Operation] = (),
+        otherwise: Sequence[Operation] = (),
+    ) -> TxnResult:
+        result = await super().txn(compare, then, otherwise)
+        keys = [
+            change.key
+            for change in (then if result.succeeded else otherwise)
+            if not isinstance(change, Get) and change.key.startswith(CONTROLLERS)
+        ]
+        if keys:
+            epoch = max(
+                (
+                    int(condition.operand)
+                    for condition in (compare if result.succeeded else ())
+                    if condition.key == CONTROLLER_KEY
+                    and condition.target is Target.CREATE_REVISION
+                    and condition.relation is Relation.EQUAL
+                ),
+                default=0,
+            )
+            # A cluster is opened before it has a controller.
+            has_been_elected = self._epoch > 0 or CONTROLLER_KEY in self.disk.items
+            if has_been_elected and (epoch == 0 or epoch < self._epoch):
+                self.unguarded.append(
+                    f"I9 {keys} written in controller epoch {epoch} after {self._epoch}"
+                )
+            self._epoch = max(self._epoch, epoch)
+        return result
+
+
 class StoreServer:
     """See the module.
 
@@ -52,8 +113,8 @@ class StoreServer:
     def __init__(self, network: SimNetwork) -> None:
         loop = network.loop
         self.process = Process("store")
-        self.store: MemoryStore = loop.within(
-            self.process, lambda: MemoryStore(TimerWheel(loop, SimClock(loop)))
+        self.store = loop.within(
+            self.process, lambda: GuardedStore(TimerWheel(loop, SimClock(loop)))
         )
 
     @property

@@ -176,7 +176,7 @@ class World:
         self.check()
 
     def _wrong(self) -> list[object]:
-        return [*self.problems, *self.loop.errors]
+        return [*self.problems, *self.loop.errors, *self.server.store.unguarded]
 
     def check(self) -> None:
         """Raise what went wrong, if anything did."""
