@@ -40,8 +40,8 @@ from broker.remote.remote_storage import RemoteStorage
 from broker.remote.tier_settings import tier_home, tier_settings
 from broker.replicas.background import Background
 from broker.replicas.fetch_sessions import FetchSessionCache
-from broker.replicas.log_lifecycle import LogLifecycle
 from broker.replicas.log_mover import LogMover
+from broker.replicas.logs.log_lifecycle import LogLifecycle
 from broker.replicas.lookups import Lookups
 from broker.replicas.replica_manager import ReplicaManager
 from broker.replicas.role_reconciler import NoFetchers, RoleReconciler
@@ -349,12 +349,12 @@ class Broker:
             disk=self.disk,
             on_serving=self._serving,
             is_alone=self._is_alone,
-            on_reconfigured=served.on_reconfigured,
-            on_deleted=served.on_deleted,
+            listener=served,
         )
         self.log_mover = self._build_log_mover(controller, dynamic, lifecycle, roles)
         self.loading = self._build_loading(controller, dynamic, lifecycle, directories, failures)
         self._connect_replicas(controller)
+        controller.subscribe_now(lifecycle.apply_now)
         controller.subscribe_now(roles.apply)
         controller.subscribe(lifecycle.apply)
         await coordinators.start()

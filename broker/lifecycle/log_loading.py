@@ -18,7 +18,7 @@ from storage.errors import StorageError
 
 if TYPE_CHECKING:
     from broker.replicas.background import Background
-    from broker.replicas.log_lifecycle import LogLifecycle
+    from broker.replicas.logs.log_lifecycle import LogLifecycle
     from broker.replicas.replica_manager import ReplicaManager
     from storage.manager.log_manager import LogManager
 

@@ -552,6 +552,11 @@ class Partition:
         if isr_due is not None:
             isr_due(self)
 
+    def reconfigured(self) -> None:
+        """Settings of its topic have changed: `min.insync.replicas` may be smaller now."""
+        if self.leading is not None:
+            self.advance_high_watermark(self.leading, self._context.clock.monotonic_ms())
+
     def advance_high_watermark(self, leading: LeaderState, now_ms: float) -> None:
         """Move the high watermark as far as it goes: an end offset or the ISR has changed."""
         log = self.log

@@ -1,5 +1,7 @@
 """Notes which partitions have which role."""
 
+from collections.abc import Sequence
+
 from broker.replicas.partition import Partition
 from storage.types.topic_partition import TopicPartition
 
@@ -28,3 +30,9 @@ class RoleListenerOfTests:
 
     def on_refused(self, partition: Partition, reason: str) -> None:
         self.events.append(("refused", partition.topic_partition))
+
+    def on_reconfigured(self, partition: Partition) -> None:
+        self.events.append(("reconfigured", partition.topic_partition))
+
+    def on_deleted(self, partitions: Sequence[Partition]) -> None:
+        self.events += [("deleted", one.topic_partition) for one in partitions]

@@ -13,7 +13,7 @@ from storage.types.topic_partition import TopicPartition
 from tests.fakes.broker.controller import open_controller
 from tests.fakes.clock import ManualClock
 from tests.fakes.timer import ManualTimer
-from tests.unit.broker.replicas.test_log_lifecycle import Node
+from tests.unit.broker.replicas.logs.node import Node
 
 T0 = TopicPartition("t", 0)
 

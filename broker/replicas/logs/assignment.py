@@ -1,0 +1,82 @@
+"""What the newest image assigns to this broker: replicas, their settings and log directories."""
+
+import logging
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
+
+from broker.controller.topics.tiered_topics import own_overrides
+from config.topic import TopicConfig
+from storage.types.topic_partition import TopicPartition
+from storage.types.uuid_text import NIL
+
+if TYPE_CHECKING:
+    from uuid import UUID
+
+    from broker.controller.controller import Controller
+    from broker.controller.images.cluster_image import ClusterImage, TopicImage
+    from broker.controller.images.partition_image import PartitionImage
+
+LOGGER = logging.getLogger(__name__)
+
+
+class Assignment:
+    """See the module. Images are replaced as a whole: in any thread."""
+
+    def __init__(self, controller: "Controller", *, is_alone: bool) -> None:
+        """`is_alone`: a single node, which writes down in which directories its logs are."""
+        self._controller = controller
+        self._is_alone = is_alone
+        self._node_id = controller.settings.node_id
+
+    @property
+    def image(self) -> "ClusterImage":
+        """The newest."""
+        return self._controller.image
+
+    def is_here(self, partition: "PartitionImage") -> bool:
+        """Whether this broker is to have a replica of a partition."""
+        return self._node_id in partition.replicas
+
+    def topic_of(
+        self, topic_partition: TopicPartition, topic_id: "UUID | None", image: "ClusterImage"
+    ) -> "TopicImage | None":
+        """The topic that a log found here is of, None if it is not assigned here.
+
+        `topic_id`: what the log says; None or all zeros: it says nothing.
+        """
+        topic = image.topics.get(topic_partition.topic)
+        if topic is None or topic_partition.partition >= len(topic.partitions):
+            return None
+        if topic_id not in (None, NIL, topic.topic_id):
+            return None
+        return topic if self.is_here(topic.partitions[topic_partition.partition]) else None
+
+    def directory_of(self, topic_partition: TopicPartition) -> "UUID | None":
+        """The log directory that a partition belongs to."""
+        partition = self.image.partition(*topic_partition)
+        return None if partition is None else partition.directory_on(self._node_id)
+
+    async def record_directories(self, places: "Mapping[TopicPartition, UUID]") -> None:
+        """Write down the log directories of partitions; a member of a cluster does not."""
+        if not self._is_alone:
+            return
+        image = self.image
+        by_topic: dict[UUID, dict[int, UUID]] = {}
+        for (name, index), directory_id in places.items():
+            if name in image.topics:
+                by_topic.setdefault(image.topics[name].topic_id, {})[index] = directory_id
+        if by_topic:
+            done = await self._controller.assign_directories(by_topic)
+            LOGGER.info("log directory assignments recorded topics=%d", len(done))
+
+    def config_for(self, topic: str) -> TopicConfig:
+        """The topic's settings: broker's defaults under its own."""
+        found = self.image.topics.get(topic)
+        overrides = found.overrides if found is not None else {}
+        return TopicConfig.resolve(
+            self._controller.effective_settings, own_overrides(topic, overrides)
+        )
+
+    def defaults(self) -> TopicConfig:
+        """The broker's defaults."""
+        return TopicConfig.resolve(self._controller.effective_settings, {})
