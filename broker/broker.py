@@ -25,6 +25,7 @@ from broker.lifecycle.disk_failures import DiskFailures
 from broker.lifecycle.endpoints import advertised_endpoints
 from broker.lifecycle.health import HealthPages
 from broker.lifecycle.log_loading import LogLoading
+from broker.lifecycle.replication import build_fetchers
 from broker.lifecycle.served_partitions import ServedPartitions
 from broker.membership.membership import Membership, MembershipError, SoleMembership
 from broker.network.admin_http import AdminServer, Page, Query
@@ -73,6 +74,7 @@ if TYPE_CHECKING:
     from broker.groups.coordinator import GroupCoordinator
     from broker.metrics.page import MetricsPage
     from broker.peers.peers import Peers
+    from broker.replication.fetcher.fetchers import Fetchers
     from broker.requests.kafka_apis import KafkaApis
     from broker.share.delivery.share_partitions import SharePartitions
     from broker.share.state.share_coordinator import ShareCoordinator
@@ -92,7 +94,6 @@ READ_LATER_KEYS = (
     "log.cleaner.backoff.ms",
     "log.cleaner.threads",
     "num.recovery.threads.per.data.dir",
-    # A single node fetches from no other.
     "num.replica.fetchers",
 )
 """Settings that are read when they are needed."""
@@ -217,6 +218,7 @@ class Broker:
         self.membership: Membership | None = None
         self.peers: Peers | None = None
         self.control: ClusterControl | None = None
+        self.fetchers: Fetchers | None = None
         self.dynamic: DynamicSettings | None = None
         self.remote: RemoteStorage | None = None
         self.coordinators: Coordinators | None = None
@@ -327,7 +329,7 @@ class Broker:
             membership=self.membership,
             replicas=self.replicas,
             listener=served,
-            fetchers=NoFetchers(),
+            fetchers=self._build_fetchers(dynamic, self.membership),
             call_soon=self.loop.call_soon,
             clock=self.clock,
         )
@@ -368,6 +370,22 @@ class Broker:
         threads = dynamic.current.num_recovery_threads_per_data_dir * len(self.log_dirs)
         controller.follow(self.timer, on_replaced=self._store_replaced)
         self._load = asyncio.create_task(self._load_and_join(roles, lifecycle, threads))
+
+    def _build_fetchers(
+        self, dynamic: DynamicSettings, membership: Membership
+    ) -> "Fetchers | NoFetchers":
+        if self.peers is None:
+            return NoFetchers()
+        self.fetchers = build_fetchers(
+            self.peers,
+            self.log_manager,
+            dynamic,
+            broker_epoch=lambda: membership.broker_epoch,
+            loop=self.loop,
+            timer=self.timer,
+            clock=self.clock,
+        )
+        return self.fetchers
 
     async def _build_membership(
         self, controller: Controller, store: "MetadataStore"
@@ -706,12 +724,16 @@ class Broker:
             await self.network.stop(STOP_TIMEOUT_S)
         if self.remote is not None:
             await self.remote.stop()
+        if self.fetchers is not None:
+            await self.fetchers.close()
         if self.control is not None:
             self.control.stop()
         if self.membership is not None:
             await self.membership.leave()
         if self.controller is not None:
             await self.controller.aclose()
+        if self.peers is not None:
+            self.peers.close()
         self.lag.stop()
         for partition in list(self.replicas.partitions()):
             if partition.writes is not None:

@@ -15,6 +15,7 @@ from broker.controller.election import ControllerElection
 from broker.controller.images.cluster_image import ClusterImage
 from broker.controller.images.metadata_records import CONTROLLER_KEY
 from broker.controller.store.metadata_store import MetadataStore, StoreError
+from broker.lifecycle.replication import receive_buffer_bytes
 from broker.membership.membership import Membership
 from broker.network.network import Network
 from broker.peers.connection import PeerResources
@@ -126,7 +127,10 @@ def connect_peers(
         PeerResources(
             poller=loop,
             connector=network.connector(
-                loop, receive_buffer_bytes=settings.replica_socket_receive_buffer_bytes
+                loop,
+                receive_buffer_bytes=receive_buffer_bytes(
+                    settings.replica_socket_receive_buffer_bytes
+                ),
             ),
             timer=timer,
             buffers=answer_buffers(),

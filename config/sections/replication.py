@@ -68,7 +68,7 @@ class ReplicationSettings(Settings):
         size(),
         default=65_536,
         text="SO_RCVBUF of a follower's connection.",
-        difference="No effect on a single node.",
+        difference="No effect on a single node. Kafka's default leaves the size to the system.",
     )
     num_replica_fetchers: int = config_key(
         "num.replica.fetchers",
