@@ -321,6 +321,7 @@ class Broker:
             iteration_end=self.iteration_end,
             call_soon=self.loop.call_soon,
             alerts=self.alerts,
+            peers=self.peers,
         )
         served = ServedPartitions(coordinators, self.remote, self.alerts)
         roles = RoleReconciler(

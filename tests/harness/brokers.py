@@ -187,7 +187,8 @@ class KeptNetwork(SocketNetwork):
         """Close every socket; nothing of this process is called back for one again."""
         opened: list[Listening | Stream] = [*self._listening, *self._streams]
         for one in opened:
-            if one.fileno() >= 0:
+            # A stream keeps its descriptor's number, which may be another's after its close.
+            if getattr(one, "_socket", one).fileno() >= 0:
                 loop.remove_reader(one.fileno())
                 loop.remove_writer(one.fileno())
             one.close()
