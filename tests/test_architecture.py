@@ -33,6 +33,7 @@ TESTED_ELSEWHERE = {
     # Rules that act through the controller, on a store with other controllers.
     "broker/controller/active": "tests/unit/broker/controller/active/test_active_controller.py",
     # Brokers of one cluster that ask each other.
+    "broker/controller/forwarded_creation.py": "tests/system/cluster/test_control.py",
     "broker/handlers/envelope.py": "tests/system/cluster/test_control.py",
     "broker/lifecycle/cluster_control.py": "tests/system/cluster/test_control.py",
     # On a real server, by the contract of every store; its faults in tests/system.

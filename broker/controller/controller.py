@@ -12,6 +12,7 @@ metadata is the truth, and a start brings the disk in line with it.
 import asyncio
 import logging
 from collections.abc import (
+    Awaitable,
     Callable,
     Collection,
     Iterable,
@@ -133,13 +134,18 @@ class Controller:
         self._auto_creation = AutoCreation(
             settings,
             image=lambda: self._feed.image,
-            create=self.create_topics,
+            create=self._request_topics,
             start=self.changes.start,
+            lowers_replication=is_alone,
         )
         # Whether a log that is made now finds a directory: asked before a topic is committed.
         self.has_room: Callable[[], bool] = lambda: True
         self.may_be_remote: Callable[[TopicImage], bool] = lambda _topic: False
         """Whether a topic may have something in remote storage, whatever its settings say."""
+        self.create_by_controller: (
+            Callable[[Sequence[NewTopic]], Awaitable[list[CreateTopicResult] | None]] | None
+        ) = None
+        """Has topics created by the active controller, where that is another broker."""
         self.response_cache = ResponseCache()
         self.topic_metadata = TopicMetadata()
 
@@ -459,6 +465,13 @@ class Controller:
     def auto_create(self, name: str) -> "asyncio.Future[CreateTopicResult] | None":
         """Create a topic that a client used; see `AutoCreation.create`."""
         return self._auto_creation.create(name)
+
+    async def _request_topics(self, topics: Sequence[NewTopic]) -> list[CreateTopicResult]:
+        if not self.changes.is_controller and self.create_by_controller is not None:
+            results = await self.create_by_controller(topics)
+            if results is not None:
+                return results
+        return await self.create_topics(topics)
 
     async def ensure_internal_topic(self, name: str) -> TopicImage:
         """The topic, created with its own settings when it is not there yet.

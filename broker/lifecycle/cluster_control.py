@@ -12,6 +12,7 @@ from broker.controller.active.guarded_writes import GuardedWrites
 from broker.controller.channel import ControllerChannel
 from broker.controller.controller import Controller
 from broker.controller.election import ControllerElection
+from broker.controller.forwarded_creation import ForwardedCreation
 from broker.controller.images.cluster_image import ClusterImage
 from broker.controller.images.metadata_records import CONTROLLER_KEY
 from broker.controller.store.metadata_store import MetadataStore, StoreError
@@ -84,6 +85,10 @@ class ClusterControl:
             elected=self.active,
             start=controller.changes.start_unawaited,
         )
+        creation = ForwardedCreation(
+            self.channel, lambda: controller.image, client_id=f"broker-{node_id}"
+        )
+        controller.create_by_controller = creation.create
         controller.subscribe_now(self.active.on_image)
         controller.subscribe_now(self.channel.on_image)
         controller.subscribe_now(election.on_image)

@@ -31,11 +31,23 @@ class AutoCreation:
         image: Callable[[], ClusterImage],
         create: Callable[[Sequence[NewTopic]], Awaitable[list[CreateTopicResult]]],
         start: Callable[[Coroutine[Any, Any, None]], object],
+        lowers_replication: bool = True,
     ) -> None:
+        """Create nothing yet.
+
+        Args:
+            settings: Of this broker.
+            image: The newest.
+            create: Creates topics, here or at the controller.
+            start: Runs a coroutine.
+            lowers_replication: Internal topics get no more replicas than there are brokers: for a
+                single node, to which none will be added.
+        """
         self._settings = settings
         self._image = image
         self._create = create
         self._start = start
+        self._lowers_replication = lowers_replication
         self._running: dict[str, asyncio.Future[CreateTopicResult]] = {}
         self._queue: list[str] = []
 
@@ -82,7 +94,12 @@ class AutoCreation:
         try:
             image = self._image()
             missing = [name for name in names if name not in image.topics]
-            wanted = [automatic_topic(name, image, self._settings) for name in missing]
+            wanted = [
+                automatic_topic(
+                    name, image, self._settings, lowers_replication=self._lowers_replication
+                )
+                for name in missing
+            ]
             for part in _parts(wanted, self._settings):
                 results.update((result.name, result) for result in await self._create(part))
         except Exception:  # this task is not awaited: the futures get a result below

@@ -317,12 +317,15 @@ def added_partitions(
     ]
 
 
-def automatic_topic(name: str, image: ClusterImage, settings: BrokerConfig) -> NewTopic:
+def automatic_topic(
+    name: str, image: ClusterImage, settings: BrokerConfig, *, lowers_replication: bool = True
+) -> NewTopic:
     """The topic made for a client that asked for one that does not exist, or for ourselves.
 
-    Internal topics get their own settings. Their replication factor is lowered to the number of
-    brokers there are: Kafka refuses instead, which leaves a single node with default settings (3)
-    without consumer groups.
+    Internal topics get their own settings. On a single node their replication factor is lowered to
+    one: Kafka refuses instead, which leaves a node with default settings (3) without consumer
+    groups. A cluster's is not, or the first client would decide it for ever: until there are
+    enough brokers the topic cannot be created.
     """
     match name:
         case topic_names.CONSUMER_OFFSETS:
@@ -360,6 +363,8 @@ def automatic_topic(name: str, image: ClusterImage, settings: BrokerConfig) -> N
             configs = dict(REMOTE_LOG_METADATA_CONFIGS)
         case _:
             return NewTopic(name)
+    if not lowers_replication:
+        return NewTopic(name, count, factor, (), tuple(configs.items()))
     brokers = max(len(image.brokers), 1)
     factor = min(factor, brokers)
     if "min.insync.replicas" in configs:

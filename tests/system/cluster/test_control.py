@@ -11,13 +11,14 @@ from protocol.messages.alter_partition import AlterPartitionRequest
 from protocol.messages.create_topics import CreatableTopic, CreateTopicsRequest
 from protocol.messages.describe_cluster import DescribeClusterRequest
 from protocol.messages.envelope import EnvelopeRequest
+from protocol.messages.find_coordinator import FindCoordinatorRequest
 from tests.fakes.network.client import Client
 from tests.harness.brokers import ClusterHarness
 
 
 @pytest.fixture
 async def cluster(tmp_path: Path) -> AsyncIterator[ClusterHarness]:
-    async with ClusterHarness(tmp_path) as cluster:
+    async with ClusterHarness(tmp_path, offsets_topic_replication_factor=3) as cluster:
         yield cluster
 
 
@@ -77,6 +78,30 @@ async def test_another_broker_becomes_the_controller(cluster: ClusterHarness) ->
     )
     await cluster.restart(first)
     await cluster.until(lambda: cluster.let_in() == {1, 2, 3})
+
+
+async def test_topics_are_made_for_clients_of_any_broker(cluster: ClusterHarness) -> None:
+    """Those that a client uses, and the coordinators': with all their replicas."""
+    for node_id in cluster.nodes:
+        client = await cluster.client(node_id)
+        await client.metadata(f"used-{node_id}", auto_create=True)
+        await cluster.until(
+            lambda node_id=node_id: cluster.leader_of(f"used-{node_id}") > 0  # type: ignore[misc]  # a bound variable
+        )
+        found = await client.call(FindCoordinatorRequest(key_type=0, coordinator_keys=["g"]), 4)
+        assert found.coordinators[0].error_code == ErrorCode.NONE
+    offsets = cluster.broker(1).controller.image.topics["__consumer_offsets"]  # type: ignore[union-attr]  # it runs
+    assert [len(partition.replicas) for partition in offsets.partitions] == [3, 3]
+
+
+async def test_coordinators_wait_for_enough_brokers(tmp_path: Path) -> None:
+    """The first client must not decide for ever how many replicas committed offsets have."""
+    async with ClusterHarness(tmp_path, brokers=2, offsets_topic_replication_factor=3) as cluster:
+        for node_id in cluster.nodes:
+            client = await cluster.client(node_id)
+            found = await client.call(FindCoordinatorRequest(key_type=0, coordinator_keys=["g"]), 4)
+            assert found.coordinators[0].error_code == ErrorCode.COORDINATOR_NOT_AVAILABLE
+        assert cluster.leader_of("__consumer_offsets") == -1
 
 
 async def test_brokers_requests_are_not_for_clients(tmp_path: Path) -> None:
