@@ -110,9 +110,7 @@ class TopicPlanner:
         resource = ConfigResource(ResourceType.TOPIC, topic.name)
         self._rules.check(resource, overrides, {}, image)
         partitions = self._placed(
-            new_partitions_of(
-                topic, image, self._settings, self._randomness.below(len(image.brokers))
-            ),
+            new_partitions_of(topic, image, self._settings, self._randomness),
             choose,
         )
         topic_id = fresh_id(self._randomness)
@@ -146,9 +144,7 @@ class TopicPlanner:
             return Result(code, code.message), None
         try:
             check_metadata_stays(image, request.name, "get more partitions")
-            added = added_partitions(
-                request, topic, image, self._randomness.below(len(image.brokers))
-            )
+            added = added_partitions(request, topic, image, self._randomness)
         except ApiError as error:
             return Result(error.code, error.message), None
         partitions: list[PartitionImage] = [*topic.partitions, *self._placed(added, choose)]

@@ -18,9 +18,11 @@ from broker.controller.images.topic_names import (
     may_collide,
     name_problem,
 )
+from broker.controller.topics.placement import Placer, takes_part
 from broker.runtime.errors import ApiError
 from config.broker import BrokerConfig
 from protocol.error_codes import ErrorCode
+from storage.environment.randomness import Randomness
 
 PARTITIONS_PER_REQUEST_MAX: Final = 10_000
 """Partitions one request may create, as in Kafka; it also keeps a topic inside one transaction."""
@@ -130,7 +132,7 @@ def requested_configs(topic: NewTopic) -> dict[str, str]:
 
 
 def new_partitions_of(
-    topic: NewTopic, image: ClusterImage, settings: BrokerConfig, first_broker: int
+    topic: NewTopic, image: ClusterImage, settings: BrokerConfig, randomness: Randomness
 ) -> list[PartitionImage]:
     """The partitions of a new topic.
 
@@ -138,7 +140,7 @@ def new_partitions_of(
         topic: What was asked for.
         image: The brokers there are.
         settings: The defaults.
-        first_broker: Any number; where to begin handing out leaders.
+        randomness: For where placement begins.
 
     Raises:
         ApiError: INVALID_REQUEST, INVALID_REPLICA_ASSIGNMENT, INVALID_REPLICATION_FACTOR or
@@ -162,7 +164,7 @@ def new_partitions_of(
         if topic.replication_factor == -1
         else topic.replication_factor
     )
-    return place(range(count), factor, image, first_broker)
+    return place(range(count), factor, image, randomness)
 
 
 def _assigned(topic: NewTopic, image: ClusterImage) -> list[PartitionImage]:
@@ -212,7 +214,7 @@ def assigned_partition(
     problem = _assignment_problem(replicas, factor, image)
     if problem is not None:
         raise ApiError(ErrorCode.INVALID_REPLICA_ASSIGNMENT, problem)
-    isr = tuple(node for node in replicas if not image.brokers[node].is_fenced)
+    isr = tuple(node for node in replicas if takes_part(image.brokers[node]))
     if not isr:
         raise ApiError(
             ErrorCode.INVALID_REPLICA_ASSIGNMENT,
@@ -247,40 +249,26 @@ def _assignment_problem(
 
 
 def place(
-    indexes: Iterable[int], factor: int, image: ClusterImage, first_broker: int
+    indexes: Iterable[int], factor: int, image: ClusterImage, randomness: Randomness
 ) -> list[PartitionImage]:
-    """Spread partitions over the brokers: leaders round robin, followers on the next ones.
+    """Spread partitions over the brokers (`broker.controller.topics.placement`).
+
+    Replicas on brokers that are fenced or want to stop are not in the ISR.
 
     Raises:
         ApiError: INVALID_REPLICATION_FACTOR when there are too few brokers.
     """
-    if factor > len(image.brokers):
-        raise ApiError(
-            ErrorCode.INVALID_REPLICATION_FACTOR,
-            f"Unable to replicate the partition {factor} time(s): The target replication factor "
-            f"of {factor} cannot be reached because only {len(image.brokers)} broker(s) are "
-            "registered.",
-        )
-    active = sorted(node for node, broker in image.brokers.items() if not broker.is_fenced)
-    if not active:
-        raise ApiError(
-            ErrorCode.INVALID_REPLICATION_FACTOR,
-            f"Unable to replicate the partition {factor} time(s): "
-            "All brokers are currently fenced.",
-        )
-    fenced = sorted(node for node, broker in image.brokers.items() if broker.is_fenced)
+    placer = Placer(image.brokers, randomness)
     partitions = []
     for index in indexes:
-        start = (first_broker + index) % len(active)
-        order = (*active[start:], *active[:start], *fenced)
-        replicas = order[:factor]
-        isr = replicas[: len(active)]
-        partitions.append(PartitionImage(index, replicas[0], 0, 0, replicas, isr))
+        replicas = placer.place(factor)
+        isr = tuple(node for node in replicas if takes_part(image.brokers[node]))
+        partitions.append(PartitionImage(index, isr[0], 0, 0, replicas, isr))
     return partitions
 
 
 def added_partitions(
-    request: NewPartitions, topic: TopicImage, image: ClusterImage, first_broker: int
+    request: NewPartitions, topic: TopicImage, image: ClusterImage, randomness: Randomness
 ) -> list[PartitionImage]:
     """The partitions that are new when a topic is extended.
 
@@ -310,7 +298,7 @@ def added_partitions(
         )
     factor = topic.replication_factor
     if request.assignments is None:
-        return place(range(present, request.count), factor, image, first_broker)
+        return place(range(present, request.count), factor, image, randomness)
     return [
         assigned_partition(index, replicas, factor, image)
         for index, replicas in enumerate(request.assignments, present)
