@@ -18,7 +18,7 @@ COMPILE := $(BIN)/python -m compileall -q config native protocol storage tiered 
 RUNTIME := $(VENV)/.runtime
 DEVELOPMENT := $(VENV)/.development
 
-.PHONY: help setup native run test test-system test-interop test-deep test-cluster simulate test-s3 test-spark test-exact test-clients test-tools check lint types imports fmt bench run-pipeline codegen docs lock clean
+.PHONY: help setup native run cluster cluster-broker test test-system test-interop test-deep test-cluster test-s3 test-spark test-exact test-clients test-tools check lint types imports fmt bench run-pipeline codegen docs lock clean
 
 help: ## show this list
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' Makefile
@@ -28,6 +28,14 @@ setup: $(DEVELOPMENT) ## create .venv with everything; .venv/bin/varve then runs
 run: $(RUNTIME) ## start a broker on 127.0.0.1:9092, data in ./data (ARGS="--set KEY=VALUE")
 	@$(COMPILE)
 	@exec $(BIN)/varve serve --set remote.log.storage.system.enable=true $(ARGS)
+
+cluster: $(RUNTIME) ## start etcd and three brokers on 127.0.0.1:9092 to 9094, data in ./data/cluster (ETCD_MEMBERS=3)
+	@.ci/etcd
+	@$(COMPILE)
+	@exec $(BIN)/python -m bench.local_cluster $(ARGS)
+
+cluster-broker: $(RUNTIME) ## start one of these brokers that was killed, from another terminal (ID=2)
+	@exec $(BIN)/python -m bench.local_cluster --broker $(ID) $(ARGS)
 
 native: $(DEVELOPMENT) ## compile what is faster in C, in place; all works without it, too
 	@$(BIN)/python -m native
@@ -52,9 +60,6 @@ test-deep: $(DEVELOPMENT) test-tools ## run slow tests, and properties with inpu
 test-cluster: $(DEVELOPMENT) ## build etcd, and run what needs it
 	@.ci/etcd
 	@$(BIN)/python -m pytest -q -rs tests/contract/test_metadata_store.py tests/system/cluster $(ARGS)
-
-simulate: $(DEVELOPMENT) ## run whole brokers in virtual time, with faults (ARGS="--seed 1 --hours 1")
-	@$(BIN)/python -m tests.simulation $(ARGS)
 
 test-s3: $(DEVELOPMENT) ## build real S3 servers and run the object store's tests on each
 	@.ci/s3-servers

@@ -1,0 +1,404 @@
+"""`make cluster`: etcd and three brokers on this machine, until Ctrl-C.
+
+    etcd members (127.0.0.1:2379 ...)   data in DIR/etcd-1 ...
+    broker 1  127.0.0.1:9092            data in DIR/broker-1, what it prints in DIR/broker-1.log
+    broker 2  127.0.0.1:9093            ...
+    broker 3  127.0.0.1:9094
+
+    python -m bench.local_cluster [--directory DIR] [--set KEY=VALUE ...]
+    python -m bench.local_cluster --broker 2        one of the three again, after it was killed
+
+Every broker writes its process id into DIR/broker-<id>.pid. What is started stays until it is
+killed or Ctrl-C (SIGTERM) ends all: brokers first, then etcd; data stays. Exit status 1: something
+did not start, or etcd has ended.
+"""
+
+import argparse
+import contextlib
+import os
+import signal
+import socket
+import subprocess
+import sys
+import threading
+import time
+import urllib.error
+import urllib.request
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Final, NamedTuple
+
+from bench.etcd_server import find_etcd
+from bench.node import REPOSITORY
+
+HOST: Final = "127.0.0.1"
+BROKERS: Final = 3
+DIRECTORY: Final = Path("data/cluster")
+STARTED_S: Final = 120.0
+STOPPED_S: Final = 60.0
+POLL_S: Final = 0.05
+
+SETTINGS: Final[Mapping[str, str]] = {
+    "default.replication.factor": "3",
+    "min.insync.replicas": "2",
+    "offsets.topic.replication.factor": "3",
+    "transaction.state.log.replication.factor": "3",
+    "transaction.state.log.min.isr": "2",
+    "share.coordinator.state.topic.replication.factor": "3",
+    "share.coordinator.state.topic.min.isr": "2",
+}
+"""What these brokers are given beside their addresses: every topic has three replicas."""
+
+
+class LocalClusterError(Exception):
+    """It cannot be started; with a sentence for who asked for it."""
+
+
+class Places(NamedTuple):
+    """Where everything is.
+
+    Attributes:
+        port: Of broker 1; the others follow.
+        admin_port: Likewise.
+        etcd_port: For clients of the first member; each member takes two.
+        etcd_members: How many.
+    """
+
+    directory: Path
+    port: int = 9092
+    admin_port: int = 9644
+    etcd_port: int = 2379
+    etcd_members: int = 1
+
+    def address(self, node_id: int) -> str:
+        """Of a broker's listener."""
+        return f"{HOST}:{self.port + node_id - 1}"
+
+    def admin(self, node_id: int) -> str:
+        """Of its admin port."""
+        return f"{HOST}:{self.admin_port + node_id - 1}"
+
+    def data(self, node_id: int) -> Path:
+        """Its log directory."""
+        return self.directory / f"broker-{node_id}"
+
+    def log(self, name: str) -> Path:
+        """What a process prints."""
+        return self.directory / f"{name}.log"
+
+    def pid_file(self, node_id: int) -> Path:
+        """With the process id of a broker."""
+        return self.directory / f"broker-{node_id}.pid"
+
+    @property
+    def etcd_endpoints(self) -> list[str]:
+        """`host:port` for clients, of each member."""
+        return [f"{HOST}:{self.etcd_port + 2 * number}" for number in range(self.etcd_members)]
+
+    @property
+    def etcd_peers(self) -> list[str]:
+        """Addresses for each other, of each member."""
+        return [
+            f"http://{HOST}:{self.etcd_port + 2 * number + 1}"
+            for number in range(self.etcd_members)
+        ]
+
+    @property
+    def ports(self) -> list[int]:
+        """All that must be free."""
+        etcd = range(self.etcd_port, self.etcd_port + 2 * self.etcd_members)
+        return [
+            *etcd,
+            *range(self.port, self.port + BROKERS),
+            *range(self.admin_port, self.admin_port + BROKERS),
+        ]
+
+
+def broker_command(places: Places, node_id: int, given: Sequence[str]) -> list[str]:
+    """The command line of a broker; `given`: further settings, KEY=VALUE each, which win."""
+    settings = {
+        "node.id": str(node_id),
+        "listeners": f"PLAINTEXT://{places.address(node_id)}",
+        "admin.listener": places.admin(node_id),
+        "log.dirs": str(places.data(node_id)),
+        "metadata.store": f"etcd://{','.join(places.etcd_endpoints)}",
+        **SETTINGS,
+    }
+    pairs = [f"{key}={value}" for key, value in settings.items()]
+    words = [word for pair in (*pairs, *given) for word in ("--set", pair)]
+    return [sys.executable, "-m", "cli.main", "serve", *words]
+
+
+def etcd_command(program: str, places: Places, number: int) -> list[str]:
+    """The command line of a member of etcd."""
+    client, peer = f"http://{places.etcd_endpoints[number]}", places.etcd_peers[number]
+    members = ",".join(f"m{n + 1}={address}" for n, address in enumerate(places.etcd_peers))
+    return [
+        *(program, "--name", f"m{number + 1}"),
+        *("--data-dir", str(places.directory / f"etcd-{number + 1}")),
+        *("--listen-client-urls", client, "--advertise-client-urls", client),
+        *("--listen-peer-urls", peer, "--initial-advertise-peer-urls", peer),
+        *("--initial-cluster", members, "--log-level", "warn"),
+        # What is older than an hour is of use to none of the brokers.
+        *("--auto-compaction-mode", "periodic", "--auto-compaction-retention", "1h"),
+    ]
+
+
+def banner(places: Places) -> str:
+    """What who has started it needs to know."""
+    address, directory = places.address(1), places.directory
+    brokers = ", ".join(places.address(node_id) for node_id in range(1, BROKERS + 1))
+    return "\n".join(
+        [
+            f"varve cluster of {BROKERS} brokers; topics get 3 replicas, min.insync.replicas is 2",
+            f"  brokers    {brokers}",
+            f"  etcd       {', '.join(places.etcd_endpoints)}",
+            f"  data       {directory}, what broker 1 prints in {places.log('broker-1')}",
+            f"  admin      http://{places.admin(1)}/metrics, and the next two ports",
+            f"  try        echo hello | kcat -b {address} -t first -P",
+            f"             kcat -b {places.address(2)} -t first -C -o beginning -e",
+            f"             .venv/bin/varve topics describe first --bootstrap-server {address}",
+            f"  kill one   kill -9 $(cat {places.pid_file(2)})",
+            "  again      make cluster-broker ID=2, from another terminal",
+            "  end        Ctrl-C: brokers, then etcd; the data stays",
+            "",
+        ]
+    )
+
+
+class LocalCluster:
+    """The processes; `start`, `watch` until something ends it, `stop`."""
+
+    def __init__(self, places: Places, given: Sequence[str], say: Callable[[str], None]) -> None:
+        self._places = places
+        self._given = given
+        self._say = say
+        self._etcd: list[subprocess.Popen[bytes]] = []
+        self._brokers: dict[int, subprocess.Popen[bytes]] = {}
+        self._ended: set[int] = set()
+
+    def start(self) -> None:
+        """Start all, and wait until each broker serves.
+
+        Raises:
+            LocalClusterError: Something is in the way, or does not start.
+        """
+        places = self._places
+        program = find_etcd()
+        if program is None:
+            raise LocalClusterError("no etcd: `.ci/etcd` builds it, or ETCD names its program")
+        places.directory.mkdir(parents=True, exist_ok=True)
+        for port in places.ports:
+            if not _is_free(port):
+                raise LocalClusterError(
+                    f"{HOST}:{port} is in use: does a cluster or a broker run already?"
+                )
+        for number in range(places.etcd_members):
+            command = etcd_command(program, places, number)
+            self._etcd.append(_spawn(command, places.log(f"etcd-{number + 1}")))
+        for node_id in range(1, BROKERS + 1):
+            command = broker_command(places, node_id, self._given)
+            process = _spawn(command, places.log(f"broker-{node_id}"))
+            places.pid_file(node_id).write_text(f"{process.pid}\n")
+            self._brokers[node_id] = process
+        self._wait_until_ready()
+
+    def _wait_until_ready(self) -> None:
+        deadline = time.monotonic() + STARTED_S
+        waiting = set(self._brokers)
+        while waiting:
+            for node_id in sorted(waiting):
+                if self._brokers[node_id].poll() is not None:
+                    raise LocalClusterError(self._failure(f"broker-{node_id}"))
+                if is_ready(self._places.admin(node_id)):
+                    waiting.discard(node_id)
+            if self._etcd_failed():
+                raise LocalClusterError(self._failure("etcd-1"))
+            if time.monotonic() > deadline:
+                late = ", ".join(map(str, sorted(waiting)))
+                raise LocalClusterError(
+                    f"not ready after {STARTED_S:.0f} s: broker {late}; "
+                    f"see {self._places.log(f'broker-{min(waiting)}')}"
+                )
+            time.sleep(POLL_S)
+
+    def watch(self, stop: threading.Event) -> int:
+        """Report brokers that end, until `stop` is set or etcd has ended; the exit status."""
+        while not stop.wait(POLL_S):
+            for node_id, process in self._brokers.items():
+                status = process.poll()
+                if status is not None and node_id not in self._ended:
+                    self._ended.add(node_id)
+                    self._say(
+                        f"broker {node_id} has ended (status {status}); "
+                        f"start it again: make cluster-broker ID={node_id}"
+                    )
+            if self._etcd_failed():
+                self._say(self._failure("etcd-1"))
+                return 1
+        return 0
+
+    def stop(self) -> None:
+        """SIGTERM to the brokers, those too that were started again elsewhere; then to etcd."""
+        for process in self._brokers.values():
+            if process.poll() is None:
+                process.terminate()
+        strangers = [
+            pid
+            for node_id in self._ended
+            if (pid := running_pid(self._places, node_id)) is not None
+        ]
+        for pid in strangers:
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGTERM)
+        for process in self._brokers.values():
+            _end(process)
+        deadline = time.monotonic() + STOPPED_S
+        while time.monotonic() < deadline and any(map(_lives, strangers)):
+            time.sleep(POLL_S)
+        for process in self._etcd:
+            process.terminate()
+        for process in self._etcd:
+            _end(process)
+
+    def _etcd_failed(self) -> bool:
+        """Whether more members have ended than a majority can spare."""
+        dead = sum(process.poll() is not None for process in self._etcd)
+        return dead > (len(self._etcd) - 1) // 2
+
+    def _failure(self, name: str) -> str:
+        log = self._places.log(name)
+        last = log.read_text(errors="replace").splitlines()[-1:] if log.exists() else []
+        return f"{name} has ended; {log} ends: {last[0] if last else 'empty'}"
+
+
+def run_broker(places: Places, node_id: int, given: Sequence[str]) -> int:
+    """One broker in the place of this process, so that its signals are this one's."""
+    pid = running_pid(places, node_id)
+    if pid is not None:
+        raise LocalClusterError(f"broker {node_id} runs already, as process {pid}")
+    if not _answers(places.etcd_port):
+        raise LocalClusterError(
+            f"no etcd at {places.etcd_endpoints[0]}: start the cluster first, `make cluster`"
+        )
+    places.directory.mkdir(parents=True, exist_ok=True)
+    places.pid_file(node_id).write_text(f"{os.getpid()}\n")
+    command = broker_command(places, node_id, given)
+    os.chdir(REPOSITORY)
+    os.execv(command[0], command)
+    raise AssertionError("it is another program now")
+
+
+def running_pid(places: Places, node_id: int) -> int | None:
+    """The process of a broker of this cluster, if it runs: known by its log directory."""
+    try:
+        pid = int(places.pid_file(node_id).read_text())
+        words = Path(f"/proc/{pid}/cmdline").read_bytes().split(b"\0")
+    except (OSError, ValueError):
+        return None
+    return pid if f"log.dirs={places.data(node_id)}".encode() in words else None
+
+
+def is_ready(admin: str) -> bool:
+    """Whether a broker's `/readyz` says so."""
+    try:
+        with urllib.request.urlopen(f"http://{admin}/readyz", timeout=2.0) as answer:
+            return bool(answer.status == 200)
+    except (OSError, urllib.error.URLError):
+        return False
+
+
+def _spawn(command: Sequence[str], log: Path) -> subprocess.Popen[bytes]:
+    """A process of its own group: Ctrl-C reaches it through `stop` alone."""
+    with log.open("ab") as output:
+        return subprocess.Popen(
+            command,
+            stdin=subprocess.DEVNULL,
+            stdout=output,
+            stderr=subprocess.STDOUT,
+            cwd=REPOSITORY,
+            start_new_session=True,
+        )
+
+
+def _end(process: subprocess.Popen[bytes]) -> None:
+    try:
+        process.wait(STOPPED_S)
+    except subprocess.TimeoutExpired:
+        process.kill()
+        process.wait()
+
+
+def _lives(pid: int) -> bool:
+    return Path(f"/proc/{pid}").exists()
+
+
+def _is_free(port: int) -> bool:
+    with socket.socket() as probe:
+        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            probe.bind((HOST, port))
+        except OSError:
+            return False
+    return True
+
+
+def _answers(port: int) -> bool:
+    try:
+        socket.create_connection((HOST, port), timeout=2.0).close()
+    except OSError:
+        return False
+    return True
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """See the module; the exit status."""
+    parser = argparse.ArgumentParser(description="etcd and three brokers on this machine")
+    parser.add_argument("--directory", type=Path, default=DIRECTORY, help="data and logs")
+    parser.add_argument("--broker", type=int, choices=range(1, BROKERS + 1), help="only this one")
+    parser.add_argument("--set", action="append", default=[], metavar="KEY=VALUE", help="setting")
+    parser.add_argument("--port", type=int, default=9092, help="of broker 1")
+    parser.add_argument("--admin-port", type=int, default=9644, help="of broker 1")
+    parser.add_argument("--etcd-port", type=int, default=2379, help="of the first member")
+    parser.add_argument(
+        "--etcd-members",
+        type=int,
+        choices=(1, 3, 5),
+        default=int(os.environ.get("ETCD_MEMBERS", "1")),
+        help="servers of etcd",
+    )
+    args = parser.parse_args(argv)
+    places = Places(
+        args.directory.absolute(), args.port, args.admin_port, args.etcd_port, args.etcd_members
+    )
+    try:
+        if args.broker is not None:
+            return run_broker(places, args.broker, args.set)
+        return _run(places, args.set)
+    except LocalClusterError as error:
+        sys.stderr.write(f"cluster: {error}\n")
+        return 1
+
+
+def _run(places: Places, given: Sequence[str]) -> int:
+    stop = threading.Event()
+    for number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, lambda *_: stop.set())
+    cluster = LocalCluster(places, given, _say)
+    _say("starting etcd and three brokers")
+    try:
+        cluster.start()
+        _say(banner(places))
+        return cluster.watch(stop)
+    finally:
+        _say("stopping")
+        cluster.stop()
+
+
+def _say(text: str) -> None:
+    sys.stdout.write(f"{text}\n")
+    sys.stdout.flush()
+
+
+if __name__ == "__main__":
+    sys.exit(main())
