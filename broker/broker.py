@@ -306,6 +306,7 @@ class Broker:
             raise StartupError(str(error)) from error
         if not self._is_alone:
             self.peers = connect_peers(controller, self._network, self.loop, self.timer)
+            self._fence_by_evidence(self.peers, self._store)
         self.control = ClusterControl(
             controller, self._store, self.membership, self.peers, self.environment
         )
@@ -405,6 +406,14 @@ class Broker:
         )
         controller.subscribe_now(lambda _, image: membership.image_changed(image))
         return membership
+
+    def _fence_by_evidence(self, peers: "Peers", store: "MetadataStore") -> None:
+        from broker.membership.begin import fence_by_evidence
+        from broker.membership.leased_membership import LeasedMembership
+
+        if self.settings.broker_fence_on_refused_connections:
+            assert isinstance(self.membership, LeasedMembership)
+            fence_by_evidence(peers, store, self.membership, self.settings.node_id, self.clock)
 
     def _store_replaced(self, reason: str) -> None:
         """Nothing more is taken from the store: what it says may name other things than before."""
@@ -679,6 +688,7 @@ class Broker:
         assert self.apis is not None
         assert self.network is not None
         assert self._store is not None
+        assert self.membership is not None
         return build_metrics_page(
             self.services,
             MeasuredParts(
@@ -693,6 +703,7 @@ class Broker:
                 alerts=self.alerts,
                 descriptors=self.descriptors,
                 filesystem=self.filesystem,
+                membership=self.membership,
             ),
         )
 
@@ -729,6 +740,8 @@ class Broker:
             await self.fetchers.close()
         if self.control is not None:
             self.control.stop()
+        if self.peers is not None:
+            self.peers.close()
         if self.membership is not None:
             await self.membership.leave()
         if self.controller is not None:
@@ -743,7 +756,10 @@ class Broker:
         clean = not self.failed.done()
         try:
             await self.disk.run(
-                self.log_manager.shutdown, clean=clean, side_by_side=self.machine.run_all
+                self.log_manager.shutdown,
+                clean=clean,
+                side_by_side=self.machine.run_all,
+                broker_epoch=self._marked_epoch(),
             )
         except StorageError as error:
             LOGGER.error("logs not closed cleanly error=%s", error)

@@ -7,11 +7,13 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from broker.coordinator.partitioner import remembered_hash
+from broker.membership.leased_membership import LeasedMembership
 from broker.metrics.alerts import AlertMetrics
 from broker.metrics.cleaning import CleaningMetrics
 from broker.metrics.descriptors import DescriptorMetrics
 from broker.metrics.groups import GroupMetrics
 from broker.metrics.kept import KeptMetrics
+from broker.metrics.membership import MembershipMetrics
 from broker.metrics.network import NetworkMetrics
 from broker.metrics.page import MetricsPage, Source
 from broker.metrics.partitions import PartitionMetrics
@@ -22,6 +24,7 @@ from broker.metrics.writers import WriterMetrics
 if TYPE_CHECKING:
     from broker.cleaning.process_cleaner import ProcessCleaner
     from broker.controller.store.metadata_store import MetadataStore
+    from broker.membership.membership import Membership
     from broker.network.server import NetworkServer
     from broker.replicas.fetch_sessions import FetchSessionCache
     from broker.requests.kafka_apis import KafkaApis
@@ -49,6 +52,7 @@ class MeasuredParts:
     alerts: "Alerts"
     descriptors: "DescriptorShares"
     filesystem: "Filesystem"
+    membership: "Membership"
 
 
 def build_metrics_page(services: "Services", parts: MeasuredParts) -> MetricsPage:
@@ -74,6 +78,8 @@ def build_metrics_page(services: "Services", parts: MeasuredParts) -> MetricsPag
         DescriptorMetrics(parts.descriptors, parts.filesystem),
         _kept(services, parts),
     ]
+    if isinstance(parts.membership, LeasedMembership):
+        sources.append(MembershipMetrics(parts.membership, controller, services.clock))
     if services.remote is not None:
         from broker.metrics.remote import RemoteMetrics
 

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from functools import partial
+from typing import Final
 
 from broker.controller.images.broker_records import (
     BrokerRegistration,
@@ -11,15 +12,22 @@ from broker.controller.images.broker_records import (
 )
 from broker.controller.images.features import SUPPORTED
 from broker.controller.store.metadata_store import MetadataStore
+from broker.membership.evidence import Evidence
+from broker.membership.fencing import Fencing
 from broker.membership.keeper_homes import home_of
 from broker.membership.last_run import last_run
 from broker.membership.leased_membership import LeasedMembership, Session
 from broker.membership.member_notes import MemberNotes
+from broker.peers.peers import Peers
 from config.broker import BrokerConfig
 from config.version import VERSION
+from storage.environment.clock import Clock
 from storage.environment.environment import Environment
 from storage.errors import DiskError
 from storage.manager.log_manager import LogManager
+
+KEPT_OPEN: Final = "control"
+"""Use of the connections that are held open: what else is sent over them is rare and short."""
 
 
 async def begin_membership(
@@ -72,6 +80,21 @@ async def begin_membership(
     )
     await membership.end_past_life()
     return membership
+
+
+def fence_by_evidence(
+    peers: Peers, store: MetadataStore, membership: LeasedMembership, node_id: int, clock: Clock
+) -> Fencing:
+    """Have the ends of connections to peers be evidence of their deaths.
+
+    A connection to every peer is held open for it. What all brokers say is counted with each image
+    that `Fencing.image_changed` gets.
+    """
+    fencing = Fencing(store, node_id, clock, lease=lambda: membership.lease)
+    peers.observe(Evidence(clock, on_dead=fencing.suspect, on_alive=fencing.withdraw))
+    peers.keep_open(KEPT_OPEN)
+    membership.fencing = fencing
+    return fencing
 
 
 def sync_all(log_manager: LogManager) -> bool:

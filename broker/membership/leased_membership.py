@@ -26,6 +26,7 @@ from broker.controller.store.metadata_store import (
     StoreError,
     StoreReplacedError,
 )
+from broker.membership.fencing import Fencing
 from broker.membership.keeper_homes import KeeperHome
 from broker.membership.lease_keeper import Beat, LeaseKeeper, valid_until
 from broker.membership.member_notes import MemberNotes
@@ -87,6 +88,7 @@ class LeasedMembership:
     Attributes:
         broker_epoch: -1 before `join`.
         losses: How often the lease or the live key was lost.
+        fencing: Of other brokers; None where refused connections are no evidence.
     """
 
     def __init__(
@@ -116,6 +118,7 @@ class LeasedMembership:
         self.broker_epoch = NOT_JOINED
         self.validity = Validity()
         self.losses = 0
+        self.fencing: Fencing | None = None
         self.registration = registration
         self._store = store
         self._node_id = node_id
@@ -222,6 +225,8 @@ class LeasedMembership:
     def image_changed(self, image: ClusterImage) -> None:
         """Look at what an image says of this broker."""
         self.notes.seen(image.revision)
+        if self.fencing is not None and self._state is State.MEMBER:
+            self.fencing.image_changed(image)
         if self._state is not State.MEMBER or image.revision < self._live_since:
             return
         facts = image.facts.get(self._node_id)
@@ -321,6 +326,8 @@ class LeasedMembership:
             self._returning.cancel()
             with suppress(asyncio.CancelledError):
                 await self._returning
+        if self.fencing is not None:
+            await self.fencing.aclose()
         await self._home.stop()
 
     def _go(self, state: State) -> None:

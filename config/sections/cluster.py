@@ -1,7 +1,7 @@
 """Being one broker of several: the store they share, and the lease that says that one lives."""
 
 from config.definition import Settings, config_key, milliseconds
-from config.kinds import Text
+from config.kinds import Boolean, Text
 from config.store_address import SQLITE, StoreAddress, StoreAddressKind
 
 
@@ -82,6 +82,17 @@ class ClusterSettings(Settings):
         default=4_000,
         text="How long the event loop may stand still, say in a write to a slow disk, before the "
         "broker lets its lease end and others lead its partitions.",
+        source="Varve",
+        difference="No effect on a single node.",
+    )
+    broker_fence_on_refused_connections: bool = config_key(
+        "broker.fence.on.refused.connections",
+        Boolean(),
+        default=True,
+        text="Say that another broker is dead when its connections have ended and new ones are "
+        "refused twice. When two brokers say so, its lease is revoked: others lead its partitions "
+        "within tenths of a second. False where a proxy stands between brokers and accepts or "
+        "refuses in their place.",
         source="Varve",
         difference="No effect on a single node.",
     )

@@ -15,7 +15,7 @@ from config.listeners import Endpoint, Listener, parse_endpoint
 from config.store_address import StoreAddress
 from tests.fakes.network.client import http_get
 from tests.harness.etcd import etcd_or_skip
-from tests.system.conftest import until
+from tests.system.conftest import Metrics, until
 
 Start = Callable[..., Broker]
 
@@ -74,7 +74,13 @@ async def test_a_broker_waits_for_etcd_and_says_so(etcd: EtcdServer, make: Start
     await asyncio.wait_for(starting, 30)
     await until(lambda: broker.ready)
     assert (await http_get(broker.admin_address, "/readyz"))[0] == 200
-    assert (await http_get(broker.admin_address, "/metrics"))[0] == 200
+    status, text = await http_get(broker.admin_address, "/metrics")
+    assert status == 200
+    metrics = Metrics.parse(text)
+    assert metrics.of("varve_broker_epoch") == membership_of(broker).broker_epoch > 0
+    assert metrics.of("varve_broker_is_let_in") == 1
+    assert 0 < metrics.of("varve_lease_valid_seconds") < 3
+    assert metrics.of("varve_lease_losses_total") == 0
 
 
 async def test_three_brokers_join_and_a_lease_is_kept_beyond_its_time(

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from broker.broker import Broker
+from broker.controller.images.broker_records import LastRun
 from broker.membership.leased_membership import LeasedMembership
 from broker.runtime.startup_errors import StartupError
 from broker.runtime.timer import TimerWheel
@@ -119,6 +120,17 @@ async def test_a_broker_that_starts_again_has_a_new_epoch(cluster: Cluster) -> N
     assert membership_of(again).broker_epoch > epoch
 
 
+async def test_a_broker_that_stopped_cleanly_says_so_when_it_registers(cluster: Cluster) -> None:
+    """By the marker, which has the epoch of the life that ended."""
+    first = await cluster.start(1)
+    await until(lambda: first.ready)
+    assert membership_of(first).registration.ended is LastRun.UNKNOWN
+    await cluster.stop(first)
+    again = await cluster.start(1)
+    await until(lambda: again.ready)
+    assert membership_of(again).registration.ended is LastRun.CLEAN
+
+
 async def test_two_brokers_of_one_id_are_refused(cluster: Cluster) -> None:
     """The second has other directories; the first goes on."""
     first = await cluster.start(1)
@@ -151,3 +163,25 @@ async def test_a_directory_of_another_store_is_refused(cluster: Cluster, tmp_pat
     cluster.store = MemoryStore(cluster.timer)
     with pytest.raises(StartupError, match="belongs to another metadata store"):
         await cluster.start(1)
+
+
+async def test_a_killed_broker_is_seen_to_be_gone_long_before_its_lease_ends(
+    cluster: Cluster,
+) -> None:
+    """Its connections end, new ones are refused: two others say so, and its lease is revoked."""
+    brokers = [
+        await cluster.start(node_id, broker_session_timeout_ms=60_000) for node_id in (1, 2, 3)
+    ]
+    await until(lambda: all(live_in(broker) == {1, 2, 3} for broker in brokers))
+    first, second, third = brokers
+    await until(lambda: all(b.peers is not None and b.peers.open_connections > 1 for b in brokers))
+    # As after kill -9: nothing listens there, and its lease is kept by nobody.
+    await membership_of(third).halt()
+    assert third.network is not None
+    third.network.stop_accepting()
+    await third.network.stop(0.0)
+    begin_ms = first.clock.monotonic_ms()
+    await until(lambda: live_in(first) == live_in(second) == {1, 2})
+    assert first.clock.monotonic_ms() - begin_ms < 30_000
+    fences = [membership_of(broker).fencing for broker in (first, second)]
+    assert sum(fencing.revocations for fencing in fences if fencing is not None) == 1

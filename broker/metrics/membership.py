@@ -1,0 +1,83 @@
+"""Metrics of a broker's membership: its lease, what it has lost, whom it has found dead."""
+
+from collections.abc import AsyncIterator
+from typing import TYPE_CHECKING
+
+from prometheus_client.core import Metric
+
+from broker.metrics.families import counter, gauge
+
+if TYPE_CHECKING:
+    from broker.controller.controller import Controller
+    from broker.membership.leased_membership import LeasedMembership
+    from storage.environment.clock import Clock
+
+
+class MembershipMetrics:
+    """See `collect`. A node that is alone has none of them."""
+
+    def __init__(
+        self, membership: "LeasedMembership", controller: "Controller", clock: "Clock"
+    ) -> None:
+        self._membership = membership
+        self._controller = controller
+        self._clock = clock
+
+    async def collect(self) -> AsyncIterator[Metric]:
+        """Families of this part."""
+        membership, image = self._membership, self._controller.image
+        keeper, fencing = membership.keeper, membership.fencing
+        now_ms = self._clock.monotonic_ms()
+        is_member = membership.lease != 0
+        for name, text, value in (
+            (
+                "varve_broker_epoch",
+                "Revision of this broker's registration; -1 before it.",
+                membership.broker_epoch,
+            ),
+            (
+                "varve_broker_is_let_in",
+                "1 while the controller lets this life of the broker take roles.",
+                membership.is_let_in(image),
+            ),
+            (
+                "varve_lease_age_seconds",
+                "Since the newest answered renewal was sent; -1 without a lease.",
+                (now_ms - keeper.renewed_ms) / 1000 if is_member else -1,
+            ),
+            (
+                "varve_lease_valid_seconds",
+                "For how long what is known of the cluster is still good; -1: not any more.",
+                max(membership.validity.until_ms - now_ms, -1000.0) / 1000,
+            ),
+            (
+                "varve_metadata_image_revision",
+                "Revision of the metadata store that this broker's image shows.",
+                image.revision,
+            ),
+        ):
+            yield gauge(name, text, (), [((), float(value))])
+        for name, text, value in (
+            ("varve_lease_renewals_failed", "Renewals without an answer.", keeper.failures),
+            (
+                "varve_lease_renewals_withheld",
+                "Renewals not sent, since the event loop stood still for too long.",
+                keeper.stalls,
+            ),
+            (
+                "varve_lease_losses",
+                "Leases or live keys lost, after each of which the broker came back.",
+                membership.losses,
+            ),
+            (
+                "varve_broker_suspicions",
+                "Brokers that were said to be dead by this one.",
+                0 if fencing is None else fencing.suspicions,
+            ),
+            (
+                "varve_broker_fences_by_evidence",
+                "Leases of dead brokers that were revoked by this one.",
+                0 if fencing is None else fencing.revocations,
+            ),
+        ):
+            yield counter(name, text, (), [((), value)])
