@@ -46,6 +46,7 @@ from broker.replicas.logs.log_lifecycle import LogLifecycle
 from broker.replicas.lookups import Lookups
 from broker.replicas.replica_manager import ReplicaManager
 from broker.replicas.role_reconciler import NoFetchers, RoleReconciler
+from broker.replication.isr_changes import IsrChanges
 from broker.runtime.directory_writer import DirectoryWriters
 from broker.runtime.disk import Disks
 from broker.runtime.loop_lag import LoopLag
@@ -217,6 +218,7 @@ class Broker:
         self.controller: Controller | None = None
         self.membership: Membership | None = None
         self.peers: Peers | None = None
+        self.isr_changes: IsrChanges | None = None
         self.control: ClusterControl | None = None
         self.fetchers: Fetchers | None = None
         self.dynamic: DynamicSettings | None = None
@@ -310,6 +312,8 @@ class Broker:
         self.control = ClusterControl(
             controller, self._store, self.membership, self.peers, self.environment
         )
+        if not self._is_alone:
+            self.isr_changes = self._build_isr_changes(self.control, self.membership)
         dynamic = self.dynamic = DynamicSettings(controller)
         self._follow_settings(dynamic)
         if settings.remote_log_storage_system_enable:
@@ -579,6 +583,19 @@ class Broker:
         terms.fetch_wait_max_ms = settings.replica_fetch_wait_max_ms
         terms.look_up(settings.node_id, lambda: controller.image.brokers)
 
+    def _build_isr_changes(self, control: ClusterControl, membership: Membership) -> IsrChanges:
+        changes = IsrChanges(
+            control.channel,
+            self.replicas.terms,
+            self.clock,
+            self.timer,
+            node_id=self.settings.node_id,
+            broker_epoch=lambda: membership.broker_epoch,
+            led=self.replicas.partitions,
+        )
+        changes.start()
+        return changes
+
     def _build_services(
         self, controller: Controller, coordinators: Coordinators, log_mover: LogMover
     ) -> Services:
@@ -738,6 +755,8 @@ class Broker:
             await self.remote.stop()
         if self.fetchers is not None:
             await self.fetchers.close()
+        if self.isr_changes is not None:
+            await self.isr_changes.aclose()
         if self.control is not None:
             self.control.stop()
         if self.peers is not None:
