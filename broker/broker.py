@@ -721,8 +721,6 @@ class Broker:
                 descriptors=self.descriptors,
                 filesystem=self.filesystem,
                 membership=self.membership,
-                fetchers=self.fetchers,
-                peers=self.peers,
             ),
         )
 

@@ -38,6 +38,7 @@ class LogOpener:
         job: LoadJob | None,
         new_leader_epoch: int | None = None,
         *,
+        latest_epoch: int | None = None,
         is_new: bool | None = None,
     ) -> Log:
         """Open a log: a job's, a new one, which no checkpoint knows, or one that was closed clean.
@@ -61,6 +62,7 @@ class LogOpener:
                 high_watermark=checkpointed(HIGH_WATERMARK_CHECKPOINT) or 0,
                 was_compacted=bool(checkpointed(CLEANER_CHECKPOINT)),
                 new_leader_epoch=new_leader_epoch,
+                latest_epoch=latest_epoch,
                 clean_shutdown=job is None or directory.had_clean_shutdown,
             ),
             producers=ProducerSettings(

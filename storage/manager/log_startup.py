@@ -131,6 +131,7 @@ class LogStartup:
         on_loaded: Callable[[Log], None] | None = None,
         is_stray: Callable[[TopicPartition, UUID | None], bool] | None = None,
         new_epoch_of: Callable[[TopicPartition], int | None] = _no_new_epoch,
+        latest_epoch_of: Callable[[TopicPartition], int | None] = _no_new_epoch,
     ) -> list[LoadJob]:
         """Find all partitions; opening each is a job, to be called in any thread.
 
@@ -144,6 +145,8 @@ class LogStartup:
                 belongs to no topic of the cluster. Default: none is.
             new_epoch_of: The leader epoch that begins in a log with this start, None: none does.
                 Asked by the jobs.
+            latest_epoch_of: The latest leader epoch that the cluster has begun in a partition;
+                None: that is not known. Asked by the jobs.
 
         Raises:
             LoadingStoppedError: The broker stops.
@@ -152,7 +155,7 @@ class LogStartup:
         """
 
         def open_log(job: LoadJob) -> None:
-            self._load(job, config_for, new_epoch_of, on_loaded)
+            self._load(job, config_for, new_epoch_of, latest_epoch_of, on_loaded)
 
         found: dict[LogDirectory, list[PartitionDirectory]] = {}
         # All are listed before the first is examined: a partition may lie where it should not.
@@ -336,6 +339,7 @@ class LogStartup:
         job: LoadJob,
         config_for: Callable[[str], TopicConfig],
         new_epoch_of: Callable[[TopicPartition], int | None],
+        latest_epoch_of: Callable[[TopicPartition], int | None],
         on_loaded: Callable[[Log], None] | None,
     ) -> None:
         directory, topic_partition = job.directory, job.topic_partition
@@ -349,6 +353,7 @@ class LogStartup:
                     config_for(topic_partition.topic),
                     job,
                     new_epoch_of(topic_partition),
+                    latest_epoch=latest_epoch_of(topic_partition),
                 )
                 self._keep_flush_limit(log)
                 self._set_aside_alerts.report(topic_partition, log.set_aside)

@@ -83,8 +83,15 @@ class LogOpening:
             on_loaded=self._hand_over,
             is_stray=lambda one, topic_id: assignment.topic_of(one, topic_id, image) is None,
             new_epoch_of=self._begun.get,
+            latest_epoch_of=self._latest_epoch,
         )
         return jobs
+
+    def _latest_epoch(self, topic_partition: TopicPartition) -> int | None:
+        """The leader epoch that the image has; in any thread."""
+        image = self._opened_for
+        found = None if image is None else image.partition(*topic_partition)
+        return None if found is None else found.leader_epoch
 
     async def open(self, jobs: "Sequence[LoadJob]", *, threads: int) -> None:
         """Open logs; those with least to recover serve first."""

@@ -97,6 +97,8 @@ class CheckpointedLog:
         clean_shutdown: The directory was closed cleanly, so nothing is scanned.
         new_leader_epoch: The one in which the log is led from now on, if that began with this
             start (KIP-320): it begins at the log's end, in whatever state that was found.
+        latest_epoch: The cluster has begun no later one in this log, so batches of epochs up to it
+            are believed where the epochs' checkpoint lags behind; None: that is not known.
     """
 
     recovery_point: int | None = 0
@@ -105,6 +107,7 @@ class CheckpointedLog:
     was_compacted: bool = False
     clean_shutdown: bool = False
     new_leader_epoch: int | None = None
+    latest_epoch: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -164,7 +167,9 @@ class LogLoader:
         # Gaps below are compaction's; without a checkpoint all may be.
         self._gaps_until = OFFSET_MAX if was_compacted or recovery_point is None else recovery_point
         self._log_start_offset = checkpointed.log_start_offset
-        self._last_known_epoch = None if new_leader_epoch is None else new_leader_epoch - 1
+        self._last_known_epoch = (
+            checkpointed.latest_epoch if new_leader_epoch is None else new_leader_epoch - 1
+        )
         # The log may start before its first segment here.
         self._remote_storage = config.remote_storage_enable
         self._now_ms = state.clock.now_ms()

@@ -988,6 +988,36 @@ def test_an_epoch_of_an_unclean_start_is_known_after_a_power_cut_at_any_moment()
     assert ends == {3, 4, 5, 6}
 
 
+def test_an_epoch_that_the_cluster_has_begun_is_read_from_batches() -> None:
+    """A leader notes its epoch in memory, and the next flush writes it: kill -9 may come before.
+
+    A follower that did not know the epoch of its last records would have them truncated.
+    """
+    disk = Disk()
+    log = disk.started().creation.get_or_create(A0, ID_A, CONFIG)
+    append(log, 3)
+    log.begin_to_lead(2)
+    for _ in range(2):
+        batch = build_batch([(b"k", b"v", (), 1_700_000_000_000)])
+        log.writer.append_as_leader(memoryview(batch), leader_epoch=2, now_ms=1_700_000_000_000)
+    assert disk.filesystem.peek(f"{log.directory}/leader-epoch-checkpoint") == b"0\n1\n0 0\n"
+    disk.filesystem = disk.filesystem.after_crash(KEEP_ALL)
+    for latest_epoch, expected in ((2, [(0, 0), (2, 3)]), (1, [(0, 0)])):
+        killed = disk.filesystem
+        disk.filesystem = killed.after_crash(KEEP_ALL)
+        manager = disk.manager()
+        for job in manager.startup.load_jobs(
+            lambda _topic: CONFIG,
+            latest_epoch_of=lambda _tp, latest_epoch=latest_epoch: latest_epoch,  # type: ignore[misc]  # bound now
+        ):
+            job()
+        found = manager.get(A0)
+        assert found is not None
+        assert found.log_end_offset == 5
+        assert found.leader_epochs.entries() == expected
+        disk.filesystem = killed
+
+
 def test_an_epoch_that_no_cluster_has_begun_is_not_learnt(disk: Disk) -> None:
     """No sum covers a batch's leader epoch: too late a one, or one before an earlier, is noise."""
     manager = disk.started()
