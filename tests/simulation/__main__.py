@@ -5,10 +5,12 @@ make simulate ARGS="--seed 17 --runs 1 --log /tmp/17.log --shrink"
 """
 
 import argparse
+import subprocess
 import sys
 import time
 from collections.abc import Sequence
 
+from tests.simulation.mutants import MUTANTS
 from tests.simulation.nemesis import Fault
 from tests.simulation.run import Outcome, Shape, run
 
@@ -23,15 +25,25 @@ def main(arguments: Sequence[str]) -> int:
     parser.add_argument("--hours", type=float, help="of virtual time, in all")
     parser.add_argument("--runs", type=int, help="how many seeds")
     parser.add_argument("--length", type=float, default=RUN_S, help="seconds of faults in a run")
-    parser.add_argument("--brokers", type=int, default=3)
+    parser.add_argument("--brokers", type=int, help="instead of a cluster drawn by the seed")
     parser.add_argument("--replicas", type=int, default=3)
     parser.add_argument("--min-isr", type=int, default=2)
+    parser.add_argument("--mutant", help="a seeded bug (tests/simulation/mutants.py)")
+    parser.add_argument("--mutants", type=float, help="try all, each for so many seconds")
     parser.add_argument("--no-faults", action="store_true")
     parser.add_argument("--log", help="a file for every event of the last run")
     parser.add_argument("--shrink", action="store_true", help="leave faults out of a failing run")
     parser.add_argument("--go-on", action="store_true", help="also after a failing run")
     chosen = parser.parse_args(arguments)
-    shape = Shape(brokers=chosen.brokers, replicas=chosen.replicas, min_in_sync=chosen.min_isr)
+    if chosen.mutants is not None:
+        return score(chosen.mutants, chosen.length)
+    if chosen.mutant is not None:
+        MUTANTS[chosen.mutant]()
+    shape = (
+        Shape(brokers=chosen.brokers, replicas=chosen.replicas, min_in_sync=chosen.min_isr)
+        if chosen.brokers is not None
+        else None
+    )
     seed, virtual_s, failed = chosen.seed, 0.0, 0
     began_s = time.monotonic()
     while True:
@@ -60,8 +72,29 @@ def main(arguments: Sequence[str]) -> int:
     return 1 if failed else 0
 
 
+def score(limit_s: float, length_s: float) -> int:
+    """Try every seeded bug for a time; 1 when more than one is not found."""
+    found = 0
+    for name in MUTANTS:
+        began_s = time.monotonic()
+        command = [sys.executable, "-m", "tests.simulation", "--mutant", name]
+        command += ["--hours", "1000", "--length", str(length_s)]
+        try:
+            ended = subprocess.run(command, capture_output=True, timeout=limit_s, check=False)
+        except subprocess.TimeoutExpired:
+            print(f"NOT FOUND {name} in {limit_s:.0f} s", flush=True)
+            continue
+        found += 1
+        lines = ended.stdout.decode().splitlines()
+        why = next((line for line in lines if line.startswith("  ")), "it does not run")
+        took_s = time.monotonic() - began_s
+        print(f"found {name} in {took_s:.0f} s: {why.strip()[:150]}", flush=True)
+    print(f"{found} of {len(MUTANTS)} found")
+    return 0 if found >= len(MUTANTS) - 1 else 1
+
+
 def timed(
-    seed: int, length_s: float, shape: Shape, plan: list[Fault] | None, log: str | None
+    seed: int, length_s: float, shape: Shape | None, plan: list[Fault] | None, log: str | None
 ) -> Outcome:
     """Run a seed, print a line about it."""
     began_s = time.monotonic()
@@ -94,7 +127,7 @@ def report(outcome: Outcome) -> None:
         print(f"    | {line}")
 
 
-def shrink(outcome: Outcome, length_s: float, shape: Shape, log: str | None) -> None:
+def shrink(outcome: Outcome, length_s: float, shape: Shape | None, log: str | None) -> None:
     """Leave out faults by halves, then one by one, while the run still fails."""
     plan = outcome.plan
     size = max(len(plan) // 2, 1)

@@ -9,6 +9,7 @@ judge     whole logs are read and compared with what clients were told; replicas
 import gc
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from random import Random
 from typing import Final
 
 from tests.simulation.clients import Consumer, Producer, Session, create_topic
@@ -22,6 +23,8 @@ BOOT_S: Final = 60.0
 LED_S: Final = 20.0
 WHOLE_S: Final = 60.0
 READ_S: Final = 120.0
+FLUSHES: Final = 0.2
+"""So many runs sync each batch before it is acknowledged."""
 EVERY: Final = 10
 PRODUCERS: Final = (("idempotent", -1), ("second-idempotent", -1), ("lone", 1))
 
@@ -36,6 +39,22 @@ class Shape:
     partitions: int = 2
     pause_s: float = 0.5
     settings: dict[str, object] = field(default_factory=dict)
+
+
+def draw_shape(seed: int) -> Shape:
+    """The shape of a seed: settings that bring faults of other kinds to the surface."""
+    random = Random(f"shape {seed}")
+    settings: dict[str, object] = {
+        "replica_lag_time_max_ms": random.choice((1_000, 4_000, 30_000)),
+        "replica_fetch_wait_max_ms": random.choice((100, 500)),
+    }
+    if random.random() < FLUSHES:
+        settings["log_flush_interval_messages"] = 1
+    return Shape(
+        partitions=random.randint(1, 3),
+        pause_s=random.choice((0.1, 0.5, 2.0)),
+        settings=settings,
+    )
 
 
 @dataclass
@@ -73,7 +92,7 @@ def run(
     log: Callable[[str], object] | None = None,
 ) -> Outcome:
     """Run a seed; its faults, or those of `plan`."""
-    shape = shape or Shape()
+    shape = shape or draw_shape(seed)
     if plan is None:
         plan = draw_plan(seed, shape.brokers, duration_s)
     outcome = Outcome(seed, plan)

@@ -13,6 +13,9 @@ from tests.simulation.store import StoreServer
 
 RESTART_S: Final = 1.0
 
+TRUNCATED: Final = "committed records are truncated"
+"""What a follower logs that cuts its log below its own high watermark."""
+
 
 class Place(NamedTuple):
     """A partition."""
@@ -76,6 +79,8 @@ class World:
         """Keep a line of a broker's log."""
         line = f"{self.loop.time():.6f} {self.loop.current.name} {record.getMessage()}"
         self.lines.append(line)
+        if record.getMessage().startswith(TRUNCATED):
+            self.problems.append(f"I12 {line}")
         if record.exc_info:
             text = logging.Formatter().formatException(record.exc_info)
             self.problems.append(f"{line}\n{text}")

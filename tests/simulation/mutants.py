@@ -1,0 +1,225 @@
+"""Bugs of replication, seeded on purpose: does the simulation notice?
+
+Each replaces a piece of the broker in a process of its own (`--mutant NAME`); `--mutants` tries
+them one after the other, each for a time.
+"""
+
+from collections.abc import Callable
+from dataclasses import replace as changed
+from typing import Any, Final
+
+from tests.checker.mutation.seeding import replace
+
+
+def committed_isr_counts() -> None:
+    """The high watermark goes by the committed ISR, not by who is about to join as well."""
+    from broker.replication.leader_state import LeaderState
+
+    def count(self: LeaderState) -> None:
+        for follower in self.followers:
+            follower.is_counted = follower.node_id in self.isr
+
+    replace(LeaderState, "_count", count)
+    replace(LeaderState, "_is_joining", lambda *_: False)
+
+
+def acked_at_append() -> None:
+    """A batch is acknowledged when the leader has it."""
+    from broker.replicas.partition import Partition
+
+    replace(Partition, "is_committed", lambda self, end: self.log.log_end_offset >= end)
+
+
+def truncated_to_high_watermark() -> None:
+    """A follower cuts its log at its high watermark before it fetches."""
+    from broker.replication.fetcher.log_repair import LogRepair
+
+    prepare = LogRepair.prepare
+
+    def cutting(self: LogRepair, owner: Any, followed: Any) -> bool:
+        log = followed.partition.log
+        if log.log_end_offset > log.high_watermark:
+            self._begin(owner, followed, self._cut(followed, log.high_watermark))
+            return False
+        return prepare(self, owner, followed)
+
+    replace(LogRepair, "prepare", cutting)
+
+
+def fetch_epoch_ignored() -> None:
+    """A leader answers fetches of any epoch, and compares no last fetched epoch."""
+    from broker.replicas.partition import Partition
+    from broker.replication.followers import follower_fetches
+
+    replace(Partition, "check_leader_epoch", lambda *_: None)
+    replace(follower_fetches, "_diverging_epoch", lambda *_: None)
+
+
+def expanded_without_epoch_start() -> None:
+    """A follower joins the ISR that has not reached where its leader began."""
+    from broker.replication.leader_state import LeaderState
+
+    replace(
+        LeaderState,
+        "can_join",
+        lambda self, follower, high_watermark: (
+            not follower.is_counted
+            and follower.end_offset >= high_watermark
+            and self.may_join(follower)
+        ),
+    )
+
+
+def progress_kept_over_epochs() -> None:
+    """A leader goes on with followers' offsets of an earlier epoch."""
+    from broker.replicas.partition import Partition
+
+    become_leader = Partition.become_leader
+    known: dict[tuple[int, object], dict[int, tuple[int, int]]] = {}
+
+    def remembering(self: Partition, state: Any, *, now_ms: float) -> None:
+        if self.leading is not None:
+            known[state.leader, self.topic_partition] = {
+                one.node_id: (one.end_offset, one.broker_epoch) for one in self.leading.followers
+            }
+        become_leader(self, state, now_ms=now_ms)
+        if self.leading is not None:
+            for one in self.leading.followers:
+                found = known.get((state.leader, self.topic_partition), {}).get(one.node_id)
+                if found is not None:
+                    one.end_offset, one.broker_epoch = found
+
+    stop_leading = Partition._stop_leading
+
+    def stopping(self: Partition, code: Any) -> None:
+        if self.leading is not None:
+            known[self.leader_id, self.topic_partition] = {
+                one.node_id: (one.end_offset, one.broker_epoch) for one in self.leading.followers
+            }
+        stop_leading(self, code)
+
+    replace(Partition, "become_leader", remembering)
+    replace(Partition, "_stop_leading", stopping)
+
+
+def stale_replica_counted() -> None:
+    """A replica joins the ISR whatever the life of its broker, and whoever has lost its log."""
+    from broker.controller.active import broker_states
+    from broker.replication.leader_state import LeaderState
+    from broker.replication.replica_progress import UNKNOWN_OFFSET
+
+    replace(LeaderState, "may_join", lambda _self, one: one.end_offset != UNKNOWN_OFFSET)
+    replace(broker_states, "_has_lost", lambda *_: False)
+
+
+def shrink_assumed() -> None:
+    """A member that is to leave the ISR is not waited for any more at once."""
+    from broker.replication.leader_state import LeaderState
+
+    propose = LeaderState.propose
+
+    def assuming(self: LeaderState, isr: tuple[int, ...]) -> None:
+        self.isr = isr
+        propose(self, isr)
+
+    replace(LeaderState, "propose", assuming)
+
+
+def epoch_kept_over_restart() -> None:
+    """A leader that comes back leads on in its epoch."""
+    from broker.controller.active import partition_change, reconcile
+
+    plan = partition_change.changed
+
+    def keeping(partition: Any, *arguments: Any, **named: Any) -> Any:
+        new = plan(partition, *arguments, **named)
+        return new if new is partition else changed(new, leader_epoch=partition.leader_epoch)
+
+    replace(partition_change, "changed", keeping)
+    replace(reconcile, "changed", keeping)
+
+
+def gap_appended() -> None:
+    """A follower leaves out the first batch of an answer, at times, and goes on behind it."""
+    from storage.log.append_as_follower import FollowerWriter
+
+    append = FollowerWriter.append
+    turn = iter(range(1 << 60))
+
+    def leaping(self: FollowerWriter, records: memoryview, *arguments: Any, **named: Any) -> Any:
+        if next(turn) % 50 == 49 and len(records) > 61:
+            first = 12 + int.from_bytes(records[8:12], "big")
+            if first < len(records):
+                records = records[first:]
+        return append(self, records, *arguments, **named)
+
+    replace(FollowerWriter, "append", leaping)
+
+
+def producers_kept_over_truncation() -> None:
+    """A truncated log remembers batches of producers that it no longer has."""
+    from storage.producers.state import ProducerStateManager
+
+    replace(ProducerStateManager, "truncate_and_reload", lambda *_: None)
+
+
+def controller_without_guard() -> None:
+    """A controller that was replaced goes on writing."""
+    from broker.controller.active import guarded_writes
+    from broker.controller.images.metadata_records import CONTROLLER_KEY
+    from broker.controller.store.metadata_store import Compare, Relation, Target
+
+    replace(
+        guarded_writes,
+        "in_epoch",
+        lambda _epoch: Compare(CONTROLLER_KEY, Target.VERSION, Relation.GREATER, -1),
+    )
+
+
+def min_isr_not_strict() -> None:
+    """The high watermark moves also while the ISR is smaller than the minimum."""
+    from broker.replication.leader_state import LeaderState
+
+    replace(LeaderState, "is_under_min_isr", lambda *_: False)
+
+
+def lease_counted_from_answer() -> None:
+    """A lease is good from when its renewal was answered, not from when it was sent."""
+    from broker.membership import lease_keeper
+
+    replace(lease_keeper, "valid_until", lambda sent_ms, ttl_ms: sent_ms + 2 * ttl_ms)
+
+
+def coordinator_not_reloaded() -> None:
+    """A coordinator goes on with its state in a newer leader epoch."""
+    from broker.coordinator.runtime import CoordinatorRuntime
+
+    on_elected = CoordinatorRuntime.on_elected
+
+    def once(self: CoordinatorRuntime[Any], partition: Any, leader_epoch: int) -> None:
+        if partition not in self._elections:
+            on_elected(self, partition, leader_epoch)
+
+    replace(CoordinatorRuntime, "on_elected", once)
+
+
+MUTANTS: Final[dict[str, Callable[[], None]]] = {
+    bug.__name__: bug
+    for bug in (
+        committed_isr_counts,
+        acked_at_append,
+        truncated_to_high_watermark,
+        fetch_epoch_ignored,
+        expanded_without_epoch_start,
+        progress_kept_over_epochs,
+        stale_replica_counted,
+        shrink_assumed,
+        epoch_kept_over_restart,
+        gap_appended,
+        producers_kept_over_truncation,
+        controller_without_guard,
+        min_isr_not_strict,
+        lease_counted_from_answer,
+        coordinator_not_reloaded,
+    )
+}
