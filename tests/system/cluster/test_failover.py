@@ -1,0 +1,116 @@
+"""A leader dies under acks=all: another goes on, nothing is lost, and afterwards all are equal."""
+
+from collections.abc import AsyncIterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from protocol.error_codes import ErrorCode
+from tests.harness.brokers import ClusterHarness
+
+NOT_NOW = {
+    ErrorCode.NOT_LEADER_OR_FOLLOWER,
+    ErrorCode.NOT_ENOUGH_REPLICAS,
+    ErrorCode.UNKNOWN_TOPIC_OR_PARTITION,
+    ErrorCode.LEADER_NOT_AVAILABLE,
+}
+"""Refusals before anything was written, after which a producer tries again."""
+
+
+@pytest.fixture
+async def cluster(tmp_path: Path) -> AsyncIterator[ClusterHarness]:
+    settings: Any = {"broker_session_timeout_ms": 2_000, "broker_heartbeat_interval_ms": 200}
+    async with ClusterHarness(tmp_path, **settings) as cluster:
+        yield cluster
+
+
+def isr(cluster: ClusterHarness, topic: str, partition: int = 0) -> set[int]:
+    """As the newest image says."""
+    images = [one.controller.image for one in cluster.running if one.controller is not None]
+    found = max(images, key=lambda image: image.revision).partition(topic, partition)
+    assert found is not None
+    return set(found.isr)
+
+
+async def produce(cluster: ClusterHarness, topic: str, *values: bytes) -> list[int]:
+    """Write records one after the other with acks=all, to the leader there is; their offsets."""
+    offsets = []
+    for value in values:
+        while True:
+            client = await cluster.client(await cluster.leading(topic))
+            answer = await client.try_produce(topic, [(None, value)])
+            if answer.error_code == 0:
+                offsets.append(answer.base_offset)
+                break
+            assert ErrorCode(answer.error_code) in NOT_NOW, ErrorCode(answer.error_code)
+            await cluster.until(lambda: True)
+    return offsets
+
+
+async def read(cluster: ClusterHarness, topic: str) -> list[bytes | None]:
+    """All committed records, from the leader there is."""
+    client = await cluster.client(await cluster.leading(topic))
+    return [record.value for record in await client.read_all(topic)]
+
+
+async def test_a_killed_leader_costs_no_record_and_comes_back_in_sync(
+    cluster: ClusterHarness,
+) -> None:
+    """RF 3, min ISR 2: the first landing's sentence, in one process."""
+    await cluster.create_topic("t", replicas=3, min_insync_replicas=2)
+    before = [b"before %d" % number for number in range(20)]
+    assert await produce(cluster, "t", *before) == list(range(20))
+    await cluster.until(lambda: cluster.replicas_equal("t"))
+    leader = await cluster.leading("t")
+    await cluster.kill(leader)
+    await cluster.until(lambda: cluster.leader_of("t") not in (leader, -1))
+    after = [b"after %d" % number for number in range(20)]
+    assert await produce(cluster, "t", *after) == list(range(20, 40))
+    assert isr(cluster, "t") == {1, 2, 3} - {leader}
+    assert await read(cluster, "t") == before + after
+    await cluster.restart(leader)
+    await cluster.until(lambda: isr(cluster, "t") == {1, 2, 3})
+    await cluster.until(lambda: cluster.replicas_equal("t"))
+    assert await produce(cluster, "t", b"with all") == [40]
+    assert await read(cluster, "t") == [*before, *after, b"with all"]
+
+
+async def test_one_leader_after_the_other_may_die(cluster: ClusterHarness) -> None:
+    """Each comes back before the next dies; every acknowledged record is there, once."""
+    await cluster.create_topic("t", replicas=3, min_insync_replicas=2)
+    written: list[bytes] = []
+    for round_number in range(3):
+        values = [b"%d of round %d" % (number, round_number) for number in range(10)]
+        await produce(cluster, "t", *values)
+        written += values
+        leader = await cluster.leading("t")
+        await cluster.kill(leader)
+        value = b"without %d" % leader
+        await produce(cluster, "t", value)
+        written.append(value)
+        await cluster.restart(leader)
+        await cluster.until(lambda: isr(cluster, "t") == {1, 2, 3})
+    await cluster.until(lambda: cluster.replicas_equal("t"))
+    assert await read(cluster, "t") == written
+
+
+async def test_with_two_of_three_dead_nothing_is_acknowledged(cluster: ClusterHarness) -> None:
+    """Below min ISR a Produce with acks=all is refused before it is written."""
+    await cluster.create_topic("t", replicas=3, min_insync_replicas=2)
+    await produce(cluster, "t", b"a")
+    leader = await cluster.leading("t")
+    others = sorted({1, 2, 3} - {leader})
+    for node_id in others:
+        await cluster.kill(node_id)
+    await cluster.until(lambda: isr(cluster, "t") == {leader})
+    await cluster.until(lambda: cluster.leads(leader, "t"))
+    client = await cluster.client(leader)
+    answer = await client.try_produce("t", [(None, b"b")])
+    assert answer.error_code == ErrorCode.NOT_ENOUGH_REPLICAS
+    for node_id in others:
+        await cluster.restart(node_id)
+    await cluster.until(lambda: isr(cluster, "t") == {1, 2, 3})
+    await produce(cluster, "t", b"c")
+    assert await read(cluster, "t") == [b"a", b"c"]
+    await cluster.until(lambda: cluster.replicas_equal("t"))
