@@ -129,6 +129,11 @@ class NodeStartup:
         return OpenNode(store, controller, directories)
 
     async def _open_as_member(self) -> OpenNode:
+        if self._settings.remote_log_storage_system_enable:
+            raise StartupError(
+                "remote.log.storage.system.enable is true: remote storage does not work on several "
+                "brokers yet. Set it to false, or use a single node with metadata.store=sqlite"
+            )
         manager, run = self._log_manager, self._environment.run_blocking
         floor_revision: int = await run(
             check_directories, manager.directories, self._environment.filesystem

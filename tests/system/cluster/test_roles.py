@@ -9,6 +9,7 @@ import pytest
 from broker.broker import Broker
 from broker.controller.controller import Controller
 from broker.controller.topics.topics import NewTopic
+from broker.runtime.startup_errors import StartupError
 from protocol.error_codes import ErrorCode
 from storage.types.topic_partition import TopicPartition
 from tests.system.cluster.test_membership import Cluster
@@ -113,3 +114,13 @@ async def test_a_deleted_topic_leaves_every_broker(cluster: Cluster) -> None:
 
     await until(lambda: ids() == {now})
     assert [led(broker, "t", 1) for broker in brokers] == [set(), set(), {0}]
+
+
+async def test_remote_storage_on_several_brokers_is_refused_at_the_start(
+    cluster: Cluster,
+) -> None:
+    """Until it stands: two brokers would copy, and expire, the same segments."""
+    before = cluster.store.revision
+    with pytest.raises(StartupError, match=r"remote\.log\.storage\.system\.enable"):
+        await cluster.start(1, remote_log_storage_system_enable=True)
+    assert cluster.store.revision == before
