@@ -363,7 +363,12 @@ def test_time_and_chance_are_passed_in(module: Path) -> None:
 ASKS_AS_LEADER = ("broker/handlers", "broker/groups", "broker/transactions", "broker/share")
 """What clients ask of a partition's leader is answered in these folders."""
 
-ANY_REPLICA_IS_MEANT: frozenset[str] = frozenset()
+ANY_REPLICA_IS_MEANT = {
+    # Every replica knows the producers of its log (KIP-664).
+    "broker/handlers/describe_producers.py",
+    # Those that ask as the debugging replica may ask a follower.
+    "broker/handlers/list_offsets.py",
+}
 """Modules in them that answer for a partition in whatever role: they say so here."""
 
 

@@ -3,6 +3,7 @@
 Behaviour:
 - The producer state of a partition's log: epoch, last sequence, last timestamp, coordinator epoch,
   and start offset of an open transaction (-1: none). It is used to find hanging transactions.
+- Any replica answers for its own log.
 """
 
 from typing import TYPE_CHECKING
@@ -32,7 +33,7 @@ def handle(
     for topic in request.topics:
         answers = []
         for index in topic.partition_indexes:
-            partition = services.replica_manager.leader_of(topic.name, index)
+            partition = services.replica_manager.replica_of(topic.name, index)
             if partition is None:
                 answers.append(
                     PartitionResponse(

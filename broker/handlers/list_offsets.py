@@ -7,6 +7,10 @@ Behaviour:
 - -4: the first offset that is local. -5: the last one that is in remote storage. -6: the first one
   that has yet to be copied there. -1 where that is not known or does not exist (KIP-405, KIP-1005,
   KIP-1023).
+- A new leader does not know yet how far its predecessor had committed: until its high watermark has
+  reached the log end with which it took over, -1, and times that no committed record has, are
+  OFFSET_NOT_AVAILABLE, so that what consumers see never goes back (KIP-207).
+- Replicas get the log end for -1. Only the debugging replica, -2, is answered by a follower.
 - A partition that is listed twice is INVALID_REQUEST, each time.
 - Look-ups by time read old index and log pages in a thread, and remote storage for segments that
   are not local; they wait without holding a worker, so that a store that hangs delays no other
@@ -16,6 +20,7 @@ Behaviour:
 Versions:
 - 2   isolation level                             KIP-98
 - 4   fencing by leader epoch                     KIP-320
+- 5   OFFSET_NOT_AVAILABLE, before LEADER_NOT_AVAILABLE    KIP-207
 - 6   flexible
 - 7   -3                                          KIP-734
 - 8, 9, 11   -4, -5, -6
@@ -64,6 +69,8 @@ LOWEST_VERSION_OF = {
 }
 READ_COMMITTED = 1
 NO_REPLICA = -1
+DEBUGGING_REPLICA = -2
+OFFSET_NOT_AVAILABLE_FROM_VERSION = 5
 
 Answer = ListOffsetsPartitionResponse
 
@@ -133,7 +140,9 @@ def _partition(
     wanted: ListOffsetsPartition,
 ) -> tuple[Answer, LookUp | None]:
     """The response; or one without an offset, and the look-up for it."""
-    partition = services.replica_manager.leader_of(topic, wanted.partition_index)
+    replicas = services.replica_manager
+    find = replicas.replica_of if request.replica_id == DEBUGGING_REPLICA else replicas.leader_of
+    partition = find(topic, wanted.partition_index)
     if partition is None:
         raise ApiError(services.replica_manager.missing_error(topic, wanted.partition_index))
     partition.check_leader_epoch(wanted.current_leader_epoch)
@@ -149,7 +158,13 @@ def _partition(
         end_offset = log.last_stable_offset
     else:
         end_offset = log.high_watermark
+    lagging = None
+    if request.replica_id == NO_REPLICA and _is_lagging(partition):
+        is_named = context.api_version >= OFFSET_NOT_AVAILABLE_FROM_VERSION
+        lagging = ErrorCode.OFFSET_NOT_AVAILABLE if is_named else ErrorCode.LEADER_NOT_AVAILABLE
     if timestamp == LATEST:
+        if lagging is not None:
+            raise ApiError(lagging)
         return _found(partition, wanted, -1, end_offset), None
     if timestamp == EARLIEST:
         return _found(partition, wanted, -1, log.log_start_offset), None
@@ -162,8 +177,14 @@ def _partition(
         waiting = partial(_when_settled, services.remote, partition, wanted)
         return _found(partition, wanted, -1, -1), waiting
     client = (context.connection.principal, context.client_id or "")
-    lookup = partial(_by_time, services, partition, wanted, end_offset, client)
+    lookup = partial(_by_time, services, partition, wanted, end_offset, client, lagging)
     return _found(partition, wanted, -1, -1), lookup
+
+
+def _is_lagging(partition: "Partition") -> bool:
+    """Whether records may be committed that its leader does not know to be."""
+    leading = partition.leading
+    return leading is not None and partition.log.high_watermark < leading.epoch_start_offset
 
 
 async def _when_settled(
@@ -199,7 +220,9 @@ async def _by_time(
     wanted: ListOffsetsPartition,
     end_offset: int,
     client: tuple[str, str],
+    lagging: ErrorCode | None,
 ) -> Answer:
+    """The first record at or after a time; `lagging`: the error if no committed one has it."""
     found = await services.replica_manager.find_timestamp(
         partition,
         None if wanted.timestamp == MAX_TIMESTAMP else wanted.timestamp,
@@ -207,6 +230,8 @@ async def _by_time(
         client,
     )
     if found is None or found.offset >= end_offset:
+        if lagging is not None:
+            raise ApiError(lagging)
         return _found(partition, wanted, -1, -1)
     return _found(partition, wanted, found.timestamp, found.offset)
 

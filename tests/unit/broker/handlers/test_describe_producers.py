@@ -73,3 +73,13 @@ async def test_a_partition_in_recovery_is_worth_a_retry(world: World) -> None:
     world.replicas.is_known = lambda _topic, _index: True
     (partition,) = ask(world, t=[0])["t"]
     assert partition.error_code == ErrorCode.NOT_LEADER_OR_FOLLOWER
+
+
+async def test_a_follower_answers_for_its_own_log(world: World) -> None:
+    """Producers of all replicas are compared to find out where a transaction hangs."""
+    partition = world.add("t")
+    write(world, 0, b"a", producer_id=7, producer_epoch=0, base_sequence=0)
+    partition.become_follower(2, 5)
+    world.replicas.stop_leading(partition)
+    (answer,) = ask(world, t=[0])["t"]
+    assert (answer.error_code, [p.producer_id for p in answer.active_producers]) == (0, [7])

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from broker.controller.images.partition_image import PartitionImage
 from broker.handlers import list_offsets
 from protocol.api_keys import ApiKey
 from protocol.error_codes import ErrorCode
@@ -18,7 +19,7 @@ from protocol.messages.list_offsets import (
 )
 from tests.fakes.broker.controller import context_of
 from tests.unit.broker.replicas.test_delayed_remote_fetch import TIERED, tiered
-from tests.unit.broker.world import World, batch
+from tests.unit.broker.world import NODE_ID, World, batch
 from tiered.errors import StoreUnavailableError
 
 T0 = 1_700_000_000_000
@@ -31,7 +32,9 @@ async def ask(world: World, timestamp: int, version: int = 11, **options: Any) -
         current_leader_epoch=options.pop("current_leader_epoch", -1),
     )
     message = ListOffsetsRequest(
-        replica_id=-1, topics=[ListOffsetsTopic(name="t", partitions=[wanted])], **options
+        replica_id=options.pop("replica_id", -1),
+        topics=[ListOffsetsTopic(name="t", partitions=[wanted])],
+        **options,
     )
     world.send(ApiKey.LIST_OFFSETS, version, message)
     await world.until(lambda: world.has_answer)
@@ -97,6 +100,52 @@ async def test_unknown_partitions_and_epochs(world: World) -> None:
     await fill(world)
     answer = await ask(world, -1, current_leader_epoch=9)
     assert answer.error_code == ErrorCode.UNKNOWN_LEADER_EPOCH
+
+
+async def of_new_leader(world: World) -> Any:
+    """A partition with three records, of which one is known to be committed."""
+    partition = await fill(world)
+    partition.log.high_watermark = 1
+    replicas = (NODE_ID, 2, 3)
+    partition.become_leader(PartitionImage(0, NODE_ID, 1, 0, replicas, replicas), now_ms=0.0)
+    return partition
+
+
+@pytest.mark.parametrize(
+    ("version", "code"), [(5, ErrorCode.OFFSET_NOT_AVAILABLE), (4, ErrorCode.LEADER_NOT_AVAILABLE)]
+)
+async def test_a_new_leader_names_no_end_below_what_was_committed(
+    world: World, version: int, code: ErrorCode
+) -> None:
+    """Its predecessor may have shown all three to consumers (KIP-207)."""
+    partition = await of_new_leader(world)
+    assert (await ask(world, -1, version)).error_code == code
+    assert (await ask(world, T0 + 20, version)).error_code == code
+    # What is known to be committed has been so all the time.
+    assert (await ask(world, -2, version)).offset == 0
+    assert (await ask(world, T0, version)).offset == 0
+    partition.log.update_high_watermark(3)
+    assert (await ask(world, -1, version)).offset == 3
+    assert (await ask(world, T0 + 31, version)).offset == -1
+
+
+async def test_followers_get_the_log_end(world: World) -> None:
+    """Also before anything of it is committed."""
+    await of_new_leader(world)
+    answer = await ask(world, -1, replica_id=2)
+    assert (answer.error_code, answer.offset) == (0, 3)
+
+
+async def test_a_follower_answers_the_debugging_replica_alone(world: World) -> None:
+    partition = await fill(world)
+    partition.become_follower(2, 5)
+    world.replicas.stop_leading(partition)
+    world.replicas.is_known = lambda _topic, _index: True
+    for replica_id in (-1, 3):
+        answer = await ask(world, -1, replica_id=replica_id)
+        assert answer.error_code == ErrorCode.NOT_LEADER_OR_FOLLOWER
+    answer = await ask(world, -1, replica_id=-2)
+    assert (answer.error_code, answer.offset) == (0, 3)
 
 
 async def test_both_tiers_have_their_ends(world: World) -> None:
