@@ -20,6 +20,7 @@ from broker.controller.store.metadata_store import StoreError
 from broker.controller.store.sqlite_store import SqliteStore
 from broker.lifecycle.apis import build_apis
 from broker.lifecycle.cluster_control import ClusterControl, connect_peers
+from broker.lifecycle.controlled_shutdown import hand_over
 from broker.lifecycle.coordinators import Coordinators
 from broker.lifecycle.disk_failures import DiskFailures
 from broker.lifecycle.endpoints import advertised_endpoints
@@ -726,9 +727,19 @@ class Broker:
 
     # -- stop ------------------------------------------------------------------------------------
 
+    async def _hand_over(self) -> None:
+        if self._is_alone or self.failed.done() or not self.settings.controlled_shutdown_enable:
+            return
+        if self.controller is None or self.membership is None or self._store is None:
+            return
+        await hand_over(
+            self.controller, self._store, self.membership, timer=self.timer, clock=self.clock
+        )
+
     async def stop(self) -> None:
         """Finish what is in flight, flush, mark the directories clean, release everything."""
         self.health.is_stopping = True
+        await self._hand_over()
         if self.loading is not None:
             self.loading.stop()
         self.log_manager.startup.stop_loading()

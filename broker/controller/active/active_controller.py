@@ -14,13 +14,19 @@ never change: nothing of this costs it anything.
 
 import asyncio
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from typing import Final
 
 from broker.controller.active.broker_states import BrokerStates
 from broker.controller.active.guarded_writes import GuardedWrites
 from broker.controller.active.isr_changes import IsrChanges, response_of
+from broker.controller.active.leader_requests import (
+    LeaderRequest,
+    LeaderResult,
+    plan_elections,
+)
 from broker.controller.active.lease_ends import LeaseEnds
+from broker.controller.active.partition_change import Election
 from broker.controller.active.partition_plan import Chunk, PartitionPlan, chunk_of
 from broker.controller.active.reconcile import (
     Moves,
@@ -33,6 +39,7 @@ from broker.controller.active.topic_terms import TopicTerms
 from broker.controller.changes import Changes
 from broker.controller.configs.configs import ConfigRules
 from broker.controller.images.cluster_image import ClusterImage, TopicImage
+from broker.controller.images.results import result_of
 from broker.controller.store.metadata_store import StoreError
 from broker.controller.store.store_writer import ConflictError, NotControllerError, Unit
 from broker.runtime.errors import ApiError
@@ -214,12 +221,16 @@ class ActiveController:
             self._report(plan, states, began_ms)
         return not any(errors)
 
-    def _report(self, plan: PartitionPlan, states: BrokerStates, began_ms: float) -> None:
+    def _count(self, plan: PartitionPlan) -> Moves:
         moves = Moves()
         for _topic, old, new in plan.changes():
             moves.count(old, new)
         self.unclean_elections += moves.unclean
         self.elr_elections += moves.from_elr
+        return moves
+
+    def _report(self, plan: PartitionPlan, states: BrokerStates, began_ms: float) -> None:
+        moves = self._count(plan)
         if not (states.dead or moves.moved or moves.leaderless):
             return
         took_ms = self._clock.monotonic_ms() - began_ms
@@ -238,6 +249,45 @@ class ActiveController:
             plan.count,
             took_ms,
         )
+
+    # -- elections that are asked for ------------------------------------------------------------
+
+    async def elect_leaders(
+        self, election: Election, wanted: Sequence[LeaderRequest]
+    ) -> list[LeaderResult]:
+        """Elect leaders as an administrator asks; one result per partition, in order."""
+        return await self._changes.run(self._elect_leaders(election, wanted))
+
+    async def _elect_leaders(
+        self, election: Election, wanted: Sequence[LeaderRequest]
+    ) -> list[LeaderResult]:
+        image = self._image()
+        states = BrokerStates.of(image, self._ends, self._clock.monotonic_ms())
+        plan = PartitionPlan(image)
+        terms = TopicTerms(image, self._rules, states.may_lead)
+        slices = Slices(self._clock)
+        results: list[LeaderResult] = []
+        for request in wanted:
+            results += plan_elections(plan, terms, election, [request])
+            await slices.turn()
+        chunks = dict(plan.units())
+        errors = await self._changes.commit(list(chunks.values()), until_applied=False)
+        failed = dict(zip(chunks, errors, strict=True))
+        if not any(errors):
+            self._count(plan)
+        return [self._committed(image, result, failed) for result in results]
+
+    def _committed(
+        self, image: ClusterImage, result: LeaderResult, failed: Mapping[Chunk, StoreError | None]
+    ) -> LeaderResult:
+        topic = image.topics.get(result.request.topic)
+        if topic is None or result.error is not ErrorCode.NONE:
+            return result
+        error = failed.get(chunk_of(topic.topic_id, result.request.partition))
+        if error is None:
+            return result
+        why = result_of(error)
+        return LeaderResult(result.request, why.error, why.message)
 
     # -- ISR changes -----------------------------------------------------------------------------
 

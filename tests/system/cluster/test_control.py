@@ -5,11 +5,18 @@ from pathlib import Path
 
 import pytest
 
+from broker.controller.images.partition_image import PartitionImage
 from config.listeners import Listener
 from protocol.error_codes import ErrorCode
-from protocol.messages.alter_partition import AlterPartitionRequest
+from protocol.messages.alter_partition import (
+    AlterPartitionRequest,
+    AlterPartitionRequestPartitionData,
+    AlterPartitionRequestTopicData,
+    BrokerState,
+)
 from protocol.messages.create_topics import CreatableTopic, CreateTopicsRequest
 from protocol.messages.describe_cluster import DescribeClusterRequest
+from protocol.messages.elect_leaders import ElectLeadersRequest
 from protocol.messages.envelope import EnvelopeRequest
 from protocol.messages.find_coordinator import FindCoordinatorRequest
 from tests.fakes.network.client import Client
@@ -29,6 +36,46 @@ def controller_of(cluster: ClusterHarness) -> int:
     if len(active) == 1 and named == {active[0].settings.node_id}:
         return active[0].settings.node_id
     return -1
+
+
+def partition_of(cluster: ClusterHarness, topic: str, index: int) -> PartitionImage:
+    images = [b.controller.image for b in cluster.running if b.controller is not None]
+    found = max(images, key=lambda image: image.revision).partition(topic, index)
+    assert found is not None
+    return found
+
+
+async def expand(cluster: ClusterHarness, topic: str, index: int) -> None:
+    """Have the leader ask for all replicas in the ISR, as it does when they have caught up."""
+    while len((partition := partition_of(cluster, topic, index)).isr) < 3:
+        leader = cluster.broker(partition.leader)
+        assert leader.controller is not None
+        assert leader.control is not None
+        image = leader.controller.image
+        request = AlterPartitionRequest(
+            broker_id=partition.leader,
+            broker_epoch=image.brokers[partition.leader].epoch,
+            topics=[
+                AlterPartitionRequestTopicData(
+                    topic_id=image.topics[topic].topic_id,
+                    partitions=[
+                        AlterPartitionRequestPartitionData(
+                            partition_index=index,
+                            leader_epoch=partition.leader_epoch,
+                            partition_epoch=partition.partition_epoch,
+                            new_isr_with_epochs=[
+                                BrokerState(broker_id=node, broker_epoch=image.brokers[node].epoch)
+                                for node in partition.replicas
+                            ],
+                        )
+                    ],
+                )
+            ],
+        )
+        answer = await leader.control.channel.alter_partition(request)
+        assert answer.error_code == ErrorCode.NONE
+        (result,) = answer.topics[0].partitions
+        assert result.error_code in (ErrorCode.NONE, ErrorCode.INVALID_UPDATE_VERSION)
 
 
 async def create(client: Client, name: str, replicas: int = 3) -> int:
@@ -102,6 +149,33 @@ async def test_coordinators_wait_for_enough_brokers(tmp_path: Path) -> None:
             found = await client.call(FindCoordinatorRequest(key_type=0, coordinator_keys=["g"]), 4)
             assert found.coordinators[0].error_code == ErrorCode.COORDINATOR_NOT_AVAILABLE
         assert cluster.leader_of("__consumer_offsets") == -1
+
+
+async def test_a_broker_that_stops_hands_over_first(cluster: ClusterHarness) -> None:
+    """Its partitions have other leaders before it is gone, and get them back on request."""
+    client = await cluster.client(1)
+    assert await create(client, "t") == ErrorCode.NONE
+    led = [index for index in range(3) if cluster.leader_of("t", index) == 3]
+    epochs = {index: partition_of(cluster, "t", index).leader_epoch for index in range(3)}
+    await cluster.stop(3)
+    for index in range(3):
+        partition = partition_of(cluster, "t", index)
+        assert partition.leader in (1, 2)
+        assert 3 not in partition.isr
+        assert partition.leader_epoch == epochs[index] + (index in led)
+    await cluster.restart(3)
+    await cluster.until(lambda: cluster.let_in() == {1, 2, 3})
+    for index in range(3):
+        await expand(cluster, "t", index)
+    request = ElectLeadersRequest(election_type=0, topic_partitions=None, timeout_ms=10_000)
+    answer = await (await cluster.client(2)).call(request)
+    errors = {
+        (one.topic, partition.partition_id): partition.error_code
+        for one in answer.replica_election_results
+        for partition in one.partition_result
+    }
+    assert errors == {("t", index): 0 for index in led}
+    assert all(cluster.leader_of("t", index) == 3 for index in led)
 
 
 async def test_brokers_requests_are_not_for_clients(tmp_path: Path) -> None:

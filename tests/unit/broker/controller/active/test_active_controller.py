@@ -4,6 +4,8 @@ from collections.abc import AsyncIterator
 
 import pytest
 
+from broker.controller.active.leader_requests import LeaderRequest
+from broker.controller.active.partition_change import Election
 from broker.controller.images.broker_records import LastRun
 from broker.controller.images.metadata_records import CONTROLLER_KEY
 from broker.controller.images.partition_image import NO_LEADER, PartitionImage
@@ -273,3 +275,38 @@ async def test_who_is_not_the_controller_says_so(world: ControlWorld) -> None:
     with pytest.raises(ApiError) as refused:
         await world.nodes[2].active.alter_partition(AlterPartitionRequest(), 3)
     assert refused.value.code is ErrorCode.NOT_CONTROLLER
+
+
+async def test_preferred_leaders_are_elected_when_they_are_in_sync(world: ControlWorld) -> None:
+    """Each partition gets its own answer."""
+    await with_topic(world)
+    await world.members[1].register()
+    await world.settle(300)
+    assert [partition(world, index).leader for index in range(3)] == [2, 2, 3]
+    wanted = [LeaderRequest("t", index) for index in (0, 1, 9)]
+    results = await world.active.active.elect_leaders(Election.PREFERRED, wanted)
+    assert [result.error for result in results] == [
+        ErrorCode.PREFERRED_LEADER_NOT_AVAILABLE,
+        ErrorCode.ELECTION_NOT_NEEDED,
+        ErrorCode.UNKNOWN_TOPIC_OR_PARTITION,
+    ]
+    assert (await world.alter_isr("t", 0, [2, 3, 1])).error_code == 0
+    (result,) = await world.active.active.elect_leaders(Election.PREFERRED, wanted[:1])
+    assert result.error is ErrorCode.NONE
+    assert (partition(world).leader, partition(world).leader_epoch) == (1, 2)
+
+
+async def test_unclean_election_on_request_is_counted(world: ControlWorld) -> None:
+    """Only where there is no leader."""
+    await with_topic(world)
+    assert (await world.alter_isr("t", 0, [1])).error_code == 0
+    await world.members[1].end_lease()
+    await world.settle(2000)
+    assert partition(world).leader == NO_LEADER
+    wanted = [LeaderRequest("t", index) for index in (0, 1)]
+    results = await world.active.active.elect_leaders(Election.UNCLEAN, wanted)
+    assert [result.error for result in results] == [ErrorCode.NONE, ErrorCode.ELECTION_NOT_NEEDED]
+    assert (partition(world).leader, partition(world).is_recovering) == (2, True)
+    assert world.active.active.unclean_elections == 1
+    (refused,) = await world.nodes[3].active.elect_leaders(Election.UNCLEAN, wanted[:1])
+    assert refused.error is ErrorCode.ELECTION_NOT_NEEDED
