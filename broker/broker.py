@@ -722,6 +722,8 @@ class Broker:
                 descriptors=self.descriptors,
                 filesystem=self.filesystem,
                 membership=self.membership,
+                fetchers=self.fetchers,
+                peers=self.peers,
             ),
         )
 

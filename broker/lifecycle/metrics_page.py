@@ -11,6 +11,7 @@ from broker.membership.leased_membership import LeasedMembership
 from broker.metrics.alerts import AlertMetrics
 from broker.metrics.cleaning import CleaningMetrics
 from broker.metrics.descriptors import DescriptorMetrics
+from broker.metrics.fetchers import FetcherMetrics
 from broker.metrics.groups import GroupMetrics
 from broker.metrics.kept import KeptMetrics
 from broker.metrics.membership import MembershipMetrics
@@ -26,7 +27,9 @@ if TYPE_CHECKING:
     from broker.controller.store.metadata_store import MetadataStore
     from broker.membership.membership import Membership
     from broker.network.server import NetworkServer
+    from broker.peers.peers import Peers
     from broker.replicas.fetch_sessions import FetchSessionCache
+    from broker.replication.fetcher.fetchers import Fetchers
     from broker.requests.kafka_apis import KafkaApis
     from broker.runtime.directory_writer import DirectoryWriters
     from broker.runtime.loop_lag import LoopLag
@@ -53,6 +56,8 @@ class MeasuredParts:
     descriptors: "DescriptorShares"
     filesystem: "Filesystem"
     membership: "Membership"
+    fetchers: "Fetchers | None"
+    peers: "Peers | None"
 
 
 def build_metrics_page(services: "Services", parts: MeasuredParts) -> MetricsPage:
@@ -80,6 +85,8 @@ def build_metrics_page(services: "Services", parts: MeasuredParts) -> MetricsPag
     ]
     if isinstance(parts.membership, LeasedMembership):
         sources.append(MembershipMetrics(parts.membership, controller, services.clock))
+    if parts.fetchers is not None and parts.peers is not None:
+        sources.append(FetcherMetrics(parts.fetchers, parts.peers))
     if services.remote is not None:
         from broker.metrics.remote import RemoteMetrics
 

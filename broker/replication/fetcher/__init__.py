@@ -5,7 +5,7 @@
         FollowerSession   the incremental fetch session: what is to be sent of which partition
         Answer            one answer, appended in slices of the loop
         Delays            partitions that are tried again later, with one timer
-      LogRepair           truncates logs that have diverged, or begins them anew
+      LogRepair           truncates logs that have diverged, or starts them again
 
     broker.peers <── requests ── ReplicaFetcher ── batches ──> Partition.append_fetched
 

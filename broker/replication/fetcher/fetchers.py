@@ -12,6 +12,7 @@ from broker.replication.fetcher.replica_fetcher import FetcherResources, Replica
 
 if TYPE_CHECKING:
     from broker.peers.peers import Peers
+    from broker.replication.fetcher.stats import FetcherStats
 
 RECEIVE_BYTES: Final = 64 * 1024
 """Received at once of a leader; larger answers have memory of their own, which follows arrival."""
@@ -67,6 +68,11 @@ class Fetchers:
     def followed(self) -> "Iterable[FollowedPartition]":
         """All partitions that are followed."""
         return (followed for followed, _ in self._followed.values())
+
+    @property
+    def stats(self) -> "FetcherStats":
+        """Counters of all fetchers."""
+        return self._resources.stats
 
     @property
     def max_lag(self) -> int:

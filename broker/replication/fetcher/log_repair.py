@@ -201,8 +201,8 @@ class LogRepair:
         if log.high_watermark > log.log_start_offset:
             self._stats.truncations_below_high_watermark += 1
         LOGGER.warning(
-            "follower's log begins anew partition=%s leader=%d leader_epoch=%d log_start=%d "
-            "log_end=%d begins_at=%d",
+            "follower's log starts again, empty partition=%s leader=%d leader_epoch=%d "
+            "log_start=%d log_end=%d begins_at=%d",
             partition.topic_partition,
             followed.leader_id,
             followed.leader_epoch,

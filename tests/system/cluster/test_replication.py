@@ -49,3 +49,62 @@ async def test_killed_follower_catches_up(cluster: ClusterHarness) -> None:
     partition = cluster.broker(follower).replicas.replica_of("orders", 0)
     assert partition is not None
     assert partition.log.log_end_offset == 51
+
+
+async def test_killed_leader_loses_nothing_and_comes_back_as_a_follower(
+    cluster: ClusterHarness,
+) -> None:
+    """The others elect another; what was acknowledged is there, on all three in the end."""
+    await cluster.create_topic("orders", partitions=1, replicas=3, min_insync_replicas=2)
+    first = await cluster.leading("orders")
+    client = await cluster.client(first)
+    for number in range(20):
+        await client.produce("orders", b"first-%d" % number, acks=-1)
+    await cluster.kill(first)
+    await cluster.until(lambda: cluster.leader_of("orders") not in (first, -1))
+    second = await cluster.leading("orders")
+    client = await cluster.client(second)
+    for number in range(20):
+        await client.produce("orders", b"second-%d" % number, acks=-1)
+    await cluster.restart(first)
+    await cluster.until(lambda: cluster.replicas_equal("orders"))
+    records = await client.read_all("orders")
+    assert [record.value for record in records] == [
+        *(b"first-%d" % number for number in range(20)),
+        *(b"second-%d" % number for number in range(20)),
+    ]
+
+
+async def test_deposed_leader_cuts_what_it_wrote_alone(cluster: ClusterHarness) -> None:
+    """Records that no follower had fetched were never committed: another leader wrote others."""
+    await cluster.create_topic("orders", partitions=1, replicas=3, min_insync_replicas=2)
+    first = await cluster.leading("orders")
+    client = await cluster.client(first)
+    await client.produce("orders", b"shared", acks=-1)
+    await cluster.until(lambda: cluster.replicas_equal("orders"))
+    partition = cluster.broker(first).replicas.replica_of("orders", 0)
+    assert partition is not None
+    # As if it had been cut off with them: they are in its log alone.
+    epoch = partition.leader_epoch
+    for broker in cluster.running:
+        other = broker.replicas.replica_of("orders", 0)
+        assert other is not None
+        if broker.fetchers is not None and other is not partition:
+            broker.fetchers.unfollow(other)
+    for number in range(5):
+        await client.produce("orders", b"alone-%d" % number, acks=1)
+    assert partition.log.log_end_offset == 6
+    await cluster.kill(first)
+    await cluster.until(lambda: cluster.leader_of("orders") not in (first, -1))
+    second = await cluster.leading("orders")
+    client = await cluster.client(second)
+    await client.produce("orders", b"other", acks=-1)
+    await cluster.restart(first)
+    await cluster.until(lambda: cluster.replicas_equal("orders"))
+    assert [record.value for record in await client.read_all("orders")] == [b"shared", b"other"]
+    back = cluster.broker(first).replicas.replica_of("orders", 0)
+    assert back is not None
+    assert back.leader_epoch > epoch
+    fetchers = cluster.broker(first).fetchers
+    assert fetchers is not None
+    assert fetchers.stats.truncations >= 1
