@@ -583,6 +583,8 @@ class Broker:
         terms.lag_time_max_ms = settings.replica_lag_time_max_ms
         terms.fetch_wait_max_ms = settings.replica_fetch_wait_max_ms
         terms.look_up(settings.node_id, lambda: controller.image.brokers)
+        assert self.membership is not None
+        terms.validity = self.membership.validity
 
     def _build_isr_changes(self, control: ClusterControl, membership: Membership) -> IsrChanges:
         changes = IsrChanges(

@@ -10,7 +10,10 @@ Behaviour:
   acks=-1 answers when they are committed: when all of the ISR have them. With fewer members than
   `min.insync.replicas` it is refused with NOT_ENOUGH_REPLICAS; if they become too few while it
   waits, it answers NOT_ENOUGH_REPLICAS_AFTER_APPEND: the records are in the log, and may be
-  committed later. While too many bytes wait to be written, the connection is not read.
+  committed later.
+- A broker that may have been deposed without having heard of it refuses acks=0 and 1 with
+  NOT_LEADER_OR_FOLLOWER: another leader would not have the records. acks=all waits.
+- While too many bytes wait to be written, the connection is not read.
 - Larger batches of topics that cost CPU by the record (`compression.type` other than the
   producer's, `record.validation=full`, compacted ones) are prepared by a thread; every other append
   stays on the loop.
@@ -36,6 +39,7 @@ librdkafka before 2.11.1 turns compression off unless versions 0 to 2 are offere
 """
 
 import logging
+import math
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
@@ -164,6 +168,10 @@ class ProduceHandler:
         version = context.api_version
         now_ms = self._clock.now_ms()
         acks_all = request.acks == ACKS_ALL
+        # When the broker may have been deposed without having heard of it; 0: it has not been.
+        doubtful_ms = 0.0
+        if not acks_all and self._replicas.terms.validity.until_ms != math.inf:
+            doubtful_ms = self._clock.monotonic_ms()
         topics: TopicResponses = []
         delayed: DelayedProduce | None = None
         offloaded: Offloaded = []
@@ -174,6 +182,8 @@ class ProduceHandler:
                 try:
                     partition = self._partition(request, topic, index, records, context)
                     assert records is not None
+                    if doubtful_ms and partition.is_in_doubt(doubtful_ms):
+                        raise ApiError(ErrorCode.NOT_LEADER_OR_FOLLOWER)
                     response = ProducePartitionResponse(index, 0, -1)
                     log = partition.log
                     terms = None

@@ -10,6 +10,7 @@ from broker.handlers.fetch import FetchHandler
 from broker.handlers.produce import ProduceHandler
 from broker.handlers.share_fetch import ShareFetchHandler
 from broker.replication.followers.follower_fetches import FollowerFetches
+from broker.requests.inter_broker import is_inter_broker
 from broker.requests.kafka_apis import Api, KafkaApis
 from protocol.api_keys import ApiKey
 
@@ -34,7 +35,12 @@ def build_apis(services: "Services", sessions: "FetchSessionCache") -> KafkaApis
         replicas, clock, apis.open_reply, services.registrar
     )
     followers = FollowerFetches(
-        replicas, clock, services.randomness, apis.open_reply, max_bytes=fetch_max_bytes
+        replicas,
+        clock,
+        services.randomness,
+        apis.open_reply,
+        is_from_broker=lambda context: is_inter_broker(services.settings, context),
+        max_bytes=fetch_max_bytes,
     )
     apis.by_key[ApiKey.FETCH].hot = FetchHandler(
         replicas, sessions, followers, apis.open_reply, max_bytes=fetch_max_bytes

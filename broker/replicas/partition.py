@@ -313,6 +313,8 @@ class Partition:
             # Also when records before these still wait for the disk, `flush.messages` having been
             # raised meanwhile: they must not be committed by the way.
             self.commit.request()
+        elif leading is None:
+            self._commit(log.log_end_offset)
         else:
             self._advance(log.log_end_offset)
         return info
@@ -462,6 +464,20 @@ class Partition:
         """Whether the ISR is too small for appends with acks=all."""
         leading = self.leading
         return leading is not None and leading.is_under_min_isr(self.log.config.min_insync_replicas)
+
+    def is_in_doubt(self, now_ms: float) -> bool:
+        """Whether another broker may lead it by now, and this one has not heard of it.
+
+        Then nothing may be answered that another leader would answer differently: appends with
+        acks=0 or 1, committed offsets, heartbeats, transactions. acks=all needs no such care: it
+        waits for the followers. `now_ms` is monotonic.
+        """
+        leading = self.leading
+        return (
+            leading is not None
+            and now_ms > self._context.terms.validity.until_ms
+            and not leading.is_confirmed(self.log.config.min_insync_replicas, now_ms)
+        )
 
     @property
     def own_end_offset(self) -> int:

@@ -206,6 +206,23 @@ class LeaderState:
             and self._terms.live_epoch(follower.node_id) == follower.broker_epoch
         )
 
+    def is_confirmed(self, min_insync_replicas: int, now_ms: float) -> bool:
+        """Whether nobody else can have been elected by now, whatever this broker has not heard of.
+
+        Another leader would be one of the maximal ISR, and would fetch here no longer: so each of
+        its members must have fetched in this epoch, less than two waits of a follower ago. Alone in
+        it, this broker is the only one that can be elected, unless the ISR is smaller than
+        `min.insync.replicas`: then others are eligible that have left it (KIP-966).
+        """
+        since_ms = now_ms - 2 * self._terms.fetch_wait_max_ms
+        is_alone = True
+        for follower in self.followers:
+            if follower.is_counted:
+                is_alone = False
+                if follower.seen_ms < since_ms:
+                    return False
+        return not is_alone or not self.is_under_min_isr(min_insync_replicas)
+
     def tell_followers(self, *, has_records: bool) -> None:
         """Have the followers' sessions look at the partition.
 

@@ -79,10 +79,11 @@ class ReplicaProgress:
     def seen_ms(self) -> float:
         """When it fetched last in this epoch, also if its request did not name the partition.
 
-        A request is one for every partition of its session.
+        A request is one for every partition of its session; but for one that it names only if that
+        was found right, and in this epoch.
         """
         followed = self.followed
-        if followed is None or followed.session is None:
+        if followed is None or followed.session is None or followed.is_listed:
             return self.fetched_ms
         return max(self.fetched_ms, followed.session.fetched_ms)
 

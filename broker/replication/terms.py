@@ -1,7 +1,8 @@
 """The terms of replication: limits and look-ups that all partitions led here share."""
 
+import math
 from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 if TYPE_CHECKING:
     from broker.controller.images.broker_records import BrokerImage
@@ -9,6 +10,23 @@ if TYPE_CHECKING:
 
 EpochOf = Callable[[int], int | None]
 """Broker epoch by node id."""
+
+
+class ValidUntil(Protocol):
+    """How long what this broker knows of the cluster is good: `Membership.validity`."""
+
+    @property
+    def until_ms(self) -> float:
+        """On the clock's monotonic time."""
+        ...
+
+
+class AlwaysValid:
+    """Of a broker that has nobody beside it."""
+
+    __slots__ = ()
+
+    until_ms = math.inf
 
 
 class ReplicationTerms:
@@ -21,6 +39,7 @@ class ReplicationTerms:
         registered_epoch: Broker epoch of a node; None of one that is not registered.
         live_epoch: Broker epoch of a node that may be in an ISR: registered, not fenced, and not
             about to stop; None for any other (KIP-841, KIP-903).
+        validity: Of this broker's membership.
         isr_due: Called when the ISR of a partition may have to change; None: nobody asks for it.
     """
 
@@ -30,6 +49,7 @@ class ReplicationTerms:
         "lag_time_max_ms",
         "live_epoch",
         "registered_epoch",
+        "validity",
     )
 
     def __init__(
@@ -45,6 +65,7 @@ class ReplicationTerms:
         self.fetch_wait_max_ms = fetch_wait_max_ms
         self.registered_epoch = registered_epoch or _nobody_lives
         self.live_epoch = live_epoch or _nobody_lives
+        self.validity: ValidUntil = AlwaysValid()
         self.isr_due: Callable[[Partition], None] | None = None
 
     def look_up(self, node_id: int, brokers: "Callable[[], Mapping[int, BrokerImage]]") -> None:

@@ -10,6 +10,7 @@ the follower names (KIP-320), the follower is one of its replicas, it fetches in
 cluster has registered (KIP-903), and its log is a prefix of ours (KIP-595). Anything else moves
 neither the high watermark nor the ISR (CVE-2018-1288):
 
+    not where brokers call                             NOT_LEADER_OR_FOLLOWER
     no registered broker, or an earlier life of one    NOT_LEADER_OR_FOLLOWER
     a life that this broker has not heard of yet       UNKNOWN_LEADER_EPOCH: retried soon
     no replica of the partition                        UNKNOWN_LEADER_EPOCH, likewise
@@ -120,6 +121,7 @@ class FollowerFetches:
     __slots__ = (
         "_clock",
         "_due",
+        "_is_from_broker",
         "_led",
         "_max_bytes",
         "_open_reply",
@@ -135,12 +137,23 @@ class FollowerFetches:
         randomness: "Randomness",
         open_reply: "Callable[[Connection, RequestContext], Reply]",
         *,
+        is_from_broker: "Callable[[RequestContext], bool]",
         max_bytes: int,
     ) -> None:
-        """`max_bytes`: of an answer, whatever a follower asks for."""
+        """Serve nobody yet.
+
+        Args:
+            led: The partitions.
+            clock: For lag.
+            randomness: For ids of sessions.
+            open_reply: For answers that are given later.
+            is_from_broker: Whether a request has come in where brokers call.
+            max_bytes: Of an answer, whatever a follower asks for.
+        """
         self._led = led
         self._clock = clock
         self._open_reply = open_reply
+        self._is_from_broker = is_from_broker
         self._max_bytes = max_bytes
         self.sessions = FollowerSessions(randomness, self._later)
         self._due: list[FollowerSession] = []
@@ -154,7 +167,7 @@ class FollowerFetches:
         version = context.api_version
         by_id = version >= FIRST_TOPIC_ID_VERSION
         terms = self._led.terms
-        if terms.registered_epoch(request.replica_id) is None:
+        if terms.registered_epoch(request.replica_id) is None or not self._is_from_broker(context):
             return self._refuse(request, version, by_id=by_id)
         waiting = self.sessions.parked_of(request)
         if waiting is not None:

@@ -101,11 +101,14 @@ class World:
         self.apis.by_key[ApiKey.PRODUCE].hot = ProduceHandler(
             self.replicas, self.clock, self.apis.open_reply, self.registrar
         )
+        # Whether what comes is taken to come in where brokers call.
+        self.is_from_broker = True
         self.followers = FollowerFetches(
             self.replicas,
             self.clock,
             SeededRandomness(2),
             self.apis.open_reply,
+            is_from_broker=lambda _context: self.is_from_broker,
             max_bytes=50 << 20,
         )
         self.apis.by_key[ApiKey.FETCH].hot = FetchHandler(

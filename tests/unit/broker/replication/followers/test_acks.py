@@ -219,3 +219,79 @@ async def test_a_coordinators_wait_ends_with_the_epoch_and_not_with_the_isr(
     f.replicas.when_committed(partition, 0, 0, lambda *out: told.append(out), 1000)
     await asyncio.sleep(0)
     assert told[1:] == [(ErrorCode.NOT_LEADER_OR_FOLLOWER, -1)]
+
+
+class Validity:
+    """Of a membership whose lease ends."""
+
+    def __init__(self) -> None:
+        self.until_ms = 10_000.0
+
+
+@pytest.fixture
+async def doubted(f: FollowerWorld) -> FollowerWorld:
+    """Behind the end of the lease."""
+    f.replicas.terms.validity = Validity()
+    f.clock.advance(max(10_001 - f.clock.monotonic_ms(), 0))
+    return f
+
+
+async def test_after_the_lease_followers_confirm_their_leader(doubted: FollowerWorld) -> None:
+    """Another leader would be one of them, and would fetch no longer."""
+    f = doubted
+    partition = led(f, (1, 2, 3))
+    produce(f, 1)
+    assert produced(f) == (ErrorCode.NOT_LEADER_OR_FOLLOWER, -1)
+    caught_up(f, partition, 2)
+    produce(f, 1)
+    assert produced(f) == (ErrorCode.NOT_LEADER_OR_FOLLOWER, -1)
+    caught_up(f, partition, 3)
+    produce(f, 1)
+    assert produced(f) == (0, 0)
+    f.clock.advance(1001)
+    produce(f, 1)
+    assert produced(f) == (ErrorCode.NOT_LEADER_OR_FOLLOWER, -1)
+
+
+async def test_acks_all_needs_no_clock(doubted: FollowerWorld) -> None:
+    partition = led(doubted, (1, 2))
+    produce(doubted, -1)
+    assert not doubted.has_answer
+    caught_up(doubted, partition, 2)
+    assert produced(doubted) == (0, 0)
+
+
+async def test_before_the_end_of_the_lease_nobody_has_to_confirm(doubted: FollowerWorld) -> None:
+    led(doubted, (1, 2))
+    doubted.replicas.terms.validity.until_ms = doubted.clock.monotonic_ms()  # type: ignore[misc]  # the test's own
+    produce(doubted, 1)
+    assert produced(doubted) == (0, 0)
+
+
+async def test_alone_in_the_isr_there_is_no_other(doubted: FollowerWorld) -> None:
+    """Unless replicas that have left it may be elected: below min.insync.replicas (KIP-966)."""
+    partition = led(doubted, (1,), TopicConfig(min_insync_replicas=1))
+    assert not partition.is_in_doubt(doubted.clock.monotonic_ms())
+    partition.log.update_config(MIN_ISR_2)
+    assert partition.is_in_doubt(doubted.clock.monotonic_ms())
+    partition.update_isr(record((1,), partition_epoch=1, replicas=(1,)))
+    assert not partition.is_in_doubt(doubted.clock.monotonic_ms())
+
+
+async def test_who_follows_another_epoch_confirms_nothing(doubted: FollowerWorld) -> None:
+    """Though its session goes on for other partitions."""
+    f = doubted
+    partition = led(f, (1, 2))
+    session = f.fetch({"t": 0}).session_id
+    assert not partition.is_in_doubt(f.clock.monotonic_ms())
+    f.clock.advance(1001)
+    f.fetch({"t": 0}, session=(session, 1), current_leader_epoch=6)
+    assert partition.is_in_doubt(f.clock.monotonic_ms())
+    f.fetch({"t": 0}, session=(session, 2))
+    assert not partition.is_in_doubt(f.clock.monotonic_ms())
+    f.clock.advance(1001)
+    f.fetch({}, session=(session, 3))
+    assert not partition.is_in_doubt(f.clock.monotonic_ms())
+    f.clock.advance(1001)
+    f.fetch({}, session=(session, 4), forget=["t"])
+    assert partition.is_in_doubt(f.clock.monotonic_ms())

@@ -76,6 +76,16 @@ async def test_a_stranger_moves_nothing(
     assert all(one.end_offset == -1 for one in partition.leading.followers)
 
 
+async def test_followers_are_served_where_brokers_call(f: FollowerWorld) -> None:
+    """Not on a listener for clients, where that is another one."""
+    partition = f.led(state=record((1, 2)))
+    f.write(partition, b"a")
+    f.is_from_broker = False
+    assert f.fetch_one(1).error_code == ErrorCode.NOT_LEADER_OR_FOLLOWER
+    assert partition.log.high_watermark == 0
+    assert len(f.followers.sessions) == 0
+
+
 async def test_who_follows_is_refused_by_who_does_not_lead(f: FollowerWorld) -> None:
     f.replicas.is_known = lambda _topic, _index: True
     partition = f.led()
