@@ -768,20 +768,18 @@ class Broker:
             await self.network.stop(STOP_TIMEOUT_S)
         if self.remote is not None:
             await self.remote.stop()
-        if self.fetchers is not None:
-            await self.fetchers.close()
         if self.isr_changes is not None:
             await self.isr_changes.aclose()
         if self.control is not None:
             self.control.stop()
         if self.peers is not None:
             self.peers.close()
+        if self.fetchers is not None:
+            await self.fetchers.close()
         if self.membership is not None:
             await self.membership.leave()
         if self.controller is not None:
             await self.controller.aclose()
-        if self.peers is not None:
-            self.peers.close()
         self.lag.stop()
         for partition in list(self.replicas.partitions()):
             if partition.writes is not None:

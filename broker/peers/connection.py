@@ -25,6 +25,7 @@ A request that is not answered in its time fails. Its connection ends with it wh
 has come since it was sent: the peer is stopped or cut off, and what is behind it would wait too.
 """
 
+import logging
 from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -44,6 +45,8 @@ from broker.runtime.timer import Timer, TimerHandle
 from protocol.errors import DecodeError
 from protocol.framing import RESPONSE_SIZE_MIN, FrameReader
 from protocol.headers import decode_response_header
+
+LOGGER = logging.getLogger(__name__)
 
 CONNECT_TIMEOUT_MS: Final = 1_500.0
 """A second SYN has gone out by then; a new attempt finds a healed network sooner than a third."""
@@ -361,6 +364,10 @@ class PeerConnection:
         except DecodeError as error:
             self._in_flight[correlation_id] = request
             self._end(f"sent a malformed answer: {error}")
+            return False
+        except Exception:  # a receiver's fault is not to leave the connection half read
+            LOGGER.exception("answer not handled peer=%d api_key=%d", self.node_id, request.api_key)
+            self._end("sent an answer that could not be handled")
             return False
         return True
 

@@ -24,6 +24,7 @@ from broker.replication.fetcher.divergence import truncation_offset
 from broker.replication.fetcher.followed_partition import FollowedPartition
 from broker.replication.fetcher.stats import FetcherStats
 from protocol.error_codes import ErrorCode
+from protocol.hot.follower_fetch import FetchedPartition
 from protocol.messages.list_offsets import (
     ListOffsetsPartition,
     ListOffsetsRequest,
@@ -112,11 +113,20 @@ class LogRepair:
         offset = truncation_offset(log.leader_epochs, log.log_end_offset, diverging)
         self._begin(owner, followed, self._cut(followed, offset))
 
-    def begins_at(
-        self, owner: RepairedPartitions, followed: FollowedPartition, offset: int
+    def begins_with(
+        self,
+        owner: RepairedPartitions,
+        followed: FollowedPartition,
+        fetched: FetchedPartition,
+        offset: int,
     ) -> None:
-        """Begin an empty log at another offset."""
-        self._begin(owner, followed, self._start(followed, offset))
+        """Begin an empty log with batches that begin at `offset`, before its end.
+
+        At once with them: the leader's log may begin behind `offset`, and would refuse a Fetch.
+        """
+        # What was received is not valid any longer by then.
+        kept = fetched._replace(records=memoryview(bytes(fetched.records)))
+        self._begin(owner, followed, self._start_with(followed, kept, offset))
 
     def out_of_range(self, owner: RepairedPartitions, followed: FollowedPartition) -> None:
         """Ask the leader where its log begins and ends."""
@@ -213,6 +223,23 @@ class LogRepair:
         self._stats.truncations += 1
         start_at = self._truncations.start_at
         await partition.truncate(lambda log: start_at(log, offset))
+
+    async def _start_with(
+        self, followed: FollowedPartition, fetched: FetchedPartition, offset: int
+    ) -> None:
+        await self._start(followed, offset)
+        if not followed.is_current:
+            return
+        partition = followed.partition
+        settled: asyncio.Future[DiskError | None] = asyncio.get_running_loop().create_future()
+        if not partition.append_fetched(
+            fetched.records, fetch_offset=offset, settled=settled.set_result
+        ):
+            error = await settled
+            if error is not None:
+                raise error
+        if followed.is_current:
+            partition.follow_high_watermark(fetched.high_watermark, fetched.log_start_offset)
 
     async def _find(self, followed: FollowedPartition) -> None:
         log = followed.partition.log

@@ -374,7 +374,7 @@ class ReplicaFetcher:
             if log.log_start_offset == log.log_end_offset <= error.last_offset:
                 # The log start, here or there, lies in the batch: records before it are deleted.
                 self._begin_repair(followed)
-                self._resources.repair.begins_at(self, followed, error.first_offset)
+                self._resources.repair.begins_with(self, followed, fetched, error.first_offset)
             else:
                 self._refuse(followed, error)
         except BatchError as error:

@@ -305,6 +305,26 @@ def test_malformed_answer_ends_the_connection() -> None:
     assert world.buffers.charged == 0
 
 
+def test_receiver_that_fails_ends_the_connection(caplog: pytest.LogCaptureFixture) -> None:
+    """It is not left half read: the next one works."""
+
+    class Broken(Outcome):
+        def on_answer(self, body: memoryview) -> None:
+            raise KeyError("not there")
+
+    world = World()
+    world.connection.send(PeerRequest(ApiKey.ALTER_PARTITION, VERSION, b"", Broken()), 1000)
+    stream = world.accept()
+    world.receive(stream, answer_to(requests_of(stream)[0], b""))
+    assert stream.closed
+    assert "answer not handled" in caplog.text
+    world.timer.advance(BACK_OFF_FIRST_MS)
+    outcome = world.send()
+    stream = world.accept()
+    world.receive(stream, answer_to(requests_of(stream)[0], b"ok"))
+    assert outcome.answers == [b"ok"]
+
+
 def test_held_answer_stays_until_it_is_released() -> None:
     """Nothing is received meanwhile, so that nothing overwrites it."""
     world = World(receive_bytes=4096)
