@@ -556,7 +556,7 @@ class Broker:
 
         def loaded(background: Background) -> None:
             assert self.coordinators is not None
-            self.coordinators.report_unserved(None, controller.image)
+            self.coordinators.report_unserved(controller.image)
             failures.watch_room(background.make_room)
 
         return LogLoading(
@@ -673,7 +673,7 @@ class Broker:
         """An internal topic was created, or got more partitions."""
         assert self.coordinators is not None
         if self.ready:
-            self.coordinators.report_unserved(old, new)
+            self.coordinators.look_for_unserved(old, new)
 
     @property
     def is_waiting(self) -> bool:

@@ -39,7 +39,11 @@ if TYPE_CHECKING:
     from broker.controller.images.cluster_image import ClusterImage
     from broker.network.iteration_end import IterationEnd
     from broker.replicas.replica_manager import ReplicaManager
+    from broker.runtime.timer import TimerHandle
     from config.broker import BrokerConfig
+
+UNSERVED_AFTER_MS = 10_000.0
+"""After which the log of a partition that is led here should have been created."""
 
 Coordinator = GroupCoordinator | TransactionCoordinator | ShareCoordinator
 
@@ -81,6 +85,9 @@ class Coordinators:
         """
         self._replicas = replicas
         self._node_id = settings.node_id
+        self._timer = environment.timer
+        self._image: Callable[[], ClusterImage] = lambda: controller.image
+        self._look: TimerHandle | None = None
         self.groups = GroupCoordinator(
             settings,
             environment,
@@ -144,6 +151,8 @@ class Coordinators:
 
     async def stop(self) -> None:
         """Resign everything."""
+        if self._look is not None:
+            self._look.cancel()
         await self.share.stop()
         if self._share_router is not None:
             await self._share_router.stop()
@@ -173,20 +182,32 @@ class Coordinators:
         if coordinator is not None:
             coordinator.unavailable.set(topic_partition.partition, reason)
 
-    def report_unserved(self, old: "ClusterImage | None", new: "ClusterImage") -> None:
-        """Set unavailable what this broker leads without its log, once logs have been loaded.
+    def report_unserved(self, image: "ClusterImage") -> None:
+        """Set unavailable what this broker leads without its log, once logs have been loaded."""
+        for topic, index in self._unserved(image):
+            self._by_topic[topic].unavailable.set(index, "its log is not served here")
 
-        Args:
-            old: The image before: only topics that have changed are checked; None: all.
-            new: The image now.
+    def look_for_unserved(self, old: "ClusterImage", new: "ClusterImage") -> None:
+        """An internal topic was created, or got more partitions: look later whether it is served.
+
+        Not now: its logs are being created. The image that counts is the newest then.
         """
-        for name, coordinator in self._by_topic.items():
-            topic = new.topics.get(name)
-            if topic is None or (old is not None and old.topics.get(name) is topic):
-                continue
-            for partition in topic.partitions:
-                if (
-                    partition.leader == self._node_id
-                    and self._replicas.replica_of(name, partition.index) is None
-                ):
-                    coordinator.unavailable.set(partition.index, "its log is not served here")
+        is_changed = any(
+            old.topics.get(name) is not new.topics.get(name) for name in self._by_topic
+        )
+        if is_changed and self._look is None and self._unserved(new):
+            self._look = self._timer.call_later_ms(UNSERVED_AFTER_MS, self._look_now)
+
+    def _look_now(self) -> None:
+        self._look = None
+        self.report_unserved(self._image())
+
+    def _unserved(self, image: "ClusterImage") -> list[TopicPartition]:
+        return [
+            TopicPartition(name, partition.index)
+            for name in self._by_topic
+            if name in image.topics
+            for partition in image.topics[name].partitions
+            if partition.leader == self._node_id
+            and self._replicas.replica_of(name, partition.index) is None
+        ]

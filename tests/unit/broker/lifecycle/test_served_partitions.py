@@ -7,11 +7,13 @@ import pytest
 
 from broker.controller.images.topic_names import SHARE_GROUP_STATE
 from broker.groups.coordinator import OFFSETS_TOPIC
-from broker.lifecycle.coordinators import Coordinators
+from broker.lifecycle.coordinators import UNSERVED_AFTER_MS, Coordinators
 from broker.lifecycle.served_partitions import ServedPartitions
 from broker.transactions.coordinator.transaction_coordinator import TRANSACTION_TOPIC
 from storage.environment.alerts import AlertKind, Alerts
 from storage.types.topic_partition import TopicPartition
+from tests.fakes.clock import ManualClock
+from tests.fakes.timer import ManualTimer
 
 
 class Coordinator:
@@ -47,6 +49,11 @@ class World:
         self.coordinators._by_topic = self.by_topic
         self.coordinators._replicas = replicas
         self.coordinators._node_id = NODE_ID
+        self.timer = ManualTimer(ManualClock())
+        self.coordinators._timer = self.timer
+        self.coordinators._look = None
+        self.image = image_of()
+        self.coordinators._image = lambda: self.image
         remote: Any = SimpleNamespace(
             on_serving=lambda p: self.events.append(("remote", "serving", p.name)),
             on_resigned=lambda ps: self.events.extend(("remote", "resigned", p.name) for p in ps),
@@ -133,22 +140,38 @@ def image_of(*, leader: int = NODE_ID, **partitions: int) -> Any:
 
 
 def test_internal_partitions_whose_logs_are_not_served_are_unavailable() -> None:
-    """Those of topics that have changed; at the end of loading, those of all."""
     world = World()
-    world.open(OFFSETS_TOPIC, 0)
+    world.serve(OFFSETS_TOPIC, 0)
+    world.events.clear()
     image = image_of(**{OFFSETS_TOPIC: 2, TRANSACTION_TOPIC: 1, "orders": 3})
-    world.coordinators.report_unserved(image, image)
-    assert world.events == []
-    world.coordinators.report_unserved(None, image)
+    world.coordinators.report_unserved(image)
     assert [event[:3] for event in world.events] == [
         ("groups", "unavailable", 1),
         ("transactions", "unavailable", 0),
     ]
 
 
+def test_an_internal_topic_that_was_just_created_has_time_for_its_logs() -> None:
+    world = World()
+    nothing, image = image_of(), image_of(**{OFFSETS_TOPIC: 2, "orders": 1})
+    world.image = image
+    world.coordinators.look_for_unserved(image, image)
+    world.coordinators.look_for_unserved(nothing, image_of(orders=2))
+    assert world.timer.pending == 0, "none of its own has changed"
+    for _ in range(2):
+        world.coordinators.look_for_unserved(nothing, image)
+    assert world.timer.pending == 1
+    world.serve(OFFSETS_TOPIC, 0)
+    world.events.clear()
+    world.timer.advance(UNSERVED_AFTER_MS - 1)
+    assert world.events == []
+    world.timer.advance(1)
+    assert [event[:3] for event in world.events] == [("groups", "unavailable", 1)]
+
+
 def test_what_another_broker_leads_is_that_brokers_to_report() -> None:
     world = World()
-    world.coordinators.report_unserved(None, image_of(leader=2, **{OFFSETS_TOPIC: 3}))
+    world.coordinators.report_unserved(image_of(leader=2, **{OFFSETS_TOPIC: 3}))
     assert world.events == []
 
 
