@@ -42,6 +42,8 @@ class FollowedPartition:
         log_start_offset: Its log start.
         max_bytes: Most bytes of this partition in an answer.
         is_listed: The latest request has named it, and it has not been looked at since.
+        is_marked: Something about it has changed since it was looked at. To look at one partition
+            may move its high watermark, and what waited for that may append to any.
         sent_high_watermark: As of the last answer with it.
         sent_log_start_offset: Likewise.
         cold: A thread reads the disk for it: there is nothing to answer yet.
@@ -55,6 +57,7 @@ class FollowedPartition:
         "found",
         "index",
         "is_listed",
+        "is_marked",
         "last_fetched_epoch",
         "log_start_offset",
         "max_bytes",
@@ -72,6 +75,7 @@ class FollowedPartition:
         self.sent_log_start_offset = NEVER_SENT
         self.cold: ColdRead | None = None
         self.found: CachedReads | None = None
+        self.is_marked = False
         self.list(wanted)
 
     def list(self, wanted: "FetchPartition") -> None:

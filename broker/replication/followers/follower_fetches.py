@@ -208,6 +208,9 @@ class FollowerFetches:
                 session.end()
 
         session.parked = ParkedFetch(reply, self._led.timer, request.max_wait_ms, make_answer, left)
+        if session.has_more and not session.is_due:
+            # What this look itself has brought about: see `FollowedPartition.is_marked`.
+            self._later(session)
         return PARKED
 
     @staticmethod
@@ -251,10 +254,13 @@ class FollowerFetches:
         now_ms = clock.monotonic_ms()
         until_ms = now_ms + SLICE_MS
         changed = session.changed
+        session.has_more = False
         for followed in list(changed):
+            followed.is_marked = False
             response = self._look_at(session, followed, left, look, now_ms)
             if response is None:
-                changed.pop(followed, None)
+                if not followed.is_marked:
+                    changed.pop(followed, None)
                 continue
             records = response.records
             if records is not None:
@@ -417,6 +423,7 @@ class FollowerFetches:
                 not response.error_code
                 and response.diverging_epoch is None
                 and followed not in look.left_out
+                and not followed.is_marked
             ):
                 del session.changed[followed]
             followed.end_reads()

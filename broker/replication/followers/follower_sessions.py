@@ -49,6 +49,7 @@ class FollowerSession(FollowsChanges):
         changed: Those to look at, in order; a set with an order.
         parked: The request that waits for records, if one does.
         is_due: It is to be tried again.
+        has_more: There may be records that came while no request was parked.
     """
 
     __slots__ = (
@@ -56,6 +57,7 @@ class FollowerSession(FollowsChanges):
         "_on_due",
         "changed",
         "epoch",
+        "has_more",
         "is_due",
         "parked",
         "partitions",
@@ -83,6 +85,7 @@ class FollowerSession(FollowsChanges):
         self.changed: dict[FollowedPartition, None] = {}
         self.parked: ParkedFetch | None = None
         self.is_due = False
+        self.has_more = False
         self._on_due = on_due
         self._fetched_ms = float("-inf")
 
@@ -117,7 +120,12 @@ class FollowerSession(FollowsChanges):
     def changed_at(self, followed: FollowedPartition, *, has_records: bool) -> None:
         """See `FollowsChanges`."""
         self.changed[followed] = None
-        if has_records and self.parked is not None and not self.is_due:
+        followed.is_marked = True
+        if not has_records:
+            return
+        if self.parked is None:
+            self.has_more = True
+        elif not self.is_due:
             self.is_due = True
             self._on_due(self)
 

@@ -10,6 +10,7 @@ from tests.unit.broker.replication.followers.follower_world import (
     FollowerWorld,
     record,
 )
+from tests.unit.broker.world import topic_id
 
 
 async def turn() -> None:
@@ -158,6 +159,41 @@ async def test_the_high_watermark_wakes_nobody(f: FollowerWorld) -> None:
     f.timer.advance(500)
     (topic,) = f.fetched().responses
     assert topic.partitions[0].high_watermark == 1
+
+
+@pytest.mark.parametrize("order", [("t", "u"), ("u", "t")])
+@pytest.mark.parametrize("where", ["t", "u"])
+async def test_what_a_fetch_commits_may_append_to_what_it_fetches(
+    f: FollowerWorld, order: tuple[str, str], where: str
+) -> None:
+    """A coordinator goes on when its record is committed: the follower hears of that at once.
+
+    To the partition itself, or to one that the same look has passed, or comes to.
+    """
+    led = {topic: f.led(topic, record((1, 2))) for topic in order}
+    f.write(led["t"], b"a")
+    session = f.fetch(dict.fromkeys(order, 0)).session_id
+    f.replicas.when_committed(led["t"], 0, 1, lambda *_: f.write(led[where], b"b"), 5_000)
+    f.park({"t": 1}, session=(session, 1))
+    assert led["t"].log.high_watermark == 1
+    await turn()
+    answer = f.fetched()
+    found = {topic.topic_id for topic in answer.responses if topic.partitions[0].records}
+    assert found == {topic_id(where)}
+
+
+async def test_what_an_answer_itself_commits_is_looked_at_again(f: FollowerWorld) -> None:
+    """The answer is on its way with another partition's records: the next one has these."""
+    led = {topic: f.led(topic, record((1, 2))) for topic in ("u", "t")}
+    session = f.fetch({"u": 0, "t": 0}).session_id
+    f.write(led["t"], b"a")
+    f.write(led["u"], b"x")
+    f.replicas.when_committed(led["u"], 0, 1, lambda *_: f.write(led["t"], b"b"), 5_000)
+    f.fetch({"t": 1, "u": 1}, session=(session, 1))
+    answer = f.fetch({}, session=(session, 2))
+    assert {topic.topic_id for topic in answer.responses if topic.partitions[0].records} == {
+        topic_id("t")
+    }
 
 
 async def test_a_wait_ends_empty(f: FollowerWorld) -> None:
