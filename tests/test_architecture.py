@@ -32,6 +32,9 @@ TESTED_ELSEWHERE = {
     "broker/remote/remote_storage.py": "tests/system/remote/test_remote_storage.py",
     # Rules that act through the controller, on a store with other controllers.
     "broker/controller/active": "tests/unit/broker/controller/active/test_active_controller.py",
+    "broker/controller/topics/min_isr_change.py": (
+        "tests/unit/broker/controller/active/test_active_controller.py"
+    ),
     # Brokers of one cluster that ask each other.
     "broker/controller/forwarded_creation.py": "tests/system/cluster/test_control.py",
     "broker/handlers/envelope.py": "tests/system/cluster/test_control.py",

@@ -68,6 +68,7 @@ from broker.controller.store.metadata_store import (
 from broker.controller.store.store_writer import Unit
 from broker.controller.topic_planner import TopicPlanner
 from broker.controller.topics.auto_creation import AutoCreation
+from broker.controller.topics.min_isr_change import emptied_elrs
 from broker.controller.topics.tiered_topics import check_metadata_stays, shown, tiered_topics
 from broker.controller.topics.topic_metadata import TopicMetadata
 from broker.controller.topics.topics import (
@@ -589,7 +590,9 @@ class Controller:
         if resource.type is ResourceType.TOPIC:
             compare = (key_present(topic_key(resource.name)),)
         operation = Put(key, encode_config(new)) if new else Delete(key)
-        return Result(), Unit(compare=compare, operations=(operation,))
+        default = self.effective_settings.min_insync_replicas
+        puts = emptied_elrs(image, resource, new, default)
+        return Result(), Unit(compare=compare, operations=(operation, *puts))
 
     # -- producer ids ------------------------------------------------------------------------------
 

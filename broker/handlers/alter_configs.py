@@ -48,7 +48,9 @@ async def handle(
         )
         for resource in request.resources
     ]
-    judged = resources_to_change(requested, node_id=services.settings.node_id, incremental=False)
+    judged = resources_to_change(
+        requested, nodes=services.controller.image.brokers, incremental=False
+    )
     changes = {
         verdict: {
             change.name: change.value for change in resource.changes if change.value is not None

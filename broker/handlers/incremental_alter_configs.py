@@ -55,7 +55,9 @@ async def handle(
         )
         for resource in request.resources
     ]
-    judged = resources_to_change(requested, node_id=services.settings.node_id, incremental=True)
+    judged = resources_to_change(
+        requested, nodes=services.controller.image.brokers, incremental=True
+    )
     changes = {
         verdict: [
             ConfigOperation(change.name, Operation(change.operation), change.value)

@@ -10,6 +10,7 @@ from broker.coordinator.partitioner import remembered_hash
 from broker.membership.leased_membership import LeasedMembership
 from broker.metrics.alerts import AlertMetrics
 from broker.metrics.cleaning import CleaningMetrics
+from broker.metrics.controller import ControllerMetrics
 from broker.metrics.descriptors import DescriptorMetrics
 from broker.metrics.fetchers import FetcherMetrics
 from broker.metrics.groups import GroupMetrics
@@ -74,6 +75,7 @@ def build_metrics_page(services: "Services", parts: MeasuredParts) -> MetricsPag
             lag=parts.lag,
         ),
         PartitionMetrics(replicas, controller, parts.sessions, manager),
+        ControllerMetrics(controller, services.active_controller, services.channel, replicas),
         GroupMetrics(services.groups, replicas),
         TransactionMetrics(services.transactions, replicas, services.clock),
         ShareMetrics(services.share, services.share_coordinator, services.groups.stats),

@@ -101,18 +101,6 @@ class PartitionMetrics:
                 "Partitions of this broker that are not served: in recovery, or their disk failed.",
             ),
             ("kafka_server_replicamanager_underreplicatedpartitions", 0, "None with one replica."),
-            ("kafka_controller_kafkacontroller_activecontrollercount", 1, "This node controls."),
-            ("kafka_controller_kafkacontroller_globaltopiccount", len(image.topics), "Topics."),
-            (
-                "kafka_controller_kafkacontroller_globalpartitioncount",
-                image.partition_count,
-                "Partitions of all topics.",
-            ),
-            (
-                "kafka_controller_kafkacontroller_offlinepartitionscount",
-                missing,
-                "Partitions without a leader.",
-            ),
         ):
             yield gauge(name, text, (), [((), value)])
         purgatories = (

@@ -7,7 +7,7 @@ Source: Kafka 4.2, ConfigAdminManager.scala (preprocess), RuntimeLoggerManager.j
 """
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 
 from broker.controller.configs.configs import Operation, check_broker_name
@@ -36,9 +36,11 @@ class RequestedResource:
 
 
 def resources_to_change(
-    requested: Sequence[RequestedResource], *, node_id: int, incremental: bool
+    requested: Sequence[RequestedResource], *, nodes: Collection[int], incremental: bool
 ) -> list[ConfigResource | ApiError]:
     """For each resource what the controller is to change, or why it is refused.
+
+    `nodes` are the ids of the registered brokers.
 
     A BROKER_LOGGER among them (incremental only) is complete: it asked for nothing.
     """
@@ -48,7 +50,7 @@ def resources_to_change(
         try:
             if times[resource.type, resource.name] > 1:
                 raise _invalid("Each resource must appear at most once.")
-            judged.append(_judge(resource, node_id, incremental))
+            judged.append(_judge(resource, nodes, incremental))
         except ApiError as error:
             judged.append(error)
     return judged
@@ -77,7 +79,9 @@ def outcomes(
     return answers
 
 
-def _judge(resource: RequestedResource, node_id: int, incremental: bool) -> ConfigResource:
+def _judge(
+    resource: RequestedResource, nodes: Collection[int], incremental: bool
+) -> ConfigResource:
     names = [change.name for change in resource.changes]
     if len(set(names)) < len(names):
         raise _invalid("Error due to duplicate config keys")
@@ -96,19 +100,19 @@ def _judge(resource: RequestedResource, node_id: int, incremental: bool) -> Conf
     except ValueError:
         raise _invalid(f"Unknown resource type {resource.type}") from None
     if kind is ResourceType.BROKER:
-        check_broker_name(resource.name, node_id)
+        check_broker_name(resource.name, nodes)
     elif kind is ResourceType.BROKER_LOGGER:
         if not incremental:
             raise _invalid(f"Unknown resource type {resource.type}")
-        _check_loggers(resource, node_id)
+        _check_loggers(resource, nodes)
     return ConfigResource(kind, resource.name)
 
 
-def _check_loggers(resource: RequestedResource, node_id: int) -> None:
+def _check_loggers(resource: RequestedResource, nodes: Collection[int]) -> None:
     """Levels of single loggers cannot be set at run time: there are none by name here."""
     if not resource.name:
         raise _invalid("Node id must be an integer, but it is: ")
-    check_broker_name(resource.name, node_id)
+    check_broker_name(resource.name, nodes)
     for change in resource.changes:
         if change.operation in (Operation.APPEND, Operation.SUBTRACT):
             name = Operation(change.operation).name

@@ -16,7 +16,7 @@ ConfigAdminManager.scala, DynamicBrokerConfig.scala.
 
 import enum
 import logging
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -238,7 +238,7 @@ class ConfigRules:
         current: Mapping[str, str],
         image: ClusterImage,
     ) -> None:
-        check_broker_name(name, self._settings.node_id)
+        check_broker_name(name, image.brokers or (self._settings.node_id,))
         static = [key for key in new if key in BROKER_KEYS and not BROKER_KEYS[key].dynamic]
         if static:
             raise InvalidResourceConfigError(
@@ -304,8 +304,12 @@ def effective_settings(settings: BrokerConfig, image: ClusterImage) -> BrokerCon
     return settings.replace(**values) if values else settings
 
 
-def check_broker_name(name: str, node_id: int) -> None:
-    """Refuse settings for another broker than this one; empty means all brokers.
+def check_broker_name(name: str, nodes: Collection[int]) -> None:
+    """Refuse settings for another broker than those there are; empty means all brokers.
+
+    Args:
+        name: Of the resource.
+        nodes: Ids of the registered brokers, at least one.
 
     Raises:
         ApiError: INVALID_REQUEST. Clients send these to the broker that is named.
@@ -315,10 +319,11 @@ def check_broker_name(name: str, node_id: int) -> None:
     # As Java reads an int: a sign and ASCII digits, nothing around them.
     if not (name.isascii() and name.removeprefix("-").removeprefix("+").isdecimal()):
         raise ApiError(ErrorCode.INVALID_REQUEST, f"Node id must be an integer, but it is: {name}")
-    if name != str(node_id):
+    if name not in map(str, nodes):
+        expected = " or ".join(map(str, sorted(nodes)))
         raise ApiError(
             ErrorCode.INVALID_REQUEST,
-            f"Unexpected broker id, expected {node_id}, but received {name}",
+            f"Unexpected broker id, expected {expected}, but received {name}",
         )
 
 

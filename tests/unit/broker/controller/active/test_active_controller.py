@@ -6,7 +6,9 @@ import pytest
 
 from broker.controller.active.leader_requests import LeaderRequest
 from broker.controller.active.partition_change import Election
+from broker.controller.configs.configs import ConfigOperation, Operation
 from broker.controller.images.broker_records import LastRun
+from broker.controller.images.cluster_image import ClusterImage, ConfigResource, ResourceType
 from broker.controller.images.metadata_records import CONTROLLER_KEY
 from broker.controller.images.partition_image import NO_LEADER, PartitionImage
 from broker.controller.store.metadata_store import Delete
@@ -138,6 +140,31 @@ async def test_an_unknown_end_leaves_the_elr(world: ControlWorld) -> None:
     assert partition(world).elr == ()
     assert partition(world).last_known_elr == (2,)
     assert not world.image.brokers[2].is_fenced
+
+
+async def test_a_smaller_minimum_empties_the_elr_in_the_same_transaction(
+    world: ControlWorld,
+) -> None:
+    """From then on the leader commits without it; the default of other topics changes nothing."""
+    await with_topic(world, **{"min.insync.replicas": "3"})
+    await world.members[2].end_lease()
+    await world.settle(200)
+    assert (partition(world).isr, partition(world).elr) == ((1, 3), (2,))
+    seen: list[tuple[str, tuple[int, ...]]] = []
+
+    def watch(_old: object, new: ClusterImage) -> None:
+        topic = new.topics["t"]
+        seen.append((topic.overrides["min.insync.replicas"], topic.partitions[0].elr))
+
+    controller = world.active.controller
+    controller.subscribe_now(watch)
+    everywhere = ConfigResource(ResourceType.BROKER, "")
+    topic = ConfigResource(ResourceType.TOPIC, "t")
+    for resource, value in ((everywhere, "2"), (topic, "2")):
+        change = [ConfigOperation("min.insync.replicas", Operation.SET, value)]
+        results = await controller.incremental_alter_configs({resource: change})
+        assert results[resource].error is ErrorCode.NONE, results
+    assert seen == [("3", (2,)), ("2", ())]
 
 
 async def test_without_an_eligible_replica_nobody_leads(world: ControlWorld) -> None:

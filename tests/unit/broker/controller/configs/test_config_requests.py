@@ -16,7 +16,7 @@ SET, DELETE, APPEND = 0, 1, 2
 
 
 def judge(*resources: RequestedResource, incremental: bool = True) -> list[object]:
-    judged = resources_to_change(resources, node_id=1, incremental=incremental)
+    judged = resources_to_change(resources, nodes=(1,), incremental=incremental)
     return [(v.code, v.message) if isinstance(v, ApiError) else v for v in judged]
 
 

@@ -259,10 +259,10 @@ def test_topic_is_judged_with_what_brokers_use_now() -> None:
 )
 def test_other_brokers_are_not_ours_to_change(name: str, message: str) -> None:
     with pytest.raises(ApiError) as caught:
-        check_broker_name(name, 1)
+        check_broker_name(name, (1,))
     assert (caught.value.code, caught.value.message) == (ErrorCode.INVALID_REQUEST, message)
-    check_broker_name("", 1)
-    check_broker_name("1", 1)
+    check_broker_name("", (1,))
+    check_broker_name("1", (1,))
 
 
 def test_values_and_their_number_are_bounded() -> None:
