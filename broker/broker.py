@@ -42,6 +42,7 @@ from broker.remote.remote_storage import RemoteStorage
 from broker.remote.tier_settings import tier_home, tier_settings
 from broker.replicas.background import Background
 from broker.replicas.fetch_sessions import FetchSessionCache
+from broker.replicas.leader_hints import LeaderHints
 from broker.replicas.log_mover import LogMover
 from broker.replicas.logs.log_lifecycle import LogLifecycle
 from broker.replicas.lookups import Lookups
@@ -578,6 +579,8 @@ class Broker:
         )
         replicas.is_offline = manager.is_given_up
         replicas.known_name = lambda topic_id: controller.image.name_of(topic_id)
+        if not self._is_alone:
+            replicas.leader_hints = LeaderHints(lambda: controller.image)
         controller.has_room = lambda: manager.room.has_room
         terms, settings = replicas.terms, self.settings
         terms.lag_time_max_ms = settings.replica_lag_time_max_ms

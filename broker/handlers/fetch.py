@@ -28,7 +28,7 @@ Versions:
 - 17, 18 directory id and high watermark of followers
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from broker.replicas.delayed_cold_fetch import (
@@ -45,6 +45,7 @@ from broker.replicas.fetch_sessions import (
     SessionPartition,
     TopicKey,
 )
+from broker.replicas.leader_hints import FETCH_CODES, FETCH_FROM_VERSION
 from broker.requests.reply import PARKED, Body, HotResult, Reply
 from broker.requests.request_limits import ELEMENTS_MAX, check_partitions, check_size
 from broker.runtime.errors import ApiError, code_of
@@ -63,6 +64,7 @@ if TYPE_CHECKING:
     from broker.replication.followers.follower_fetches import FollowerFetches
     from broker.requests.request_context import RequestContext
     from protocol.hot.fetch import FetchPartition, FetchRequest
+    from protocol.hot.wire import NodeEndpoint
     from storage.index.reads import CachedReads
     from tiered.remote_read import RemoteRead
 
@@ -166,7 +168,7 @@ class FetchHandler:
                 or request.max_wait_ms <= 0
                 or not fetch.wanted
             ):
-                return self._answer(fetch, result, version)
+                return self._answer(fetch, result, context)
             self._park(self._open_reply(connection, context), context, request, fetch, result)
             return PARKED
         reply = self._open_reply(connection, context)
@@ -185,7 +187,6 @@ class FetchHandler:
         first: ReadResult,
         max_wait_ms: float | None = None,
     ) -> None:
-        version = context.api_version
         replicas = self._replicas
         wait_ms = request.max_wait_ms if max_wait_ms is None else max_wait_ms
         until_ms = replicas.now_ms() + wait_ms
@@ -201,7 +202,7 @@ class FetchHandler:
                 return True
             if not force and result.size < request.min_bytes and not result.failed:
                 return False
-            reply.send(self._answer(fetch, result, version))
+            reply.send(self._answer(fetch, result, context))
             return True
 
         # Also partitions with records: more of them may be missing.
@@ -258,7 +259,7 @@ class FetchHandler:
                 if left_ms > 0:
                     self._park(reply, context, request, fetch, result, left_ms)
                     return
-            reply.send(self._answer(fetch, result, context.api_version))
+            reply.send(self._answer(fetch, result, context))
 
         operation = DelayedColdFetch(
             first.missing, replicas.cold_reads, self._is_here, read_again, go_on
@@ -289,7 +290,7 @@ class FetchHandler:
             for _, read in result.unsettled or ():
                 if not read.finished:
                     read.release()
-            reply.send(self._answer(fetch, result, context.api_version))
+            reply.send(self._answer(fetch, result, context))
 
         operation = DelayedRemoteFetch(
             [read for _, read in first.unsettled], partitions, self._is_here, answer
@@ -492,7 +493,7 @@ class FetchHandler:
             records=records,
         )
 
-    def _answer(self, fetch: FetchContext, result: ReadResult, version: int) -> Body:
+    def _answer(self, fetch: FetchContext, result: ReadResult, context: "RequestContext") -> Body:
         for partition, size in result.read_from:
             partition.stats.bytes_out += size
         session = fetch.session
@@ -528,7 +529,14 @@ class FetchHandler:
                 topics[-1][1].append(response)
             else:
                 topics.append((topic, [response]))
-        body = encode_response(topics, version, session_id=fetch.session_id)
+        version = context.api_version
+        endpoints: Sequence[NodeEndpoint] = ()
+        hints = self._replicas.leader_hints
+        if result.failed and hints is not None and version >= FETCH_FROM_VERSION:
+            endpoints = hints.add(topics, FETCH_CODES, context.connection.listener_name)
+        body = encode_response(
+            topics, version, session_id=fetch.session_id, node_endpoints=endpoints
+        )
         return body if result.reads is None else _flat(body)
 
 

@@ -17,6 +17,7 @@ Behaviour:
 - Larger batches of topics that cost CPU by the record (`compression.type` other than the
   producer's, `record.validation=full`, compacted ones) are prepared by a thread; every other append
   stays on the loop.
+- With NOT_LEADER_OR_FOLLOWER a client gets the leader and its address (KIP-951).
 - Clients may not write internal topics, nor `__remote_log_metadata`.
 - Transactional records without a transactional id: the whole request is refused.
 - A request with a transactional id is verified first
@@ -45,6 +46,7 @@ from typing import TYPE_CHECKING
 
 from broker.controller.images.topic_names import BROKERS_OWN_TOPICS, may_produce_to
 from broker.replicas.delayed_produce import DelayedProduce
+from broker.replicas.leader_hints import PRODUCE_CODES, PRODUCE_FROM_VERSION
 from broker.replicas.preparation import INLINE_SIZE_MAX
 from broker.requests.reply import PARKED, HotResult, Reply
 from broker.requests.request_limits import ELEMENTS_MAX, check_partitions
@@ -238,9 +240,9 @@ class ProduceHandler:
         if delayed is not None:
             if reply is None:
                 reply = self._open_reply(connection, context)
-            self._wait(reply, version, request, topics, delayed)
+            self._wait(reply, context, request, topics, delayed)
             return PARKED
-        return encode_response(topics, version)
+        return self._encode(topics, context) if failed else encode_response(topics, version)
 
     def _partition(
         self,
@@ -367,7 +369,7 @@ class ProduceHandler:
                 if left:
                     return
                 if reply is not None:
-                    self._wait(reply, context.api_version, request, topics, delayed)
+                    self._wait(reply, context, request, topics, delayed)
                 elif any(one.error_code for _, responses in topics for one in responses):
                     connection.close(ACKS_0_FAILED)
 
@@ -384,18 +386,27 @@ class ProduceHandler:
     def _wait(
         self,
         reply: Reply,
-        version: int,
+        context: "RequestContext",
         request: "ProduceRequest",
         topics: TopicResponses,
         delayed: DelayedProduce,
     ) -> None:
         """Answer when every part is settled, or at the request's timeout."""
-        if not delayed.seal(lambda: reply.send(encode_response(topics, version))):
-            reply.send(encode_response(topics, version))
+        if not delayed.seal(lambda: reply.send(self._encode(topics, context))):
+            reply.send(self._encode(topics, context))
             return
         reply.when_abandoned(delayed.abandon)
         if not self._replicas.delayed_produce.park(delayed, request.timeout_ms):
             delayed.complete(expired=True)
+
+    def _encode(self, topics: TopicResponses, context: "RequestContext") -> bytes:
+        """A response in which some partitions may have been refused."""
+        version = context.api_version
+        hints = self._replicas.leader_hints
+        if hints is None or version < PRODUCE_FROM_VERSION:
+            return encode_response(topics, version)
+        endpoints = hints.add(topics, PRODUCE_CODES, context.connection.listener_name)
+        return encode_response(topics, version, node_endpoints=endpoints)
 
 
 def check_single_batch(records: memoryview | None, version: int) -> None:

@@ -35,6 +35,7 @@ from tiered.remote_read import PausedRead, ReadRequest
 from tiered.segment_metadata import TopicIdPartition
 
 if TYPE_CHECKING:
+    from broker.replicas.leader_hints import LeaderHints
     from broker.runtime.directory_writer import DirectoryWriters
     from broker.runtime.disk import Disk
     from broker.runtime.timer import Timer
@@ -76,6 +77,7 @@ class ReplicaManager:
         "is_known",
         "is_offline",
         "known_name",
+        "leader_hints",
         "names_by_id",
         "on_disk_failure",
         "parked_by_address",
@@ -113,6 +115,8 @@ class ReplicaManager:
         self.is_offline: Callable[[TopicPartition], bool] = _nothing_offline
         self.known_name: Callable[[bytes], str | None] = _no_name_known
         self.on_disk_failure: Callable[[Log, DiskError], None] = _ignore_failure
+        # In a cluster: names the leader of what is not led here.
+        self.leader_hints: LeaderHints | None = None
         self.names_by_id: dict[bytes, str] = {}
         self.preparation_budget = PreparationBudget()
         self.stats: dict[str, TopicStats] = {}

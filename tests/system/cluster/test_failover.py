@@ -7,6 +7,8 @@ from typing import Any
 import pytest
 
 from protocol.error_codes import ErrorCode
+from protocol.records.builder import build_batch
+from tests.fakes.network.client import produce_request
 from tests.harness.brokers import ClusterHarness
 
 NOT_NOW = {
@@ -114,3 +116,17 @@ async def test_with_two_of_three_dead_nothing_is_acknowledged(cluster: ClusterHa
     await produce(cluster, "t", b"c")
     assert await read(cluster, "t") == [b"a", b"c"]
     await cluster.until(lambda: cluster.replicas_equal("t"))
+
+
+async def test_a_refused_client_is_sent_to_the_leader(cluster: ClusterHarness) -> None:
+    """By a Produce and a Fetch alike, with the address on the client's own listener (KIP-951)."""
+    await cluster.create_topic("t", replicas=3)
+    leader = await cluster.leading("t")
+    client = await cluster.client(min({1, 2, 3} - {leader}))
+    data = build_batch([(None, b"v", (), 1_700_000_000_000)])
+    refused = await client.call(produce_request("t", 0, data))
+    (answer,) = refused.responses[0].partition_responses
+    assert answer.error_code == ErrorCode.NOT_LEADER_OR_FOLLOWER
+    assert answer.current_leader.leader_id == leader
+    found = {one.node_id: one.port for one in refused.node_endpoints}
+    assert found == {leader: cluster.nodes[leader].port}
