@@ -145,8 +145,9 @@ class PeerConnection:
         self._in_flight: dict[int, PeerRequest] = {}
         self._received = 0
         self._is_writing = False
-        # Frames that a receiver holds.
+        # Frames that a receiver holds; the stream is not read meanwhile.
         self._held: list[memoryview] | None = None
+        self._is_watched = False
         self._connect_if_needed()
 
     @property
@@ -233,7 +234,7 @@ class PeerConnection:
             size_max=ANSWER_BYTES_MAX,
             size_min=RESPONSE_SIZE_MIN,
         )
-        self._resources.poller.add_reader(result.fileno(), self._on_readable)
+        self._watch(result)
         self._resources.observers.on_peer_connected(self.node_id, self._epoch)
         if self.state is State.OPEN and self._stream is result:
             self._write()
@@ -330,13 +331,16 @@ class PeerConnection:
         """Hand answers on; False when no more may be received now."""
         frames = reader.next_frames(count)
         while frames:
-            for answer in frames:
-                if not self._take(answer):
-                    return False
-                if self._stream is not stream:
+            for taken, answer in enumerate(frames, 1):
+                if not self._take(answer) or self._stream is not stream:
                     return False
                 if self._held is not None:
-                    self._held.extend(frames)
+                    # Those behind it come when it has been released.
+                    if taken < len(frames):
+                        reader.put_back(frames[taken:])
+                    self._held.extend(frames[:taken])
+                    self._is_watched = False
+                    self._resources.poller.remove_reader(stream.fileno())
                     return False
             reader.release(frames)
             frames = reader.next_frames() if reader.has_more else []
@@ -344,6 +348,16 @@ class PeerConnection:
             self._end(f"sent what is no answer: {reader.error}")
             return False
         return True
+
+    def _go_on(self, stream: Stream, reader: FrameReader[ReceiveBuffer]) -> None:
+        """Take what had been received behind an answer that was held, then receive again."""
+        if self._stream is stream:
+            self._watch(stream)
+            self._take_frames(stream, reader, 0)
+
+    def _watch(self, stream: Stream) -> None:
+        self._is_watched = True
+        self._resources.poller.add_reader(stream.fileno(), self._on_readable)
 
     def _take(self, answer: memoryview) -> bool:
         (correlation_id,) = _CORRELATION_ID.unpack_from(answer)
@@ -372,22 +386,29 @@ class PeerConnection:
         return True
 
     def hold(self) -> Callable[[], None]:
-        """Keep the answer that is being handed on valid, and receive nothing, until the call.
+        """Keep the answer that is being handed on valid, and hand on no other, until the call.
 
-        For a receiver, within `on_answer`, on a connection that has one request in flight. The
-        function that is returned may be called when the connection has ended meanwhile.
+        For a receiver, within `on_answer`. The function that is returned may be called when the
+        connection has ended meanwhile; what it had received goes on in the loop's next turn.
         """
-        frames = self._held = []
         reader, stream = self._reader, self._stream
         if reader is None or stream is None:
             raise RuntimeError("held an answer of a connection that is not open")
-        self._resources.poller.remove_reader(stream.fileno())
+        frames: list[memoryview] = []
+        self._held = frames
 
         def release() -> None:
             reader.release(frames)
-            if self._held is frames:
-                self._held = None
-                self._resources.poller.add_reader(stream.fileno(), self._on_readable)
+            if self._held is not frames:
+                return
+            self._held = None
+            if self._is_watched:
+                # Within `on_answer`: the caller goes on.
+                return
+            if reader.has_more or reader.has_put_back:
+                self._resources.poller.call_soon(self._go_on, stream, reader)
+            else:
+                self._watch(stream)
 
         return release
 
@@ -411,11 +432,11 @@ class PeerConnection:
     def _drop_stream(self) -> None:
         stream, self._stream = self._stream, None
         reader, self._reader = self._reader, None
-        is_held = self._held is not None
         self._held = None
         if stream is not None:
             poller = self._resources.poller
-            if not is_held:
+            if self._is_watched:
+                self._is_watched = False
                 poller.remove_reader(stream.fileno())
             if self._is_writing:
                 poller.remove_writer(stream.fileno())

@@ -89,6 +89,8 @@ class FollowedPartition:
         sent_epoch: The last fetched epoch that it was told.
         leader_high_watermark: As the leader last gave it.
         failures: Errors in a row.
+        truncations: Of its log, in this role: one or two are in order, more are a leader that gives
+            what it then denies.
     """
 
     __slots__ = (
@@ -104,6 +106,7 @@ class FollowedPartition:
         "sent_log_start",
         "sent_offset",
         "state",
+        "truncations",
     )
 
     def __init__(self, partition: FollowerPartition, leader_id: int) -> None:
@@ -119,6 +122,7 @@ class FollowedPartition:
         self.sent_epoch = -1
         self.leader_high_watermark = 0
         self.failures = 0
+        self.truncations = 0
 
     @property
     def is_current(self) -> bool:

@@ -177,20 +177,23 @@ class LogRepair:
         log = partition.log
         if not followed.is_current:
             return
-        self._stats.truncations += 1
+        self._count(followed)
+        is_told = _is_told(followed.truncations)
         if offset < log.high_watermark:
             self._stats.truncations_below_high_watermark += 1
+        if offset < log.high_watermark and is_told:
             LOGGER.error(
                 "committed records are truncated, as the leader does not have them partition=%s "
-                "leader=%d leader_epoch=%d high_watermark=%d log_end=%d truncated_to=%d",
+                "leader=%d leader_epoch=%d high_watermark=%d log_end=%d truncated_to=%d times=%d",
                 partition.topic_partition,
                 followed.leader_id,
                 followed.leader_epoch,
                 log.high_watermark,
                 log.log_end_offset,
                 offset,
+                followed.truncations,
             )
-        elif offset < log.log_end_offset:
+        elif offset < log.log_end_offset and is_told:
             LOGGER.info(
                 "follower's log is truncated partition=%s leader=%d leader_epoch=%d log_end=%d "
                 "truncated_to=%d",
@@ -208,19 +211,21 @@ class LogRepair:
         if not followed.is_current:
             return
         log = partition.log
+        self._count(followed)
         if log.high_watermark > log.log_start_offset:
             self._stats.truncations_below_high_watermark += 1
-        LOGGER.warning(
-            "follower's log starts again, empty partition=%s leader=%d leader_epoch=%d "
-            "log_start=%d log_end=%d begins_at=%d",
-            partition.topic_partition,
-            followed.leader_id,
-            followed.leader_epoch,
-            log.log_start_offset,
-            log.log_end_offset,
-            offset,
-        )
-        self._stats.truncations += 1
+        if _is_told(followed.truncations):
+            LOGGER.warning(
+                "follower's log starts again, empty partition=%s leader=%d leader_epoch=%d "
+                "log_start=%d log_end=%d begins_at=%d times=%d",
+                partition.topic_partition,
+                followed.leader_id,
+                followed.leader_epoch,
+                log.log_start_offset,
+                log.log_end_offset,
+                offset,
+                followed.truncations,
+            )
         start_at = self._truncations.start_at
         await partition.truncate(lambda log: start_at(log, offset))
 
@@ -252,6 +257,10 @@ class LogRepair:
         start_offset = await self._ask(followed, EARLIEST)
         if followed.is_current and start_offset > log.log_end_offset:
             await self._start(followed, start_offset)
+
+    def _count(self, followed: FollowedPartition) -> None:
+        self._stats.truncations += 1
+        followed.truncations += 1
 
     async def _ask(self, followed: FollowedPartition, timestamp: int) -> int:
         """The leader's log end (not its high watermark: a follower asks), or its log start."""
@@ -300,3 +309,8 @@ class LogRepair:
 
 class _LeaderError(Exception):
     """The leader has not said where its log begins or ends."""
+
+
+def _is_told(times: int) -> bool:
+    """Whether the log has a line for it: for the first, second, fourth, eighth ... of a role."""
+    return times & (times - 1) == 0

@@ -65,6 +65,10 @@ not answered; doubled up to `replica.fetch.backoff.ms`."""
 
 DOUBLINGS_MAX: Final = 10
 
+TRUNCATIONS_AT_ONCE: Final = 4
+"""Of a partition in one role; then each is followed by a wait. As many steps of KIP-279 are rare:
+each is a change of leaders that the follower has missed."""
+
 BACK_OFF_MAX_MS: Final = 200.0
 """Of a request: its connection waits by itself before it connects again."""
 
@@ -163,7 +167,12 @@ class ReplicaFetcher:
 
     def repaired(self, followed: FollowedPartition) -> None:
         """See `RepairedPartitions`."""
-        if self.state is not FetcherState.CLOSED and followed.is_current:
+        if self.state is FetcherState.CLOSED or not followed.is_current:
+            return
+        if followed.truncations > TRUNCATIONS_AT_ONCE:
+            # The leader gives what it then denies: its epochs are not those of its log.
+            self._delay(followed, self._delay_ms(followed.truncations - TRUNCATIONS_AT_ONCE))
+        else:
             self._fetch(followed)
 
     def not_repaired(self, followed: FollowedPartition, error: Exception | None) -> None:

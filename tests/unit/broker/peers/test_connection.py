@@ -341,6 +341,43 @@ def test_held_answer_stays_until_it_is_released() -> None:
     assert again.answers == [b"y"]
 
 
+@given(
+    held=st.lists(st.booleans(), min_size=2, max_size=6),
+    sizes=st.lists(st.integers(0, 300), min_size=6, max_size=6),
+    cuts=st.lists(st.integers(1, 500), max_size=8),
+    receive_bytes=st.sampled_from([16, 128, 4096]),
+)
+def test_answers_behind_a_held_one_come_when_it_is_released(
+    held: list[bool], sizes: list[int], cuts: list[int], receive_bytes: int
+) -> None:
+    """Whole or in part, in order, each unchanged while it is held, and none before."""
+    world = World(receive_bytes=receive_bytes)
+    outcomes = [world.send(hold=hold, timeout_ms=1e6) for hold in held]
+    stream = world.accept()
+    bodies = [bytes([n + 1]) * size for n, size in enumerate(sizes[: len(held)])]
+    data = b"".join(map(answer_to, requests_of(stream), bodies))
+    for count in [*cuts, len(data)]:
+        if data[:count]:
+            stream.incoming.append(data[:count])
+        data = data[count:]
+    released = 0
+    for n, outcome in enumerate(outcomes):
+        while not outcome.answers:
+            assert stream.fd in world.poller.readers
+            world.poller.readable(stream.fd)
+        if held[n]:
+            assert not any(later.answers for later in outcomes[n + 1 :])
+            assert outcome.held is not None
+            assert bytes(outcome.held) == bodies[n]
+            released += 1
+            outcome.release()
+    assert [outcome.answers for outcome in outcomes] == [[body] for body in bodies]
+    assert released == sum(held)
+    assert world.buffers.charged == 0
+    assert stream.fd in world.poller.readers
+    assert not stream.closed
+
+
 def test_held_answer_outlives_its_connection() -> None:
     """A connection that moves meanwhile receives elsewhere."""
     world = World()

@@ -177,6 +177,28 @@ class FetcherWorld(PeerWorld):
     ) -> None:
         """The leader answers."""
         assert self.stream is not None
+        self.receive(
+            self.stream,
+            self.frame(
+                request,
+                *partitions,
+                session_id=session_id,
+                error_code=error_code,
+                topic_id=topic_id,
+            ),
+        )
+        while self.stream.incoming and self.stream.fd in self.poller.readers:
+            self.poller.readable(self.stream.fd)
+
+    def frame(
+        self,
+        request: SentRequest,
+        *partitions: PartitionData,
+        session_id: int = 4711,
+        error_code: int = 0,
+        topic_id: UUID = TOPIC_ID,
+    ) -> bytes:
+        """An answer of the leader, as it is on the wire."""
         message = FetchResponse(
             error_code=error_code,
             session_id=session_id,
@@ -184,9 +206,7 @@ class FetcherWorld(PeerWorld):
             if partitions
             else [],
         )
-        self.receive(self.stream, answer_to(request, encode_response(message, request.version)))
-        while self.stream.incoming and self.stream.fd in self.poller.readers:
-            self.poller.readable(self.stream.fd)
+        return answer_to(request, encode_response(message, request.version))
 
     def following(self, *partitions: FakeFollower) -> SentRequest:
         """All of them are followed, in an open session; the request that waits at the leader."""

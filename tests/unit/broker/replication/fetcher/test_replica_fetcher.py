@@ -87,6 +87,51 @@ async def test_newcomer_does_not_wait_for_the_request_under_way() -> None:
     assert (fetch.session_epoch, asked(fetch)) == (4, {})
 
 
+async def test_two_answers_may_come_at_once() -> None:
+    """The second waits until the first is appended; neither is lost."""
+    world = FetcherWorld()
+    partition, newcomer = FakeFollower(0), FakeFollower(1)
+    partition.settles_later = True
+    waiting = world.following(partition)
+    world.follow(newcomer)
+    second, _ = world.one_sent()
+    assert world.stream is not None
+    both = world.frame(waiting, data(0, records_at(0, b"a")))
+    both += world.frame(second, data(1, records_at(0, b"b")))
+    world.receive(world.stream, both)
+    assert (partition.end, newcomer.end) == (1, 0)
+    partition.unsettled[0](None)
+    assert newcomer.end == 1
+    assert asked(world.sent()[-1][1])[1][0] == 1
+
+
+async def test_log_that_is_cut_again_and_again_waits_longer_each_time(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    """A leader that gives what it then denies is not asked in a circle, nor told of each time."""
+    world = FetcherWorld()
+    partition = FakeFollower(0)
+    partition.lead(b"a", epoch=3)
+    partition.log.update_high_watermark(1)
+    waiting = world.following(partition)
+    rounds, now_ms = 0, world.timer.clock.monotonic_ms()
+    while world.timer.clock.monotonic_ms() - now_ms < 20_000:
+        for request, fetch in [*world.sent(), *([(waiting, None)] if not rounds else [])]:
+            if fetch is None or (0 in asked(fetch) and partition.end):
+                world.answer(request, data(0, diverging=(3, 0)))
+                rounds += 1
+            elif 0 in asked(fetch):
+                world.answer(request, data(0, records_at(0, b"a", epoch=4), high_watermark=1))
+            else:
+                world.answer(request)
+        await world.turns()
+        world.timer.advance(5)
+    assert 15 <= partition.truncations <= 40
+    lines = [line for line in caplog.messages if "are truncated" in line]
+    assert 1 <= len(lines) <= 7
+    assert world.stats.truncations == partition.truncations
+
+
 async def test_records_that_come_twice_are_dropped() -> None:
     """The second request had left before the answer to the first was appended."""
     world = FetcherWorld()
