@@ -18,7 +18,7 @@ COMPILE := $(BIN)/python -m compileall -q config native protocol storage tiered 
 RUNTIME := $(VENV)/.runtime
 DEVELOPMENT := $(VENV)/.development
 
-.PHONY: help setup native run cluster cluster-broker test test-system test-interop test-deep test-cluster test-s3 test-spark test-exact test-clients test-tools check lint types imports fmt bench run-pipeline codegen docs lock clean
+.PHONY: help setup native run cluster cluster-broker test test-system test-interop test-deep test-cluster simulate test-s3 test-spark test-exact test-clients test-tools check lint types imports fmt bench run-pipeline codegen docs lock clean
 
 help: ## show this list
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' Makefile
@@ -60,6 +60,9 @@ test-deep: $(DEVELOPMENT) test-tools ## run slow tests, and properties with inpu
 test-cluster: $(DEVELOPMENT) ## build etcd, and run what needs it
 	@.ci/etcd
 	@$(BIN)/python -m pytest -q -rs tests/contract/test_metadata_store.py tests/system/cluster $(ARGS)
+
+simulate: $(DEVELOPMENT) ## run whole brokers in virtual time, with faults (ARGS="--seed 1 --hours 1")
+	@$(BIN)/python -m tests.simulation $(ARGS)
 
 test-s3: $(DEVELOPMENT) ## build real S3 servers and run the object store's tests on each
 	@.ci/s3-servers
