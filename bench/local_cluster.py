@@ -243,23 +243,27 @@ class LocalCluster:
         for process in self._brokers.values():
             if process.poll() is None:
                 process.terminate()
-        strangers = [
-            pid
-            for node_id in self._ended
-            if (pid := running_pid(self._places, node_id)) is not None
-        ]
-        for pid in strangers:
-            with contextlib.suppress(ProcessLookupError):
-                os.kill(pid, signal.SIGTERM)
+        again = [node_id for node_id in self._ended if self._terminate_again(node_id)]
         for process in self._brokers.values():
             _end(process)
         deadline = time.monotonic() + STOPPED_S
-        while time.monotonic() < deadline and any(map(_lives, strangers)):
+        while time.monotonic() < deadline and any(
+            running_pid(self._places, node_id) is not None for node_id in again
+        ):
             time.sleep(POLL_S)
         for process in self._etcd:
             process.terminate()
         for process in self._etcd:
             _end(process)
+
+    def _terminate_again(self, node_id: int) -> bool:
+        """SIGTERM to one that was started again elsewhere; False: it does not run."""
+        pid = running_pid(self._places, node_id)
+        if pid is None:
+            return False
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(pid, signal.SIGTERM)
+        return True
 
     def _etcd_failed(self) -> bool:
         """Whether more members have ended than a majority can spare."""
@@ -327,10 +331,6 @@ def _end(process: subprocess.Popen[bytes]) -> None:
     except subprocess.TimeoutExpired:
         process.kill()
         process.wait()
-
-
-def _lives(pid: int) -> bool:
-    return Path(f"/proc/{pid}").exists()
 
 
 def _is_free(port: int) -> bool:

@@ -25,11 +25,6 @@ LOGGER = logging.getLogger(__name__)
 EXIT_OK = 0
 EXIT_FAILED = 1
 
-NO_REPLICATION = (
-    "metadata.store=etcd://...: brokers of a cluster do not replicate to each other yet, so "
-    "records would be lost with a broker; use metadata.store=sqlite"
-)
-
 COLLECT_AFTER = (20_000, 2, 25)
 """Thresholds of the garbage collector: new objects, and collections of the younger generation.
 
@@ -45,9 +40,6 @@ SWITCH_INTERVAL_S = 0.001
 def run(loaded: "LoadedConfig") -> int:
     """Run a broker until SIGTERM or SIGINT; returns the exit status."""
     settings = loaded.broker
-    if settings.metadata_store.is_shared:
-        sys.stderr.write(f"varve: {NO_REPLICATION}\n")
-        return EXIT_FAILED
     configure(log_format=settings.log_format, level=settings.log_level)
     for warning in loaded.warnings:
         LOGGER.warning("%s", warning)
