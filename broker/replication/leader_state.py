@@ -22,7 +22,7 @@ Source: Kafka, Partition.scala.
 
 from typing import TYPE_CHECKING
 
-from broker.replication.replica_progress import UNKNOWN_OFFSET, ReplicaProgress
+from broker.replication.replica_progress import ReplicaProgress
 
 if TYPE_CHECKING:
     from broker.controller.images.partition_image import PartitionImage
@@ -200,11 +200,8 @@ class LeaderState:
         ) and self.may_join(follower)
 
     def may_join(self, follower: ReplicaProgress) -> bool:
-        """Whether a follower that has fetched lives, in the epoch in which it fetches."""
-        return (
-            follower.end_offset != UNKNOWN_OFFSET
-            and self._terms.live_epoch(follower.node_id) == follower.broker_epoch
-        )
+        """Whether a follower lives in the epoch in which it fetches; before a fetch it has none."""
+        return self._terms.live_epoch(follower.node_id) == follower.broker_epoch
 
     def is_confirmed(self, min_insync_replicas: int, now_ms: float) -> bool:
         """Whether nobody else can have been elected by now, whatever this broker has not heard of.
