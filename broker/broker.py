@@ -315,7 +315,7 @@ class Broker:
             controller, self._store, self.membership, self.peers, self.environment
         )
         if not self._is_alone:
-            self.isr_changes = self._build_isr_changes(self.control, self.membership)
+            self.isr_changes = self._build_isr_changes(controller, self.membership)
         dynamic = self.dynamic = DynamicSettings(controller)
         self._follow_settings(dynamic)
         if settings.remote_log_storage_system_enable:
@@ -589,9 +589,10 @@ class Broker:
         assert self.membership is not None
         terms.validity = self.membership.validity
 
-    def _build_isr_changes(self, control: ClusterControl, membership: Membership) -> IsrChanges:
+    def _build_isr_changes(self, controller: Controller, membership: Membership) -> IsrChanges:
+        assert self.control is not None
         changes = IsrChanges(
-            control.channel,
+            self.control.channel,
             self.replicas.terms,
             self.clock,
             self.timer,
@@ -600,6 +601,12 @@ class Broker:
             led=self.replicas.partitions,
         )
         changes.start()
+
+        def look(old: "ClusterImage", new: "ClusterImage") -> None:
+            if old.brokers is not new.brokers:
+                changes.brokers_changed()
+
+        controller.subscribe_now(look)
         return changes
 
     def _build_services(

@@ -10,8 +10,9 @@ One request is under way at a time, with all that was noted until then. What is 
 once in the maximal ISR, and the committed ISR changes with the image alone; a proposal without a
 known outcome stays proposed.
 
-Every half `replica.lag.time.max.ms` all partitions that are led here are looked at, in slices, for
-members that lag and for proposals that have had no outcome.
+Every half `replica.lag.time.max.ms`, and when brokers come or go, all partitions that are led here
+are looked at, in slices: for members that lag, followers that may join by now, proposals that have
+had no outcome, and high watermarks that waited for one that was about to join and will not.
 
 Source: Kafka, AlterPartitionManager.scala, Partition.scala (handleAlterPartitionError).
 """
@@ -146,6 +147,7 @@ class IsrChanges:
         for handle in (self._look, self._retry, self._begins):
             if handle is not None:
                 handle.cancel()
+        self._look = None
         if self._under_way is not None:
             self._under_way.cancel()
             await asyncio.wait([self._under_way])
@@ -288,7 +290,13 @@ class IsrChanges:
         if self._noted:
             self._begin()
 
-    # -- members that lag ------------------------------------------------------------------------
+    # -- all partitions --------------------------------------------------------------------------
+
+    def brokers_changed(self) -> None:
+        """Look at all partitions now: the image's brokers have changed."""
+        if self._look is not None:
+            self._look.cancel()
+            self._look_at_all()
 
     def _look_later(self) -> None:
         self._look = self._timer.call_later_ms(self._terms.lag_time_max_ms / 2, self._look_at_all)
@@ -297,13 +305,15 @@ class IsrChanges:
         self._look_at(iter(list(self._led())))
 
     def _look_at(self, partitions: "Iterator[Partition]") -> None:
-        """Note those whose ISR is to change, and those whose proposal has had no outcome."""
+        """Move high watermarks; note those whose ISR is to change, or has been asked for."""
         clock = self._clock
         now_ms = clock.monotonic_ms()
         for partition in partitions:
             leading, log = partition.leading, partition.log
             if leading is None:
                 continue
+            if log.high_watermark < leading.own_end_offset:
+                partition.advance_high_watermark(leading, now_ms)
             if (
                 leading.proposed is not None
                 or leading.wanted_isr(log.high_watermark, log.log_end_offset, now_ms) is not None

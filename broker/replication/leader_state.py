@@ -187,6 +187,8 @@ class LeaderState:
             follower.node_id
             for follower in self.followers
             if self.can_join(follower, high_watermark)
+            # Else it would have to leave at once.
+            and now_ms - follower.seen_ms <= self._terms.lag_time_max_ms
         ]
         if not leaving and not joining:
             return None

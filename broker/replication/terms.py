@@ -37,8 +37,8 @@ class ReplicationTerms:
             leaves the ISR.
         fetch_wait_max_ms: `replica.fetch.wait.max.ms`: a live follower fetches at least so often.
         registered_epoch: Broker epoch of a node; None of one that is not registered.
-        live_epoch: Broker epoch of a node that may be in an ISR: registered, not fenced, and not
-            about to stop; None for any other (KIP-841, KIP-903).
+        live_epoch: Broker epoch of a node that may be in an ISR: registered, not fenced, with its
+            lease, and not about to stop; None for any other (KIP-841, KIP-903).
         validity: Of this broker's membership.
         isr_due: Called when the ISR of a partition may have to change; None: nobody asks for it.
     """
@@ -82,7 +82,7 @@ class ReplicationTerms:
 
         def live(node: int) -> int | None:
             broker = brokers().get(node)
-            if broker is None or broker.is_fenced or broker.is_draining:
+            if broker is None or broker.is_fenced or broker.is_draining or not broker.is_live:
                 return None
             return broker.epoch
 

@@ -297,3 +297,46 @@ async def test_the_look_at_all_partitions_yields(i: IsrWorld) -> None:
         i.timer.advance(1_000)
         await turn()
     assert len(i.asked) >= len(partitions)
+
+
+async def test_who_was_about_to_join_and_has_gone_is_not_waited_for(i: IsrWorld) -> None:
+    """Nothing else may ever happen in the partition: its producer waits for this very offset."""
+    partition = i.led(state=record((1, 2)))
+    i.fetch_one(0, replica=3)
+    await turn()
+    partition.update_isr(record((1, 2), partition_epoch=1))
+    i.write(partition, b"a")
+    i.fetch_one(1, replica=2)
+    assert partition.log.high_watermark == 0
+    i.channel.code = ErrorCode.INELIGIBLE_REPLICA
+    del i.live[3]
+    i.changes.brokers_changed()
+    assert partition.log.high_watermark == 1
+
+
+async def test_who_is_let_in_after_its_fetch_joins(i: IsrWorld) -> None:
+    """In an idle partition it does not fetch again at another offset."""
+    partition = i.led(state=record((1, 2)))
+    del i.live[3]
+    i.fetch_one(0, replica=3)
+    await turn()
+    assert i.asked == []
+    i.live[3] = 30
+    i.changes.brokers_changed()
+    await turn()
+    assert i.asked == [[(1, 10), (2, 20), (3, 30)]]
+    assert partition.leading is not None
+
+
+async def test_who_has_stopped_fetching_is_not_waited_for_for_ever(i: IsrWorld) -> None:
+    partition = i.led(state=record((1, 2)))
+    i.channel.code = ErrorCode.INELIGIBLE_REPLICA
+    i.fetch_one(0, replica=3)
+    await turn()
+    i.write(partition, b"a")
+    i.fetch_one(1, replica=2)
+    assert partition.log.high_watermark == 0
+    for _ in range(46):
+        i.timer.advance(1_000)
+        await turn()
+    assert partition.log.high_watermark == 1

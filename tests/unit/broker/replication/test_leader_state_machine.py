@@ -151,11 +151,14 @@ class LeaderRules(RuleBasedStateMachine):
 
     def may_be_proposed(self, node: int) -> bool:
         end = self.model[node].end
+        seen_ms = self.model[node].fetched_ms
         return (
             node not in self.isr
             and self.may_join(node)
             and end is not None
             and end >= max(self.hw, START)
+            and seen_ms is not None
+            and self.now_ms - seen_ms <= LAG_MS
         )
 
     @invariant()

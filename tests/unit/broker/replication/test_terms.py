@@ -18,8 +18,9 @@ def test_epochs_come_from_the_newest_image() -> None:
     brokers[2] = BrokerImage(2, {}, epoch=20)
     brokers[3] = BrokerImage(3, {}, epoch=30, is_fenced=True)
     brokers[4] = BrokerImage(4, {}, epoch=40, is_draining=True)
-    assert [terms.registered_epoch(node) for node in (2, 3, 4)] == [20, 30, 40]
-    assert [terms.live_epoch(node) for node in (2, 3, 4)] == [20, None, None]
+    brokers[5] = BrokerImage(5, {}, epoch=50, is_live=False)
+    assert [terms.registered_epoch(node) for node in (2, 3, 4, 5)] == [20, 30, 40, 50]
+    assert [terms.live_epoch(node) for node in (2, 3, 4, 5)] == [20, None, None, None]
 
 
 def test_a_broker_is_no_follower_of_itself() -> None:
