@@ -15,6 +15,10 @@ changes nothing. An election in the epoch of a shard that loads or serves is ign
 another broker may have been leader in between: the shard is unloaded, and the partition is loaded
 again. A resignation in the election's own epoch or a newer one ends it.
 
+A shard serves while its partition is led here and nobody else may lead it
+(`Partition.is_in_doubt`): a broker that was paused or cut off says NOT_COORDINATOR before it has
+heard of its successor.
+
 Source: Kafka, CoordinatorRuntime.java.
 """
 
@@ -476,16 +480,28 @@ class CoordinatorRuntime(Generic[AnyShard]):
         shard = self._active.get(partition_index)
         if shard is None:
             return self._why_not(partition_index)
-        if self._replicas.leader_of(self.topic, partition_index) is None:
-            # A resignation is on its way: what is in memory is not this broker's to say any more.
+        # As `_is_led`, inlined.
+        partition = self._replicas.leader_of(self.topic, partition_index)
+        if partition is None or (
+            partition.leading is not None and partition.is_in_doubt(self._clock.monotonic_ms())
+        ):
             return ErrorCode.NOT_COORDINATOR
         return shard
+
+    def _is_led(self, partition_index: int) -> bool:
+        """Whether the partition is led here, and certainly by nobody else.
+
+        Else a resignation is on its way, or another broker may lead by now without our having heard
+        of it: clients have to look for their coordinator, whatever is in memory here.
+        """
+        partition = self._replicas.leader_of(self.topic, partition_index)
+        return partition is not None and not partition.is_in_doubt(self._clock.monotonic_ms())
 
     def _why_not(self, partition_index: int) -> ErrorCode:
         if not self._is_running:
             return ErrorCode.COORDINATOR_NOT_AVAILABLE
         election = self._elections.get(partition_index)
-        if election is not None and election.is_loading:
+        if election is not None and election.is_loading and self._is_led(partition_index):
             return ErrorCode.COORDINATOR_LOAD_IN_PROGRESS
         return ErrorCode.NOT_COORDINATOR
 

@@ -109,8 +109,9 @@ class ClusterClient:
         return self._clients[key]
 
     async def any(self) -> Client:
-        """A connection to some broker."""
-        return await self.at(self._cluster.running[0].settings.node_id)
+        """A connection to some broker: another one after something had to be retried."""
+        running = self._cluster.running
+        return await self.at(running[len(self.retries) % len(running)].settings.node_id)
 
     async def coordinator(self, kind: int, key: str) -> int:
         """Node id of a coordinator, as FindCoordinator names it now."""

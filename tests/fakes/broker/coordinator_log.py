@@ -45,6 +45,8 @@ class CoordinatorLog:
         failures: By partition: why its disk is not read any more.
         epochs: By partition: the leader epoch, where it is not `leader_epoch`; appends in another
             one are refused. Without an entry every epoch is right.
+        has_followers: Others may lead, where the time below has passed.
+        valid_until_ms: Monotonic; until then nobody else leads.
         waits: Callers of `when_committed`, until the end that they wait for is committed.
         hold: Appends are written, and committed when `commit_held` is called.
         fail_with: Appends are refused with this, and nothing is written; KAFKA_STORAGE_ERROR fails
@@ -66,6 +68,8 @@ class CoordinatorLog:
         self.failures: dict[int, DiskError] = {}
         self.leader_epoch = 3
         self.epochs: dict[int, int] = {}
+        self.has_followers = False
+        self.valid_until_ms = float("-inf")
         self.waits: list[Wait] = []
         self.hold = False
         self.time_out = False
@@ -211,7 +215,11 @@ class CoordinatorLog:
             failure=self.failures.get(index),
         )
         return SimpleNamespace(
-            log=log, index=index, leader_epoch=self.epochs.get(index, self.leader_epoch)
+            log=log,
+            index=index,
+            leader_epoch=self.epochs.get(index, self.leader_epoch),
+            leading=self if self.has_followers else None,
+            is_in_doubt=lambda now_ms: self.has_followers and now_ms > self.valid_until_ms,
         )
 
     async def read_internal(

@@ -10,6 +10,8 @@ from typing import Any
 
 import pytest
 
+from broker.controller.images.topic_names import CONSUMER_OFFSETS
+from broker.coordinator.partitioner import partition_for_group
 from protocol.error_codes import ErrorCode as E
 from protocol.messages.consumer_group_heartbeat import (
     ConsumerGroupHeartbeatRequest,
@@ -25,6 +27,11 @@ from tests.harness.cluster_client import (
     check,
 )
 
+FETCH_WAIT_MS = 200
+DOUBT_MS = 2 * FETCH_WAIT_MS
+MARGIN_MS = 100
+"""Turns of a loop that three brokers share."""
+
 REPLICATED = {
     "default_replication_factor": 3,
     "min_insync_replicas": 2,
@@ -33,6 +40,7 @@ REPLICATED = {
     "transaction_state_log_min_isr": 2,
     "share_coordinator_state_topic_replication_factor": 3,
     "share_coordinator_state_topic_min_isr": 2,
+    "replica_fetch_wait_max_ms": FETCH_WAIT_MS,
 }
 
 
@@ -86,6 +94,52 @@ async def test_committed_offsets_never_go_back(cluster: ClusterHarness) -> None:
     assert offset > 30
     assert await client.committed("g", "t") == offset
     assert client.retries, "no fault was met"
+
+
+async def test_a_coordinator_that_is_cut_off_gives_out_no_old_offset_for_long(
+    cluster: ClusterHarness,
+) -> None:
+    """It hears of no successor: when its lease is over it goes by the fetches of its followers.
+
+    They have fetched from it up to `DOUBT_MS` before; from then on it says nothing.
+    """
+    await cluster.create_topic("t")
+    client = ClusterClient(cluster)
+    await client.commit("g", "t", {0: 1})
+    old = await client.coordinator(GROUP, "g")
+    direct = await cluster.client(old)
+    partition = partition_for_group("g", 2)
+    acknowledged = 1
+    moved_ms: float | None = None
+    answers: list[tuple[int, bool, float]] = []
+
+    def now_ms() -> float:
+        return cluster.loop.time() * 1000
+
+    async def ask_the_old_one() -> None:
+        while True:
+            at_least = acknowledged
+            code, offset = await direct.try_committed("g", "t")
+            is_old = code == E.NONE and offset < at_least
+            answers.append((code, is_old, now_ms() - (moved_ms or now_ms())))
+            await asyncio.sleep(0.005)
+
+    asking = asyncio.create_task(ask_the_old_one())
+    cluster.cut_from_store(old)
+    while moved_ms is None or now_ms() < moved_ms + DOUBT_MS + 500:
+        await client.commit("g", "t", {0: acknowledged + 1})
+        acknowledged += 1
+        if moved_ms is None and cluster.leader_of(CONSUMER_OFFSETS, partition) != old:
+            moved_ms = now_ms()
+    assert not asking.done(), asking.exception()
+    asking.cancel()
+    assert {code for code, _, _ in answers} == {E.NONE, E.NOT_COORDINATOR}
+    assert answers[-1][0] == E.NOT_COORDINATOR
+    latest = max((after_ms for _, is_old, after_ms in answers if is_old), default=0.0)
+    assert latest <= DOUBT_MS + MARGIN_MS
+    cluster.heal()
+    await cluster.until(lambda: cluster.let_in() == {1, 2, 3})
+    assert await client.committed("g", "t") == acknowledged
 
 
 async def test_a_member_stays_one_when_its_coordinator_dies(cluster: ClusterHarness) -> None:

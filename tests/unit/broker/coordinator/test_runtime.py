@@ -172,6 +172,24 @@ async def test_nothing_is_served_of_a_partition_that_is_not_led(h: RuntimeHarnes
     assert h.put("a", b"1") == [E.NONE]
 
 
+async def test_nothing_is_served_while_another_broker_may_lead(h: RuntimeHarness) -> None:
+    """This one was paused or cut off; what it has in memory may be old by now."""
+    h.log.has_followers = True
+    h.log.valid_until_ms = h.clock.monotonic_ms() + 100
+    assert h.put("a", b"1") == [E.NONE]
+    h.timer.advance(101)
+    assert h.put("a", b"2") == h.call("a") == [E.NOT_COORDINATOR]
+    h.log.valid_until_ms = h.clock.monotonic_ms()
+    assert h.put("a", b"2") == [E.NONE], "it was valid all the time: nothing is read anew"
+    assert len(h.built) == 1
+    h.log.committed[0] = 0
+    h.runtime.on_elected(0, EPOCH + 1)
+    await h.settle()
+    assert h.put("a", b"3") == [E.COORDINATOR_LOAD_IN_PROGRESS]
+    h.timer.advance(1)
+    assert h.put("a", b"3") == [E.NOT_COORDINATOR], "its client would wait here for ever"
+
+
 @pytest.mark.parametrize("apply_at", ApplyAt)
 async def test_what_was_written_when_the_lead_was_lost_is_answered_no_more(
     h: RuntimeHarness, apply_at: ApplyAt
