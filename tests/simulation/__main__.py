@@ -110,7 +110,8 @@ def timed(
         f"seed {seed}: {'FAILED' if outcome.violation else 'held'} trace {outcome.trace:08x} "
         f"handles {outcome.handles} virtual {outcome.virtual_s:.0f} s "
         f"({outcome.virtual_s / took_s:.0f}x) acked {outcome.acked} lone {outcome.lone_acks} "
-        f"read {outcome.read} faults {len(outcome.plan)}",
+        f"read {outcome.read} transactions {outcome.committed}/{outcome.aborted}/{outcome.unknown} "
+        f"faults {len(outcome.plan)}",
         flush=True,
     )
     return outcome

@@ -290,6 +290,8 @@ class Consumer:
             return False
         for record in read.records:
             if record.offset >= self.position:
-                self.history.saw(self._place, record.offset, record.value or b"")
+                # Only markers of transactions have keys here.
+                if record.key is None:
+                    self.history.saw(self._place, record.offset, record.value or b"")
                 self.position = record.offset + 1
         return True

@@ -16,6 +16,14 @@ from tests.simulation.clients import Consumer, Producer, Session, create_topic
 from tests.simulation.history import History
 from tests.simulation.invariants import Invariants
 from tests.simulation.nemesis import Fault, Nemesis, draw_plan
+from tests.simulation.transactions import (
+    CommittedReader,
+    TransactionalProducer,
+    TransactionHistory,
+)
+from tests.simulation.transactions import (
+    Outcome as End,
+)
 from tests.simulation.world import Place, Violation, World
 
 TOPIC: Final = "orders"
@@ -38,6 +46,7 @@ class Shape:
     min_in_sync: int = 2
     partitions: int = 2
     pause_s: float = 0.5
+    transactional: int = 1
     settings: dict[str, object] = field(default_factory=dict)
 
 
@@ -52,7 +61,8 @@ def draw_shape(seed: int) -> Shape:
         settings["log_flush_interval_messages"] = 1
     return Shape(
         partitions=random.randint(1, 3),
-        pause_s=random.choice((0.1, 0.5, 2.0)),
+        pause_s=random.choice((0.3, 1.0, 3.0)),
+        transactional=random.randint(0, 2),
         settings=settings,
     )
 
@@ -77,6 +87,9 @@ class Outcome:
     acked: int = 0
     lone_acks: int = 0
     read: int = 0
+    committed: int = 0
+    aborted: int = 0
+    unknown: int = 0
     checks: int = 0
     done: list[str] = field(default_factory=list)
     lines: list[str] = field(default_factory=list)
@@ -113,8 +126,9 @@ def run(
     invariants = Invariants(world, history, every=EVERY)
     nemesis = Nemesis(world, plan)
     nemesis.may_forget = shape.min_in_sync > 1
+    work = _Run(world, history, invariants, nemesis, shape)
     try:
-        _Run(world, history, invariants, nemesis, shape).run(duration_s)
+        work.run(duration_s)
     except Violation as violation:
         outcome.violation = f"{world.loop.time():.6f} {violation}"
         outcome.state = world.describe()
@@ -129,6 +143,9 @@ def run(
     outcome.lone_acks = history.lone_acks
     outcome.read = sum(map(len, history.seen.values()))
     outcome.checks = invariants.checks
+    outcome.committed = work.transactions.count(End.COMMITTED)
+    outcome.aborted = work.transactions.count(End.ABORTED)
+    outcome.unknown = work.transactions.count(End.UNKNOWN)
     outcome.done = nemesis.done
     outcome.lines = world.lines
     return outcome
@@ -149,6 +166,7 @@ class _Run:
         self.nemesis = nemesis
         self.shape = shape
         self.places = [Place(TOPIC, index) for index in range(shape.partitions)]
+        self.transactions = TransactionHistory()
         self.sessions: list[Session] = []
 
     def run(self, duration_s: float) -> None:
@@ -191,6 +209,12 @@ class _Run:
                 session.begin(producer.run())
             session = self._session(f"consumer{at}")
             session.begin(Consumer(session, self.history, place).run())
+        for number in range(self.shape.transactional):
+            session = self._session(f"txn{number}")
+            worker = TransactionalProducer(
+                session, self.transactions, self.places, pause_s=self.shape.pause_s
+            )
+            session.begin(worker.run())
 
     def heal(self) -> None:
         world = self.world
@@ -232,6 +256,21 @@ class _Run:
         )
         for reader, place in readers:
             self.history.judge(place, dict(sorted(reader.history.seen[place].items())))
+        self._judge_transactions()
+
+    def _judge_transactions(self) -> None:
+        readers = []
+        for place in self.places if self.transactions.transactions else ():
+            session = self._session(f"committed{place.partition}")
+            reader = CommittedReader(session, place)
+            session.begin(reader.run())
+            readers.append((reader, place))
+        self.world.until(
+            lambda: all(reader.position >= self._end(place) for reader, place in readers),
+            limit_s=READ_S,
+            what="all transactions are over and can be read",
+        )
+        self.transactions.judge({place: reader.values for reader, place in readers})
 
     def _end(self, place: Place) -> int:
         image = self.world.image.partition(*place)

@@ -5,6 +5,7 @@ import pytest
 from tests.simulation.history import History
 from tests.simulation.nemesis import draw_plan
 from tests.simulation.run import Shape, run
+from tests.simulation.transactions import Outcome, TransactionHistory
 from tests.simulation.world import Place, Violation
 
 ONE = Shape(brokers=1, replicas=1, min_in_sync=1)
@@ -58,3 +59,39 @@ def test_a_record_that_changes_after_it_was_read_is_found() -> None:
         history.saw(PLACE, 3, b"idempotent-1")
     with pytest.raises(Violation, match="was read as"):
         history.ack(PLACE, 3, [b"idempotent-1"])
+
+
+def test_three_brokers_hold_every_promise_through_faults() -> None:
+    """Seeds of a few faults each; `make simulate` runs as many as one likes."""
+    for seed in (2, 7, 18):
+        outcome = run(seed, 30)
+        assert outcome.violation is None, (seed, outcome.violation, outcome.done)
+        assert outcome.acked > 50
+
+
+def test_faults_are_repeated_with_their_seed() -> None:
+    first, second = run(8, 15), run(8, 15)
+    assert (first.trace, first.done) == (second.trace, second.done)
+
+
+def test_a_transaction_seen_in_part_is_found() -> None:
+    history = TransactionHistory()
+    other = Place("t", 1)
+    history.add(Outcome.UNKNOWN, {PLACE: [b"txn-0"], other: [b"txn-1"]})
+    history.judge({PLACE: [], other: []})
+    history.judge({PLACE: [b"txn-0"], other: [b"txn-1"]})
+    with pytest.raises(Violation, match="1 of 2 records"):
+        history.judge({PLACE: [b"txn-0"], other: []})
+
+
+def test_a_transaction_that_ended_otherwise_is_found() -> None:
+    history = TransactionHistory()
+    history.add(Outcome.ABORTED, {PLACE: [b"txn-0"]})
+    with pytest.raises(Violation, match="aborted"):
+        history.judge({PLACE: [b"txn-0"]})
+    history = TransactionHistory()
+    history.add(Outcome.COMMITTED, {PLACE: [b"txn-0"]})
+    with pytest.raises(Violation, match="lacks 1"):
+        history.judge({PLACE: []})
+    with pytest.raises(Violation, match="twice"):
+        history.judge({PLACE: [b"txn-0", b"txn-0"]})
