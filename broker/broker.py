@@ -736,6 +736,7 @@ class Broker:
                 membership=self.membership,
                 fetchers=self.fetchers,
                 peers=self.peers,
+                isr_changes=self.isr_changes,
             ),
         )
 

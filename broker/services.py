@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from broker.replicas.log_mover import LogMover
     from broker.replicas.lookups import Lookups
     from broker.replicas.replica_manager import ReplicaManager
+    from broker.replication.followers.follower_fetches import FollowerFetches
     from broker.requests.request_context import RequestContext
     from broker.runtime.disk import Disk
     from broker.runtime.timer import Timer
@@ -57,5 +58,7 @@ class Services:
     log_mover: "LogMover | None" = None
     open_envelope: "Callable[[RequestContext, memoryview], Awaitable[bytes]] | None" = None
     """Handles a request that another broker has forwarded; set with the router."""
+    follower_fetches: "FollowerFetches | None" = None
+    """The half of Fetch that serves followers; set with the APIs."""
     advertised_apis: "list[ApiVersion]" = field(default_factory=list)
     """As ApiVersions lists them; built once, because every client requests them first."""

@@ -34,7 +34,7 @@ def build_apis(services: "Services", sessions: "FetchSessionCache") -> KafkaApis
     apis.by_key[ApiKey.PRODUCE].hot = ProduceHandler(
         replicas, clock, apis.open_reply, services.registrar
     )
-    followers = FollowerFetches(
+    followers = services.follower_fetches = FollowerFetches(
         replicas,
         clock,
         services.randomness,

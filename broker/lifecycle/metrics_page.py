@@ -14,6 +14,7 @@ from broker.metrics.controller import ControllerMetrics
 from broker.metrics.descriptors import DescriptorMetrics
 from broker.metrics.fetchers import FetcherMetrics
 from broker.metrics.groups import GroupMetrics
+from broker.metrics.in_sync import InSyncMetrics
 from broker.metrics.kept import KeptMetrics
 from broker.metrics.membership import MembershipMetrics
 from broker.metrics.network import NetworkMetrics
@@ -31,6 +32,7 @@ if TYPE_CHECKING:
     from broker.peers.peers import Peers
     from broker.replicas.fetch_sessions import FetchSessionCache
     from broker.replication.fetcher.fetchers import Fetchers
+    from broker.replication.isr_changes import IsrChanges
     from broker.requests.kafka_apis import KafkaApis
     from broker.runtime.directory_writer import DirectoryWriters
     from broker.runtime.loop_lag import LoopLag
@@ -59,6 +61,7 @@ class MeasuredParts:
     membership: "Membership"
     fetchers: "Fetchers | None"
     peers: "Peers | None"
+    isr_changes: "IsrChanges | None"
 
 
 def build_metrics_page(services: "Services", parts: MeasuredParts) -> MetricsPage:
@@ -75,6 +78,7 @@ def build_metrics_page(services: "Services", parts: MeasuredParts) -> MetricsPag
             lag=parts.lag,
         ),
         PartitionMetrics(replicas, controller, parts.sessions, manager),
+        InSyncMetrics(replicas, services.follower_fetches, parts.isr_changes, services.clock),
         ControllerMetrics(controller, services.active_controller, services.channel, replicas),
         GroupMetrics(services.groups, replicas),
         TransactionMetrics(services.transactions, replicas, services.clock),

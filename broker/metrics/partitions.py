@@ -91,16 +91,18 @@ class PartitionMetrics:
         for family in (size, start, end, local_start, segments):
             yield family
         image = self._controller.image
-        missing = max(image.partition_count - count, 0)
+        node_id = self._controller.settings.node_id
+        assigned = 0
+        for found in image.topics.values():
+            assigned += sum(node_id in state.replicas for state in found.partitions)
+        missing = max(assigned - count, 0)
         for name, value, text in (
             ("kafka_server_replicamanager_partitioncount", count, "Partitions served here."),
-            ("kafka_server_replicamanager_leadercount", count, "Partitions led here."),
             (
                 "kafka_server_replicamanager_offlinereplicacount",
                 missing,
                 "Partitions of this broker that are not served: in recovery, or their disk failed.",
             ),
-            ("kafka_server_replicamanager_underreplicatedpartitions", 0, "None with one replica."),
         ):
             yield gauge(name, text, (), [((), value)])
         purgatories = (
