@@ -135,7 +135,10 @@ class ControllerElection:
             return
         epoch = image.controller_epoch
         if epoch == 0:
-            self._look_after(TURN_MS * _rank(image, self._node_id), self._create)
+            me = image.brokers.get(self._node_id)
+            # Without a lease there is nothing to try; that it has one will be another image.
+            if me is not None and me.is_live:
+                self._look_after(TURN_MS * _rank(image, self._node_id), self._create)
         elif image.controller_id == self._node_id and epoch not in (self._ours, self._foreign):
             self._run(self._make_sure(epoch))
 
@@ -156,7 +159,7 @@ class ControllerElection:
         if lease:
             self._run(self._put(lease))
         else:
-            self._look_after(AGAIN_MS, self._look)
+            self._look_after(TURN_MS, self._look)
 
     def _run(self, attempt: Coroutine[Any, Any, None]) -> None:
         self._is_busy = True

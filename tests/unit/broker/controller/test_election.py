@@ -20,14 +20,22 @@ async def world() -> AsyncIterator[ControlWorld]:
 
 
 async def test_the_lowest_that_lives_is_elected(world: ControlWorld) -> None:
-    """20 ms ahead of the next, so that they do not all write at once."""
-    await world.members[3].register()
-    await world.members[2].register()
+    """20 ms ahead of the next, so that they do not all write at once; and it stays."""
+    await world.start()
+    assert world.active.member.node_id == 1
+    await world.members[1].end_lease()
     await world.settle(300)
     assert world.active.member.node_id == 2
     await world.members[1].register()
     await world.settle(300)
     assert world.active.member.node_id == 2
+
+
+async def test_the_first_broker_of_a_cluster_is_elected_at_once(world: ControlWorld) -> None:
+    """In the moment in which it has registered: nothing else can let it in."""
+    await world.members[3].register()
+    await world.settle(10)
+    assert world.active.member.node_id == 3
 
 
 async def test_the_epoch_is_the_revision_of_its_key(world: ControlWorld) -> None:
