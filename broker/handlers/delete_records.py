@@ -6,8 +6,11 @@ Behaviour:
 - Above the high watermark, or below 0: OFFSET_OUT_OF_RANGE. Topics that are compacted and not
   deleted from: POLICY_VIOLATION. Internal topics: INVALID_TOPIC_EXCEPTION. `__remote_log_metadata`
   while a topic has remote storage: POLICY_VIOLATION.
-- There is no other replica to wait for. For a tiered partition the bucket is updated first:
-  `broker.remote.deleted_records`; `timeout_ms` may only make that shorter.
+- Answers when the log start of every live replica has passed the offset, with the least of them,
+  the low watermark; REQUEST_TIMED_OUT after `timeout_ms`, and it goes on all the same. Followers
+  get it with their next Fetch; one that is away, when it is back.
+- For a tiered partition the bucket is updated first: `broker.remote.deleted_records`; `timeout_ms`
+  may only make that shorter.
 
 Versions:
 - 0  KIP-107
@@ -20,6 +23,10 @@ from typing import TYPE_CHECKING
 
 from broker.controller.images.topic_names import INTERNAL_TOPICS
 from broker.controller.topics.tiered_topics import check_metadata_stays
+from broker.replicas.delayed_delete_records import (
+    INVALID_LOW_WATERMARK,
+    DelayedDeleteRecords,
+)
 from broker.runtime.errors import ApiError, code_of
 from protocol.api_keys import ApiKey
 from protocol.error_codes import ErrorCode
@@ -41,7 +48,9 @@ API_KEY = ApiKey.DELETE_RECORDS
 VERSIONS = (0, 2)
 
 HIGH_WATERMARK = -1
-INVALID_LOW_WATERMARK = -1
+
+Raised = tuple["Partition", int, DeleteRecordsPartitionResult]
+"""(partition, offset below which its records are deleted, its part of the response)."""
 
 
 def handle(
@@ -53,7 +62,7 @@ def handle(
         offsets = wanted.setdefault(topic.name, {})
         for partition in topic.partitions:
             offsets[partition.partition_index] = partition.offset
-    raised: list[Partition] = []
+    raised: list[Raised] = []
     response = DeleteRecordsResponse(
         topics=[
             DeleteRecordsTopicResult(
@@ -67,10 +76,31 @@ def handle(
         ]
     )
     remote = services.remote
-    tiered = [] if remote is None else [one for one in raised if remote.has_bucket(one)]
+    tiered = [] if remote is None else [one for one, _, _ in raised if remote.has_bucket(one)]
     if remote is None or not tiered:
-        return response
+        return _when_everywhere(services, response, raised, request.timeout_ms)
     return services.lookups.start(_answer(response, remote, tiered, request.timeout_ms))
+
+
+def _when_everywhere(
+    services: "Services", response: DeleteRecordsResponse, raised: "list[Raised]", timeout_ms: int
+) -> "DeleteRecordsResponse | asyncio.Future[DeleteRecordsResponse]":
+    """The response, once live followers have raised their log starts too."""
+    behind = [one for one in raised if one[0].low_watermark < one[1]]
+    if not behind:
+        return response
+    future: asyncio.Future[DeleteRecordsResponse] = asyncio.get_running_loop().create_future()
+
+    def answer() -> None:
+        if not future.done():
+            future.set_result(response)
+
+    delayed = DelayedDeleteRecords(answer)
+    for partition, offset, result in behind:
+        delayed.wait_for(partition, offset, result)
+    if not services.replica_manager.delayed_delete_records.park(delayed, timeout_ms):
+        delayed.complete(expired=True)
+    return future
 
 
 async def _answer(
@@ -84,21 +114,26 @@ async def _answer(
 
 
 def _delete(
-    services: "Services", topic: str, index: int, offset: int, raised: "list[Partition]"
+    services: "Services", topic: str, index: int, offset: int, raised: "list[Raised]"
 ) -> DeleteRecordsPartitionResult:
-    low_watermark, error = INVALID_LOW_WATERMARK, ErrorCode.NONE
-    try:
-        low_watermark = _raise_log_start(services, topic, index, offset, raised)
-    except (ApiError, StorageError) as failure:
-        error = code_of(failure)
-    return DeleteRecordsPartitionResult(
-        partition_index=index, low_watermark=low_watermark, error_code=int(error)
+    result = DeleteRecordsPartitionResult(
+        partition_index=index, low_watermark=INVALID_LOW_WATERMARK, error_code=0
     )
+    try:
+        partition, before = _raise_log_start(services, topic, index, offset)
+    except (ApiError, StorageError) as failure:
+        result.error_code = int(code_of(failure))
+    else:
+        result.low_watermark = partition.low_watermark
+        # Also when it was raised before: a retry may follow a lost response.
+        raised.append((partition, before, result))
+    return result
 
 
 def _raise_log_start(
-    services: "Services", topic: str, index: int, offset: int, raised: "list[Partition]"
-) -> int:
+    services: "Services", topic: str, index: int, offset: int
+) -> "tuple[Partition, int]":
+    """The partition, and the offset below which its records are deleted now."""
     if services.controller.image.partition(topic, index) is None:
         raise ApiError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
     if topic in INTERNAL_TOPICS:
@@ -115,6 +150,6 @@ def _raise_log_start(
         raise ApiError(ErrorCode.OFFSET_OUT_OF_RANGE)
     if before > log.log_start_offset:
         log.delete_records(before)
-    # Also when it was raised before: a retry may follow a lost response.
-    raised.append(partition)
-    return int(log.log_start_offset)
+        # Followers get it with the next answer.
+        partition.wake_fetches()
+    return partition, before

@@ -107,6 +107,7 @@ class PartitionMetrics:
             yield gauge(name, text, (), [((), value)])
         purgatories = (
             self._replicas.delayed_produce,
+            self._replicas.delayed_delete_records,
             self._replicas.delayed_fetch,
             self._replicas.delayed_cold_fetch,
             self._replicas.delayed_remote_fetch,

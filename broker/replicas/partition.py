@@ -29,7 +29,7 @@ from typing import TYPE_CHECKING
 
 from broker.replicas.following import Following
 from broker.replicas.group_commit import GroupCommit
-from broker.replicas.offset_waits import OffsetWaits
+from broker.replicas.offset_waits import OffsetWaits, Waits
 from broker.replicas.partition_writes import PartitionWrites
 from broker.replicas.preparation import Preparation
 from broker.replication.leader_state import LeaderState
@@ -83,6 +83,7 @@ class Partition:
         "_disk",
         "commit",
         "commit_waits",
+        "deletion_waits",
         "fetch_watchers",
         "following",
         "gone",
@@ -130,6 +131,7 @@ class Partition:
         self.fetch_watchers: Watchers | None = None
         self.commit_waits: OffsetWaits | None = None
         self.write_waits: OffsetWaits | None = None
+        self.deletion_waits: OffsetWaits | None = None
         self.gone = ErrorCode.NOT_LEADER_OR_FOLLOWER
         self.commit = GroupCommit(log, disk, self._flushed, self._flush_failed, context.timer)
         self.writes: PartitionWrites | None = None
@@ -188,6 +190,9 @@ class Partition:
             if len(state.replicas) == 1:
                 self.leading = None
             self._advance(own_end_offset)
+            if self.deletion_waits is not None:
+                # A follower may live no longer.
+                self.deletion_waits.reached(self.low_watermark)
             if self.commit_waits is not None and self.is_under_min_isr:
                 # Nothing is committed until members come back, which may take long.
                 code = ErrorCode.NOT_ENOUGH_REPLICAS_AFTER_APPEND
@@ -224,6 +229,8 @@ class Partition:
         if self.fetch_watchers is not None:
             self.fetch_watchers.check()
         self._fail_waits(code)
+        if self.deletion_waits is not None:
+            self.deletion_waits.fail(code)
 
     def _stop_following(self) -> None:
         following, self.following = self.following, None
@@ -539,6 +546,18 @@ class Partition:
             if waits is not None:
                 waits.fail(code, from_offset=from_offset)
 
+    @property
+    def low_watermark(self) -> int:
+        """Below it no live replica has records; -1: that is not known of one."""
+        log_start: int = self.log.log_start_offset
+        return log_start if self.leading is None else self.leading.low_watermark(log_start)
+
+    def wait_for_low_watermark(self, offset: int, operation: "Waits", part: object) -> None:
+        """Have a part of an operation settled when the low watermark has reached `offset`."""
+        if self.deletion_waits is None:
+            self.deletion_waits = OffsetWaits(self._context.waker)
+        self.deletion_waits.add(offset, operation, part)
+
     def _advance(self, own_end_offset: int) -> None:
         """This leader's own end counts up to here: move the high watermark as far as it goes."""
         leading = self.leading
@@ -556,6 +575,8 @@ class Partition:
         leading = self.leading
         assert leading is not None
         self.advance_high_watermark(leading, now_ms)
+        if self.deletion_waits is not None:
+            self.deletion_waits.reached(self.low_watermark)
         if (
             not progress.is_counted
             and leading.proposed is None

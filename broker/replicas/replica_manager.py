@@ -49,6 +49,7 @@ LOGGER = logging.getLogger(__name__)
 
 DELAYED_PRODUCE_MAX = 100_000
 DELAYED_FETCH_MAX = 100_000
+DELAYED_DELETE_RECORDS_MAX = 1_000
 PARKED_OF_AN_ADDRESS_MAX = DELAYED_FETCH_MAX // 4
 """Most parked polls of one address: there may be thousands of clients behind it, and three more
 such addresses leave room for others."""
@@ -71,6 +72,7 @@ class ReplicaManager:
         "call_soon",
         "cold_reads",
         "delayed_cold_fetch",
+        "delayed_delete_records",
         "delayed_fetch",
         "delayed_produce",
         "delayed_remote_fetch",
@@ -121,6 +123,9 @@ class ReplicaManager:
         self.preparation_budget = PreparationBudget()
         self.stats: dict[str, TopicStats] = {}
         self.delayed_produce = Purgatory("Produce", timer, capacity=DELAYED_PRODUCE_MAX)
+        self.delayed_delete_records = Purgatory(
+            "DeleteRecords", timer, capacity=DELAYED_DELETE_RECORDS_MAX
+        )
         self.waker = Waker(self.call_soon, clock)
         self.terms = ReplicationTerms()
         self._context = PartitionContext(

@@ -136,6 +136,18 @@ class LeaderState:
                     return current
         return max(least, current)
 
+    def low_watermark(self, own_log_start: int) -> int:
+        """The least log start of the leader, `own_log_start`, and of live followers.
+
+        -1: one of those has not fetched in this epoch. Others do not count: when they come back,
+        they follow the leader's log start.
+        """
+        lowest, live_epoch = own_log_start, self._terms.live_epoch
+        for follower in self.followers:
+            if follower.log_start_offset < lowest and live_epoch(follower.node_id) is not None:
+                lowest = follower.log_start_offset
+        return lowest
+
     def propose(self, isr: tuple[int, ...]) -> None:
         """Count `isr` as well from now on: the controller is asked for it."""
         self.proposed = isr

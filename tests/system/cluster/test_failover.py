@@ -7,6 +7,11 @@ from typing import Any
 import pytest
 
 from protocol.error_codes import ErrorCode
+from protocol.messages.delete_records import (
+    DeleteRecordsPartition,
+    DeleteRecordsRequest,
+    DeleteRecordsTopic,
+)
 from protocol.records.builder import build_batch
 from tests.fakes.network.client import produce_request
 from tests.harness.brokers import ClusterHarness
@@ -130,3 +135,28 @@ async def test_a_refused_client_is_sent_to_the_leader(cluster: ClusterHarness) -
     assert answer.current_leader.leader_id == leader
     found = {one.node_id: one.port for one in refused.node_endpoints}
     assert found == {leader: cluster.nodes[leader].port}
+
+
+async def test_deleted_records_are_gone_from_every_replica_when_it_is_answered(
+    cluster: ClusterHarness,
+) -> None:
+    """Then also whoever is elected next does not have them."""
+    await cluster.create_topic("t", replicas=3)
+    await produce(cluster, "t", *(b"%d" % number for number in range(10)))
+    client = await cluster.client(await cluster.leading("t"))
+    request = DeleteRecordsRequest(
+        topics=[
+            DeleteRecordsTopic(
+                name="t", partitions=[DeleteRecordsPartition(partition_index=0, offset=7)]
+            )
+        ],
+        timeout_ms=20_000,
+    )
+    (answer,) = (await client.call(request)).topics[0].partitions
+    assert (answer.error_code, answer.low_watermark) == (0, 7)
+    starts = []
+    for broker in cluster.running:
+        partition = broker.replicas.replica_of("t", 0)
+        assert partition is not None
+        starts.append(partition.log.log_start_offset)
+    assert starts == [7, 7, 7]

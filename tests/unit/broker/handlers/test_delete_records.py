@@ -36,11 +36,25 @@ class FakeLog:
         self.log_start_offset = before_offset
 
 
+class PartitionOfOne:
+    """Led by the only replica."""
+
+    def __init__(self, log: FakeLog) -> None:
+        self.log = log
+
+    @property
+    def low_watermark(self) -> int:
+        return self.log.log_start_offset
+
+    def wake_fetches(self) -> None:
+        """Nobody fetches."""
+
+
 async def ask(log: FakeLog | None, *offsets: int, topic: str = "t", version: int = 2) -> Any:
     controller = await open_controller()
     await controller.create_topics([NewTopic("t", 1, 1)])
     await controller.ensure_internal_topic("__consumer_offsets")
-    partition = SimpleNamespace(log=log) if log else None
+    partition = PartitionOfOne(log) if log else None
     replicas = SimpleNamespace(leader_of=lambda _topic, _index: partition)
     request = DeleteRecordsRequest(
         topics=[
