@@ -69,7 +69,7 @@ def build_fetchers(
 
 
 class _FetcherSettingsNow:
-    """The settings of fetchers, made anew when those of the broker have changed."""
+    """The settings of fetchers, which follow those of the broker."""
 
     __slots__ = ("_dynamic", "_made", "_seen")
 

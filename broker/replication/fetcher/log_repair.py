@@ -1,4 +1,4 @@
-"""Logs of followers brought to where they can go on: cut where they diverged, or begun anew.
+"""Repair of followers' logs: truncation where they have diverged, or a new start at another offset.
 
     the log has records that no leader epoch names     cut at the high watermark
     the leader's log has diverged                      cut by its epochs (`divergence`)

@@ -63,7 +63,7 @@ class FollowerSession:
 
     @property
     def has_changes(self) -> bool:
-        """Something is to be sent that the leader has not been told."""
+        """Something is to be sent that the leader does not have yet."""
         return bool(self._changed)
 
     def add(self, followed: FollowedPartition) -> None:

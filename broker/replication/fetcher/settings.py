@@ -1,4 +1,4 @@
-"""Settings of replication that fetchers read anew for each request."""
+"""Settings of replication that fetchers read for each request."""
 
 from dataclasses import dataclass
 
