@@ -12,6 +12,7 @@ Versions:
 - 2  PRODUCER_FENCED; older ones get INVALID_PRODUCER_EPOCH       KIP-588
 - 3  flexible
 - 4  several transactions, verify_only; between brokers           KIP-890
+     CLUSTER_AUTHORIZATION_FAILED on a listener for clients, where brokers have one of their own
 - 5  TRANSACTION_ABORTABLE                                        KIP-890
 """
 
@@ -22,6 +23,7 @@ from typing import TYPE_CHECKING
 
 from broker.controller.images.topic_names import BROKERS_OWN_TOPICS, REMOTE_LOG_METADATA
 from broker.requests.answer import Answer
+from broker.requests.inter_broker import check_inter_broker
 from broker.transactions.interfaces import ProducerIdAndEpoch
 from protocol.api_keys import ApiKey
 from protocol.error_codes import ErrorCode
@@ -58,8 +60,14 @@ TRANSACTIONS_PER_SLICE = 50
 def handle(
     services: "Services", context: "RequestContext", request: AddPartitionsToTxnRequest
 ) -> "AddPartitionsToTxnResponse | Answer[AddPartitionsToTxnResponse]":
-    """Add or verify; answered when every transaction has its outcome."""
+    """Add or verify; answered when every transaction has its outcome.
+
+    Raises:
+        ApiError: CLUSTER_AUTHORIZATION_FAILED.
+    """
     version = context.api_version
+    if version >= BATCHED_FROM:
+        check_inter_broker(services.settings, context)
     if version >= BATCHED_FROM:
         transactions = list({t.transactional_id: t for t in request.transactions}.values())
     else:

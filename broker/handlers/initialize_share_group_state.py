@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from uuid import UUID
 
 from broker.coordinator.persister import SharePartitionKey
-from broker.share.state.requests import for_each_partition
+from broker.share.state.requests import for_each_partition, refusal
 from protocol.api_keys import ApiKey
 from protocol.error_codes import ErrorCode
 from protocol.messages.initialize_share_group_state import (
@@ -34,13 +34,17 @@ VERSIONS = (0, 0)
 
 
 def handle(
-    services: "ShareServices", _context: "RequestContext", request: InitializeShareGroupStateRequest
+    services: "ShareServices", context: "RequestContext", request: InitializeShareGroupStateRequest
 ) -> "InitializeShareGroupStateResponse | Answer[InitializeShareGroupStateResponse]":
     """Call the share coordinator for each partition."""
+    refused = refusal(services, context)
 
     def begin(
         topic_id: UUID, wanted: PartitionData, done: Callable[[PartitionResult], None]
     ) -> None:
+        if refused is not None:
+            done(_result(wanted.partition, refused))
+            return
         services.share_coordinator.initialize(
             SharePartitionKey(request.group_id, topic_id, wanted.partition),
             wanted.state_epoch,

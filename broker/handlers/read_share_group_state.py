@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from uuid import UUID
 
 from broker.coordinator.persister import SharePartitionKey, ShareState
-from broker.share.state.requests import for_each_partition
+from broker.share.state.requests import for_each_partition, refusal
 from protocol.api_keys import ApiKey
 from protocol.error_codes import ErrorCode
 from protocol.messages.read_share_group_state import (
@@ -34,13 +34,17 @@ VERSIONS = (0, 0)
 
 
 def handle(
-    services: "ShareServices", _context: "RequestContext", request: ReadShareGroupStateRequest
+    services: "ShareServices", context: "RequestContext", request: ReadShareGroupStateRequest
 ) -> "ReadShareGroupStateResponse | Answer[ReadShareGroupStateResponse]":
     """Call the share coordinator for each partition."""
+    refused = refusal(services, context)
 
     def begin(
         topic_id: UUID, wanted: PartitionData, done: Callable[[PartitionResult], None]
     ) -> None:
+        if refused is not None:
+            done(_result(wanted.partition, refused, None))
+            return
         services.share_coordinator.read(
             SharePartitionKey(request.group_id, topic_id, wanted.partition),
             wanted.leader_epoch,

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from uuid import UUID
 
 from broker.coordinator.persister import SharePartitionKey, ShareSummary
-from broker.share.state.requests import for_each_partition
+from broker.share.state.requests import for_each_partition, refusal
 from protocol.api_keys import ApiKey
 from protocol.error_codes import ErrorCode
 from protocol.messages.read_share_group_state_summary import (
@@ -35,14 +35,18 @@ VERSIONS = (0, 1)
 
 def handle(
     services: "ShareServices",
-    _context: "RequestContext",
+    context: "RequestContext",
     request: ReadShareGroupStateSummaryRequest,
 ) -> "ReadShareGroupStateSummaryResponse | Answer[ReadShareGroupStateSummaryResponse]":
     """Call the share coordinator for each partition."""
+    refused = refusal(services, context)
 
     def begin(
         topic_id: UUID, wanted: PartitionData, done: Callable[[PartitionResult], None]
     ) -> None:
+        if refused is not None:
+            done(_result(wanted.partition, refused, None))
+            return
         services.share_coordinator.read_summary(
             SharePartitionKey(request.group_id, topic_id, wanted.partition),
             lambda code, summary: done(_result(wanted.partition, code, summary)),

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from uuid import UUID
 
 from broker.coordinator.persister import SharePartitionKey
-from broker.share.state.requests import for_each_partition
+from broker.share.state.requests import for_each_partition, refusal
 from protocol.api_keys import ApiKey
 from protocol.error_codes import ErrorCode
 from protocol.internal.share_state import StateBatch
@@ -35,13 +35,17 @@ VERSIONS = (0, 1)
 
 
 def handle(
-    services: "ShareServices", _context: "RequestContext", request: WriteShareGroupStateRequest
+    services: "ShareServices", context: "RequestContext", request: WriteShareGroupStateRequest
 ) -> "WriteShareGroupStateResponse | Answer[WriteShareGroupStateResponse]":
     """Call the share coordinator for each partition."""
+    refused = refusal(services, context)
 
     def begin(
         topic_id: UUID, wanted: PartitionData, done: Callable[[PartitionResult], None]
     ) -> None:
+        if refused is not None:
+            done(_result(wanted.partition, refused))
+            return
         services.share_coordinator.write(
             SharePartitionKey(request.group_id, topic_id, wanted.partition),
             state_epoch=wanted.state_epoch,

@@ -6,6 +6,8 @@ Behaviour:
 - Every partition of every marker has its own error code: UNKNOWN_TOPIC_OR_PARTITION, NOT_LEADER_OR_
   FOLLOWER while it cannot be written, INVALID_PRODUCER_EPOCH and TRANSACTION_COORDINATOR_FENCED
   if a newer producer or coordinator has written.
+- Served where brokers call; on a listener for clients all partitions get CLUSTER_AUTHORIZATION_
+  FAILED, where brokers have a listener of their own, and nothing is written.
 - The answer comes when all markers are committed; those without partitions are not in it.
 
 Versions:
@@ -16,9 +18,11 @@ Versions:
 from typing import TYPE_CHECKING
 
 from broker.requests.answer import Answer
+from broker.requests.inter_broker import is_inter_broker
 from broker.transactions.interfaces import PartitionErrors
 from broker.transactions.partitions.markers import LocalMarkerWriter
 from protocol.api_keys import ApiKey
+from protocol.error_codes import ErrorCode
 from protocol.messages.write_txn_markers import (
     WritableTxnMarker,
     WritableTxnMarkerPartitionResult,
@@ -47,6 +51,7 @@ def handle(
     markers = [m for m in request.markers if any(t.partition_indexes for t in m.topics)]
     if not markers:
         return response
+    is_from_broker = is_inter_broker(services.settings, context)
     writer = LocalMarkerWriter(services.replica_manager, services.groups)
     left = len(markers)
 
@@ -73,6 +78,14 @@ def handle(
             if not left:
                 answer(response)
 
+        partitions = [
+            TopicPartition(topic.name, index)
+            for topic in marker.topics
+            for index in topic.partition_indexes
+        ]
+        if not is_from_broker:
+            done(dict.fromkeys(partitions, ErrorCode.CLUSTER_AUTHORIZATION_FAILED))
+            return
         writer.write(
             TransactionMarker(
                 marker.producer_id,
@@ -81,11 +94,7 @@ def handle(
                 marker.coordinator_epoch,
                 marker.transaction_version,
             ),
-            [
-                TopicPartition(topic.name, index)
-                for topic in marker.topics
-                for index in topic.partition_indexes
-            ],
+            partitions,
             done,
         )
 

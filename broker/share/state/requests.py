@@ -2,19 +2,33 @@
 
 They list topics and partitions; each partition has its own result, and one response is sent when
 all of them are complete. A request without a group, and topics without partitions, get no results,
-as in Kafka.
+as in Kafka. Brokers send them: on a listener for clients, where brokers have one of their own, each
+partition gets CLUSTER_AUTHORIZATION_FAILED.
 """
 
 from collections.abc import Callable, Sequence
 from functools import partial
-from typing import Protocol, TypeVar
+from typing import TYPE_CHECKING, Protocol, TypeVar
 from uuid import UUID
 
 from broker.requests.answer import Answer
+from broker.requests.inter_broker import is_inter_broker
+from protocol.error_codes import ErrorCode
+
+if TYPE_CHECKING:
+    from broker.requests.request_context import RequestContext
+    from broker.share.services import ShareServices
 
 P = TypeVar("P")
 R = TypeVar("R")
 A = TypeVar("A")
+
+
+def refusal(services: "ShareServices", context: "RequestContext") -> ErrorCode | None:
+    """Why no partition of the request is served: it has not come in where brokers call."""
+    if is_inter_broker(services.settings, context):
+        return None
+    return ErrorCode.CLUSTER_AUTHORIZATION_FAILED
 
 
 class TopicOf(Protocol[P]):

@@ -9,6 +9,7 @@ from broker.controller.store.metadata_store import MetadataStore
 from broker.network.connection_info import ConnectionInfo
 from broker.requests.request_context import RequestContext
 from config.broker import BrokerConfig
+from config.listeners import Listener
 from storage.environment.randomness import SeededRandomness
 from tests.fakes.broker.metadata_store import MemoryStore
 
@@ -52,3 +53,9 @@ def services_of(controller: Controller, **parts: object) -> "Services":
 def context_of(api_key: int, version: int, listener: str = LISTENER) -> RequestContext:
     """A request of some client on `listener`."""
     return RequestContext(api_key, version, 7, "test", ConnectionInfo(listener, "127.0.0.1"))
+
+
+def brokers_apart() -> BrokerConfig:
+    """Settings of a broker whose brokers call another listener than that of `context_of`."""
+    listeners = (Listener(LISTENER, "h", 1), Listener("BROKERS", "h", 2))
+    return BrokerConfig().replace(listeners=listeners, inter_broker_listener_name="BROKERS")

@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from broker.handlers import add_partitions_to_txn
+from broker.runtime.errors import ApiError
 from broker.transactions.coordinator import add_partitions as partitions
 from broker.transactions.interfaces import ProducerIdAndEpoch
 from protocol.error_codes import ErrorCode
@@ -15,6 +16,7 @@ from protocol.messages.add_partitions_to_txn import (
     AddPartitionsToTxnTopic,
     AddPartitionsToTxnTransaction,
 )
+from tests.fakes.broker.controller import brokers_apart
 from tests.fakes.broker.wire import versions_of
 from tests.harness.transactions import A, B, C
 from tests.unit.broker.handlers.transactions_fixture import Transactions
@@ -75,6 +77,17 @@ def test_partitions_are_added(transactions: Transactions, version: int) -> None:
     assert codes == {("t", 0): 0, ("t", 2): 0}
     assert transactions.metadata().partitions == {A, C}
     assert transactions.metadata().client_transaction_version == (2 if version >= 4 else 0)
+
+
+def test_clients_have_no_business_with_several_transactions(transactions: Transactions) -> None:
+    """Where brokers have a listener of their own; theirs is version 4."""
+    producer = transactions.new_producer()
+    transactions.services.settings = brokers_apart()
+    assert add(transactions, 3, producer, {"t": [0]}) == {("t", 0): 0}
+    with pytest.raises(ApiError) as refused:
+        add(transactions, 4, producer, {"t": [2]})
+    assert refused.value.code is E.CLUSTER_AUTHORIZATION_FAILED
+    assert transactions.metadata().partitions == {A}
 
 
 @pytest.mark.parametrize("version", VERSIONS)

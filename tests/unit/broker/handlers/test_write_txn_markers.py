@@ -7,6 +7,7 @@ import pytest
 
 from broker.handlers import write_txn_markers
 from broker.requests.answer import Answer
+from config.broker import BrokerConfig
 from protocol.api_keys import ApiKey
 from protocol.error_codes import ErrorCode
 from protocol.messages import write_txn_markers as messages
@@ -17,16 +18,23 @@ from protocol.messages.write_txn_markers import (
     WriteTxnMarkersResponse,
 )
 from storage.types.append_origin import AppendOrigin
-from tests.fakes.broker.controller import context_of
+from tests.fakes.broker.controller import brokers_apart, context_of
 from tests.unit.broker.transactions.partitions.test_markers import FakeGroups
 from tests.unit.broker.world import World, batch
 
 
-def ask(world: World, version: int, *markers: WritableTxnMarker) -> WriteTxnMarkersResponse:
+def ask(
+    world: World,
+    version: int,
+    *markers: WritableTxnMarker,
+    settings: BrokerConfig | None = None,
+) -> WriteTxnMarkersResponse:
     request = messages.decode_request(
         messages.encode_request(WriteTxnMarkersRequest(markers=list(markers)), version), version
     )
-    services: Any = SimpleNamespace(replica_manager=world.replicas, groups=FakeGroups())
+    services: Any = SimpleNamespace(
+        settings=settings or BrokerConfig(), replica_manager=world.replicas, groups=FakeGroups()
+    )
     answer = write_txn_markers.handle(
         services, context_of(ApiKey.WRITE_TXN_MARKERS, version), request
     )
@@ -91,3 +99,14 @@ async def test_markers_of_no_partition_are_not_answered(world: World) -> None:
     assert ask(world, 1, nothing, marker(8)).markers == []
     (one,) = ask(world, 1, nothing, marker(9, 3)).markers
     assert one.producer_id == 9
+
+
+async def test_clients_write_no_markers_where_brokers_have_a_listener_of_their_own(
+    world: World,
+) -> None:
+    log = world.add("t").log
+    answer = ask(world, 2, marker(7, 0, 1), settings=brokers_apart())
+    assert outcomes(answer) == [
+        (7, "t", index, ErrorCode.CLUSTER_AUTHORIZATION_FAILED) for index in (0, 1)
+    ]
+    assert log.log_end_offset == 0

@@ -4,6 +4,7 @@ from types import ModuleType, SimpleNamespace
 from typing import Any, cast
 
 from broker.transactions.interfaces import ProducerIdAndEpoch
+from config.broker import BrokerConfig
 from tests.fakes.broker.wire import call
 from tests.harness.transactions import OFFSETS, Coordinator
 
@@ -14,6 +15,7 @@ class Transactions(Coordinator):
     def __init__(self, **options: Any) -> None:
         super().__init__(**options)
         self.services = SimpleNamespace(
+            settings=BrokerConfig(),
             transactions=self.transactions,
             controller=self.controller,
             clock=self.clock,

@@ -15,6 +15,7 @@ from broker.handlers import (
     write_share_group_state,
 )
 from broker.requests.kafka_apis import Api, KafkaApis
+from config.broker import BrokerConfig
 from protocol.api_keys import ApiKey
 from protocol.error_codes import ErrorCode as E
 from protocol.messages import (
@@ -32,6 +33,7 @@ from protocol.messages import (
 from protocol.messages import (
     write_share_group_state as write_messages,
 )
+from tests.fakes.broker.controller import brokers_apart
 from tests.harness.share_state import DATA, STATE, TOPIC_ID, Coordinator
 from tests.unit.broker.world import World
 
@@ -50,7 +52,8 @@ class StateWorld:
     def __init__(self, world: World, coordinator: Coordinator) -> None:
         self.w = world
         self.c = coordinator
-        services: Any = SimpleNamespace(share_coordinator=coordinator.c)
+        services: Any = SimpleNamespace(share_coordinator=coordinator.c, settings=BrokerConfig())
+        self.services = services
         world.apis = KafkaApis(services, map(Api, MODULES), world.clock)
         world.h.channel.connect(world.apis)
 
@@ -207,3 +210,15 @@ async def test_answer_waits_for_all_partitions(s: StateWorld) -> None:
 async def test_nothing_asked_nothing_told(s: StateWorld) -> None:
     request = initialize_messages.InitializeShareGroupStateRequest(group_id="group", topics=[])
     assert s.ask(ApiKey.INITIALIZE_SHARE_GROUP_STATE, 0, request) == []
+
+
+async def test_clients_are_refused_where_brokers_have_a_listener_of_their_own(
+    s: StateWorld,
+) -> None:
+    assert s.initialize(0) == [E.NONE]
+    s.services.settings = brokers_apart()
+    assert s.initialize(0, 1) == [E.CLUSTER_AUTHORIZATION_FAILED] * 2
+    assert s.read().error_code == E.CLUSTER_AUTHORIZATION_FAILED
+    assert s.write(1).error_code == E.CLUSTER_AUTHORIZATION_FAILED
+    s.services.settings = BrokerConfig()
+    assert s.read().start_offset == 4
