@@ -40,7 +40,7 @@ VOTES: Final = 2
 """Brokers that must suspect one, where there are so many others."""
 
 AGAIN_MS: Final = 30_000.0
-"""From one suspicion of a broker to the next."""
+"""From one suspicion of a life of a broker to the next."""
 
 
 class Fencing:
@@ -66,7 +66,8 @@ class Fencing:
         self._node_id = node_id
         self._clock = clock
         self._lease = lease
-        self._suspected_ms: dict[int, float] = {}
+        # Epoch and time of the newest suspicion, by node.
+        self._suspected: dict[int, tuple[int, float]] = {}
         self._revoking: set[tuple[int, int]] = set()
         self._tasks: set[asyncio.Task[None]] = set()
         self.suspicions = 0
@@ -75,10 +76,10 @@ class Fencing:
     def suspect(self, node_id: int, epoch: int) -> None:
         """Evidence says that this life of a broker is over."""
         now_ms = self._clock.monotonic_ms()
-        last_ms = self._suspected_ms.get(node_id)
-        if not self._lease() or (last_ms is not None and now_ms - last_ms < AGAIN_MS):
+        last_epoch, last_ms = self._suspected.get(node_id, (-1, 0.0))
+        if not self._lease() or (epoch == last_epoch and now_ms - last_ms < AGAIN_MS):
             return
-        self._suspected_ms[node_id] = now_ms
+        self._suspected[node_id] = (epoch, now_ms)
         self.suspicions += 1
         LOGGER.warning(
             "broker suspected: its connections ended, new ones are refused node=%d epoch=%d",
