@@ -10,7 +10,9 @@ revision is the broker epoch. One whose outcome is unknown is looked up by the i
 random: it is repeated only with the same comparison, so that it is made once.
 """
 
+from collections.abc import Sequence
 from typing import Final
+from uuid import UUID
 
 from broker.controller.images.broker_records import (
     BrokerRegistration,
@@ -96,6 +98,34 @@ class Registrar:
         if live is not None and self._is_past(await self._registered(), registration, live):
             await self._revoke(live)
 
+    async def wait_for_other(self, directories: Sequence[UUID]) -> None:
+        """Wait until no process lives with this node id on other log directories.
+
+        For a start that has touched nothing yet.
+
+        Args:
+            directories: Ids of this process's; those that are new have none.
+
+        Raises:
+            DuplicateBrokerError: One goes on living.
+            StoreError: The store cannot be used.
+        """
+        deadline_ms = self._patience_ms()
+        while True:
+            live = await self._store.get(live_key(self._node_id))
+            if live is None:
+                return
+            other = await self._registered()
+            if other is not None and not set(other.directories).isdisjoint(directories):
+                return
+            if self._clock.monotonic_ms() >= deadline_ms:
+                raise DuplicateBrokerError(self._node_id, other)
+            await pause(self._timer, LOOK_AGAIN_MS)
+
+    def _patience_ms(self) -> float:
+        """Until when another's session is waited for; it may have been renewed a moment ago."""
+        return self._clock.monotonic_ms() + self._session_ms + 2 * LOOK_AGAIN_MS + 1_000
+
     async def register(self, registration: BrokerRegistration, lease: int) -> int:
         """Register under `lease`; the broker epoch.
 
@@ -105,8 +135,7 @@ class Registrar:
             StoreError: The store cannot be used.
         """
         node_id = self._node_id
-        # A session that was renewed a moment ago ends so much later.
-        deadline_ms = self._clock.monotonic_ms() + self._session_ms + 2 * LOOK_AGAIN_MS + 1_000
+        deadline_ms = self._patience_ms()
         while True:
             try:
                 result = await self._store.txn(

@@ -17,6 +17,8 @@ from broker.controller.controller import (
 from broker.controller.images.metadata_records import MetadataFormatError
 from broker.controller.store.metadata_store import MetadataStore, StoreError
 from broker.controller.store.sqlite_store import SqliteStore
+from broker.membership.membership import MembershipError
+from broker.membership.registration import Registrar
 from broker.node.cluster_node import check_directories, check_store, incarnation_of
 from broker.node.node_directories import NodeDirectories
 from broker.node.node_store import NodeStore, NodeStoreError
@@ -99,6 +101,7 @@ class NodeStartup:
             NodeStoreError,
             ClusterIdError,
             RemoteStorageDisabledError,
+            MembershipError,
         ) as error:
             raise StartupError(str(error)) from error
         home = dirname(self.store_path)
@@ -140,6 +143,7 @@ class NodeStartup:
         )
         store = self._shared or await self._open_shared(floor_revision)
         await check_store(store, manager.directories, floor_revision)
+        await self._wait_for_other(store)
         controller = await Controller.open(
             store,
             self._settings,
@@ -150,6 +154,22 @@ class NodeStartup:
         directories = NodeDirectories(controller, manager, self._alerts, run)
         await directories.claim(await incarnation_of(store))
         return OpenNode(store, controller, directories)
+
+    async def _wait_for_other(self, store: MetadataStore) -> None:
+        """Refuse a second process of this node id, before a directory is claimed for it."""
+        node_id = self._settings.node_id
+        registrar = Registrar(
+            store,
+            node_id,
+            clock=self._environment.clock,
+            timer=self._environment.timer,
+            session_ms=self._settings.broker_session_timeout_ms,
+        )
+        self.waiting_for = f"waiting for the end of another broker {node_id}"
+        await registrar.wait_for_other(
+            [d.id for d in self._log_manager.directories if d.is_online and d.id is not None]
+        )
+        self.waiting_for = ""
 
     async def _open_shared(self, floor_revision: int) -> MetadataStore:
         # Nothing of etcd is imported by a node that is alone.

@@ -13,6 +13,7 @@ from broker.runtime.startup_errors import StartupError
 from broker.runtime.timer import TimerWheel
 from config.broker import BrokerConfig
 from config.listeners import Listener
+from storage.checkpoints.meta_properties import META_PROPERTIES
 from storage.environment.clock import SystemClock
 from tests.fakes.broker.metadata_store import MemoryStore
 from tests.fakes.network.client import Client
@@ -131,13 +132,16 @@ async def test_a_broker_that_stopped_cleanly_says_so_when_it_registers(cluster: 
     assert membership_of(again).registration.ended is LastRun.CLEAN
 
 
-async def test_two_brokers_of_one_id_are_refused(cluster: Cluster) -> None:
-    """The second has other directories; the first goes on."""
+async def test_two_brokers_of_one_id_are_refused(cluster: Cluster, tmp_path: Path) -> None:
+    """The second has other directories, which stay as they were; the first goes on."""
     first = await cluster.start(1)
     await until(lambda: first.ready)
-    second = await cluster.start(1, "other")
-    reason = await asyncio.wait_for(second.failed, 30)
-    assert reason.startswith("DUPLICATE_BROKER_REGISTRATION: a broker 1 is registered and running")
+    before = await cluster.store.range("directories/")
+    refused = "DUPLICATE_BROKER_REGISTRATION: a broker 1 is registered and running, at PLAINTEXT://"
+    with pytest.raises(StartupError, match=refused):
+        await cluster.start(1, "other")
+    assert not (tmp_path / "other" / META_PROPERTIES).exists()
+    assert (await cluster.store.range("directories/")).items == before.items
     assert first.ready
     assert not first.failed.done()
 

@@ -39,6 +39,10 @@ class World:
         lease = await self.store.grant_lease(SESSION_MS)
         return await self.registrar.register(registration, lease)
 
+    async def waits(self, directories: tuple[UUID, ...]) -> int:
+        await self.registrar.wait_for_other(directories)
+        return 0
+
     async def over_time(self, task: "asyncio.Task[int]", keep: int = 0) -> None:
         """Move the clock until the task is done; `keep`: a lease that is renewed all the time."""
         for _ in range(1_000):
@@ -147,3 +151,21 @@ async def test_a_registration_that_was_taken_away_is_not_brought_back() -> None:
     await world.store.txn(then=[Put(broker_key(1), b"{}")])
     with pytest.raises(ExpelledError):
         await world.registrar.come_back(MINE, epoch, await world.store.grant_lease(SESSION_MS))
+
+
+async def test_a_start_waits_for_another_broker_and_touches_nothing() -> None:
+    """Until its session ends, or in vain; its own past is no other."""
+    world = World()
+    await world.registrar.wait_for_other(())
+    await world.register(OTHERS)
+    item = await world.store.get(live_key(1))
+    assert item is not None
+    await world.registrar.wait_for_other(OTHERS.directories)
+    for keep in (item.lease, 0):
+        waiting = asyncio.ensure_future(world.waits(MINE.directories))
+        await world.over_time(waiting, keep)
+        if keep:
+            with pytest.raises(DuplicateBrokerError):
+                await waiting
+        else:
+            assert await waiting == 0
