@@ -25,6 +25,9 @@ LOGGER = logging.getLogger(__name__)
 EXIT_OK = 0
 EXIT_FAILED = 1
 
+LOOK_S = 0.1
+"""Between two looks whether a start that is to end waits for what may never come."""
+
 COLLECT_AFTER = (20_000, 2, 25)
 """Thresholds of the garbage collector: new objects, and collections of the younger generation.
 
@@ -106,9 +109,10 @@ async def _start(broker: Broker, stop: asyncio.Event) -> bool:
     stopping = asyncio.ensure_future(stop.wait())
     await asyncio.wait([starting, stopping], return_when=asyncio.FIRST_COMPLETED)
     stopping.cancel()
-    if not starting.done() and broker.is_waiting:
-        starting.cancel()
-        await asyncio.wait([starting])
+    while not starting.done():
+        if broker.is_waiting:
+            starting.cancel()
+        await asyncio.wait([starting], timeout=LOOK_S)
     if starting.cancelled():
         return False
     await starting

@@ -19,6 +19,7 @@ from storage.errors import DiskError
 
 if TYPE_CHECKING:
     from broker.controller.store.etcd.endpoints import EtcdAccess
+    from broker.controller.store.etcd.etcd_store import EtcdStore
     from config.broker import BrokerConfig
 
 LOGGER = logging.getLogger(__name__)
@@ -57,14 +58,27 @@ async def open_cluster_store(
             "pip install 'varve[cluster]'"
         ) from error
     access = await environment.run_blocking(access_of, settings, environment.filesystem)
+    store = await EtcdStore.unopened(
+        access, prefix=settings.metadata_store_prefix, floor_revision=floor_revision
+    )
+    try:
+        await _wait_for(store, str(settings.metadata_store), environment, waiting)
+    except BaseException:
+        await store.aclose()
+        raise
+    return store
+
+
+async def _wait_for(
+    store: "EtcdStore", address: str, environment: Environment, waiting: Callable[[str], None]
+) -> None:
+    waiting(f"connecting to the metadata store {address}")
     attempts = 0
     while True:
         try:
-            store = await EtcdStore.open(
-                access, prefix=settings.metadata_store_prefix, floor_revision=floor_revision
-            )
+            await store.greet()
         except StoreUnavailableError as error:
-            text = f"waiting for the metadata store {settings.metadata_store}: {error}"
+            text = f"waiting for the metadata store {address}: {error}"
             waiting(text)
             if attempts % LOG_EVERY == 0:
                 LOGGER.warning("%s", text)
@@ -72,7 +86,7 @@ async def open_cluster_store(
             await pause(environment.timer, TRY_AGAIN_MS)
         else:
             waiting("")
-            return store
+            return
 
 
 def access_of(settings: "BrokerConfig", filesystem: Filesystem) -> "EtcdAccess":

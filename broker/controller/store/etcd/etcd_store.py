@@ -89,25 +89,41 @@ class EtcdStore:
             StoreDeniedError: Not let in, or a release that is too old.
             StoreReplacedError: The store is behind `floor_revision`.
         """
+        store = await cls.unopened(access, prefix=prefix, floor_revision=floor_revision)
+        try:
+            await store.greet()
+        except BaseException:
+            await store.aclose()
+            raise
+        return store
+
+    @classmethod
+    async def unopened(
+        cls, access: EtcdAccess, *, prefix: str = "/varve/", floor_revision: int = 0
+    ) -> "EtcdStore":
+        """As `open`, but nothing is asked yet: `greet` opens it, and may be tried again.
+
+        gRPC may be used in one event loop of a process: a store that is waited for keeps its own.
+        """
         thread = StoreThread()
 
         async def connect() -> Endpoints:
             return Endpoints(access)
 
-        store = None
         try:
             store = cls(thread, await thread.run(connect()), prefix)
-            store._revision = floor_revision
-            await store._greet()
         except BaseException:
-            if store is not None:
-                await store.aclose()
-            else:
-                thread.stop()
+            thread.stop()
             raise
+        store._revision = floor_revision
         return store
 
-    async def _greet(self) -> None:
+    async def greet(self) -> None:
+        """See what is there.
+
+        Raises:
+            StoreError: As `open`.
+        """
         status = await self._call(STATUS, rpc.StatusRequest(), repeat=True)
         _check_release(status.version)
         # A linearizable read: its revision is not behind any that was ever acknowledged.

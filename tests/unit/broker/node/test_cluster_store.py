@@ -2,6 +2,7 @@
 
 import asyncio
 import sys
+import threading
 from pathlib import Path
 
 import pytest
@@ -64,6 +65,7 @@ async def test_what_is_not_installed_is_named(monkeypatch: pytest.MonkeyPatch) -
 
 async def test_servers_that_do_not_answer_are_waited_for_with_a_reason() -> None:
     environment = FakeEnvironment()
+    before = threading.active_count() + 1
     address = f"127.0.0.1:{free_ports(1)[0]}"
     waited: asyncio.Queue[str] = asyncio.Queue()
     opening = asyncio.ensure_future(
@@ -74,6 +76,7 @@ async def test_servers_that_do_not_answer_are_waited_for_with_a_reason() -> None
             waiting=waited.put_nowait,
         )
     )
+    assert (await asyncio.wait_for(waited.get(), 30)).startswith("connecting to the metadata")
     for _ in range(2):
         reason = await asyncio.wait_for(waited.get(), 30)
         assert reason.startswith(f"waiting for the metadata store etcd://{address}: ")
@@ -83,3 +86,4 @@ async def test_servers_that_do_not_answer_are_waited_for_with_a_reason() -> None
         environment.timer.advance(TRY_AGAIN_MS)
     opening.cancel()
     await asyncio.wait([opening])
+    assert threading.active_count() <= before, "each attempt has a thread of its own"
