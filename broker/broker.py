@@ -20,6 +20,7 @@ from broker.controller.store.metadata_store import StoreError
 from broker.controller.store.sqlite_store import SqliteStore
 from broker.lifecycle.apis import build_apis
 from broker.lifecycle.cluster_control import ClusterControl, connect_peers
+from broker.lifecycle.cluster_page import ClusterPage
 from broker.lifecycle.controlled_shutdown import hand_over
 from broker.lifecycle.coordinators import Coordinators
 from broker.lifecycle.disk_failures import DiskFailures
@@ -214,6 +215,12 @@ class Broker:
                 "/healthz": self.health.healthz,
                 "/readyz": self.health.readyz,
                 "/metrics": self._metrics,
+                "/cluster": ClusterPage(
+                    settings.node_id,
+                    lambda: None if self.controller is None else self.controller.image,
+                    lambda: self.membership,
+                    self.clock,
+                ).cluster,
             }
         )
         # Built by `start`.

@@ -1,4 +1,4 @@
-"""The admin port: `/metrics`, `/healthz`, `/readyz`, `/tier` over plain HTTP/1.1.
+"""The admin port: `/metrics`, `/healthz`, `/readyz`, `/cluster`, `/tier` over plain HTTP/1.1.
 
     /healthz   200 while the event loop runs; depends on nothing else, because a liveness
                probe that kills a recovering broker makes things worse
@@ -6,6 +6,7 @@
                line for each alert (`storage.environment.alerts`), which changes nothing of the
                status
     /metrics   Prometheus' text format
+    /cluster   this broker's epoch and lease, and all brokers with their fences, as JSON
     /tier...   remote storage, for `varve tier`: what there is, and POST to have something done
 
 It is for a scraper, a probe and an operator on a trusted network: small requests without a body,

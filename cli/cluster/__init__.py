@@ -1,0 +1,1 @@
+"""`varve cluster`: the brokers of a cluster, and what an operator does with them."""

@@ -1,0 +1,178 @@
+"""`varve cluster`: describe the cluster, and say whether a broker can be restarted.
+
+Exit status: 0 done, and for `can-restart` yes; 1 the broker is out of reach or has refused, or no;
+2 mistaken options.
+"""
+
+import argparse
+from typing import Any
+
+from cli.actions import Action, add_actions, run_action
+from cli.admin_port import AskAdmin, ask_admin
+from cli.cluster.description import ClusterDescription, describe
+from cli.connection import (
+    FAILED,
+    ClientFactory,
+    CommandError,
+    client,
+    complain,
+    host_and_port,
+    open_admin,
+)
+from cli.options import whole_number
+from cli.table import counted, format_json, format_table
+
+SHOWN_MAX = 20
+"""Partitions in trouble that the table shows; `--json` has all."""
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declare the actions and their options."""
+    add_actions(parser, ACTIONS)
+
+
+def run(
+    args: argparse.Namespace, *, connect: ClientFactory = open_admin, ask: AskAdmin = ask_admin
+) -> int:
+    """Do the action."""
+    args.ask = ask
+    return run_action(ACTIONS, args, connect)
+
+
+def _describe_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--admin",
+        metavar="HOST:PORT",
+        type=_address,
+        help="a broker's admin port: adds epochs, leases and why brokers are fenced",
+    )
+
+
+def _address(text: str) -> str:
+    if host_and_port(text) is None:
+        raise argparse.ArgumentTypeError(f"{text!r} is not host:port")
+    return text
+
+
+def _describe(args: argparse.Namespace, connect: ClientFactory) -> int:
+    with client(connect, args) as admin:
+        found = describe(admin)
+    page = None if args.admin is None else args.ask(args.admin, "GET", "/cluster", {})
+    if args.json:
+        extra = {} if page is None else {"membership": page}
+        print(format_json(found.as_document() | extra))
+        return 0
+    print(_text(found, page))
+    return 0
+
+
+def _text(found: ClusterDescription, page: dict[str, Any] | None) -> str:
+    controller = "none" if found.controller < 0 else str(found.controller)
+    up = sum(not broker.fenced for broker in found.brokers)
+    lines = [
+        f"cluster {found.cluster_id}, controller {controller}, "
+        f"{up} of {counted(len(found.brokers), 'broker')} up",
+        "",
+        _brokers_table(found, page),
+        "",
+    ]
+    if page is not None:
+        left_ms = page["lease_left_ms"]
+        lease = "no lease is needed" if left_ms is None else f"lease valid for {left_ms} ms more"
+        lines += [
+            f"broker {page['node_id']}: {lease}, image of revision {page['image_revision']}, "
+            f"controller epoch {page['controller_epoch']}",
+            "",
+        ]
+    trouble = found.in_trouble()
+    if not trouble:
+        lines.append(f"{counted(len(found.partitions), 'partition')}, all in sync")
+        return "\n".join(lines)
+    kinds = [kind for _, kind in trouble]
+    counts = ", ".join(f"{kinds.count(kind)} {kind}" for kind in dict.fromkeys(kinds))
+    lines += [f"{counted(len(found.partitions), 'partition')}: {counts}", ""]
+    rows = [
+        [p.name, kind, None if p.leader < 0 else p.leader, _ids(p.isr), _ids(p.missing), p.min_isr]
+        for p, kind in trouble[:SHOWN_MAX]
+    ]
+    headings = ("PARTITION", "TROUBLE", "LEADER", "IN SYNC", "MISSING", "MIN ISR")
+    lines.append(format_table(headings, rows))
+    if len(trouble) > SHOWN_MAX:
+        lines.append(f"and {len(trouble) - SHOWN_MAX} more: --json has all")
+    return "\n".join(lines)
+
+
+def _brokers_table(found: ClusterDescription, page: dict[str, Any] | None) -> str:
+    known = {} if page is None else {one["broker"]: one for one in page["brokers"]}
+    headings = ["BROKER", "ADDRESS", "RACK", "STATE", "LEADS", "REPLICAS", "NOT IN SYNC"]
+    rows: list[list[str | int | None]] = []
+    for broker in found.brokers:
+        more = known.get(broker.broker, {})
+        row: list[str | int | None] = [
+            broker.broker,
+            broker.address,
+            broker.rack,
+            _state(fenced=broker.fenced, more=more),
+            broker.leads,
+            broker.replicas,
+            broker.not_in_sync,
+        ]
+        if page is not None:
+            row += [more.get("epoch"), more.get("last_run"), more.get("why") or None]
+        rows.append(row)
+    if page is not None:
+        headings += ["EPOCH", "LAST RUN", "WHY"]
+    return format_table(headings, rows)
+
+
+def _state(*, fenced: bool, more: dict[str, Any]) -> str:
+    if fenced:
+        return "fenced"
+    return "draining" if more.get("draining") else "up"
+
+
+def _ids(nodes: tuple[int, ...]) -> str:
+    return ",".join(map(str, nodes)) or "-"
+
+
+def _can_restart_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("broker", metavar="ID", type=whole_number)
+
+
+def _can_restart(args: argparse.Namespace, connect: ClientFactory) -> int:
+    with client(connect, args) as admin:
+        found = describe(admin)
+    if args.broker not in {broker.broker for broker in found.brokers}:
+        raise CommandError(f"the cluster has no broker {args.broker}")
+    reasons = [
+        (p, reason) for p in found.partitions if (reason := p.without(args.broker)) is not None
+    ]
+    if args.json:
+        document = {
+            "broker": args.broker,
+            "can_restart": not reasons,
+            "reasons": [{"partition": p.name, "reason": reason} for p, reason in reasons],
+        }
+        print(format_json(document))
+        return FAILED if reasons else 0
+    if not reasons:
+        print(f"broker {args.broker} can be restarted: every partition stays writable")
+        return 0
+    print(f"broker {args.broker} should stay: {counted(len(reasons), 'partition')} would suffer")
+    for partition, reason in reasons[:SHOWN_MAX]:
+        print(f"  {partition.name} {reason}")
+    if len(reasons) > SHOWN_MAX:
+        complain(f"and {len(reasons) - SHOWN_MAX} more: --json has all")
+    return FAILED
+
+
+ACTIONS = {
+    "describe": Action(
+        "show brokers, the controller and partitions in trouble", _describe_arguments, _describe
+    ),
+    "can-restart": Action(
+        "say whether every partition stays writable without a broker",
+        _can_restart_arguments,
+        _can_restart,
+    ),
+}

@@ -1,0 +1,125 @@
+"""`varve cluster` on a fake cluster."""
+
+from collections.abc import Mapping
+from typing import Any
+
+import pytest
+
+from cli.cluster import cluster
+from tests.unit.cli.cluster.cluster_admin import FakeAdmin, partition
+from tests.unit.cli.commands import Shell
+
+REPLICAS = (1, 2, 3)
+
+
+def shell_of(admin: FakeAdmin, capsys: pytest.CaptureFixture[str]) -> Shell:
+    return Shell(cluster, lambda **_settings: admin, capsys)
+
+
+@pytest.fixture
+def whole(capsys: pytest.CaptureFixture[str]) -> Shell:
+    admin = FakeAdmin(
+        brokers={1: False, 2: False, 3: False},
+        topics={"t": [partition(n, n + 1, REPLICAS, REPLICAS) for n in range(3)]},
+        min_isr={"t": 2},
+        controller=3,
+    )
+    return shell_of(admin, capsys)
+
+
+@pytest.fixture
+def broken(capsys: pytest.CaptureFixture[str]) -> Shell:
+    """Broker 3 is fenced."""
+    admin = FakeAdmin(
+        brokers={1: False, 2: False, 3: True},
+        topics={
+            "t": [partition(0, 1, REPLICAS, (1, 2)), partition(1, -1, (3,), (3,))],
+            "u": [partition(0, 1, (1, 2), (1, 2))],
+        },
+        min_isr={"t": 2, "u": 1},
+    )
+    return shell_of(admin, capsys)
+
+
+def test_a_whole_cluster_is_three_lines_more_than_its_brokers(whole: Shell) -> None:
+    shown = whole("describe")
+    assert shown.status == 0
+    lines = shown.out.splitlines()
+    assert lines[0] == "cluster an-id, controller 3, 3 of 3 brokers up"
+    assert lines[3].split() == ["1", "h:9001", "-", "up", "1", "3", "0"]
+    assert lines[-1] == "3 partitions, all in sync"
+
+
+def test_partitions_in_trouble_are_listed(broken: Shell) -> None:
+    shown = broken("describe")
+    assert "2 of 3 brokers up" in shown.out
+    assert "3 partitions: 1 under-replicated, 1 offline" in shown.out
+    assert ["t-0", "under-replicated", "1", "1,2", "3", "2"] in shown.cells
+    assert ["t-1", "offline", "-", "3", "-", "2"] in shown.cells
+
+
+def test_json_has_all_of_it(broken: Shell) -> None:
+    document = broken("describe", "--json").document
+    assert document["controller"] == 1
+    assert [one["fenced"] for one in document["brokers"]] == [False, False, True]
+    assert document["partitions"] == 3
+    assert [one["trouble"] for one in document["in_trouble"]] == ["under-replicated", "offline"]
+
+
+def test_the_admin_port_adds_epochs_and_reasons(broken: Shell) -> None:
+    page = {
+        "node_id": 2,
+        "broker_epoch": 14,
+        "lease_left_ms": 2345,
+        "controller_epoch": 9,
+        "image_revision": 77,
+        "brokers": [
+            {"broker": 2, "epoch": 14, "last_run": "clean", "draining": True, "why": ""},
+            {"broker": 3, "epoch": 15, "last_run": "unknown", "draining": False, "why": "lease"},
+        ],
+    }
+    asked: list[tuple[str, str, str]] = []
+
+    def ask(address: str, method: str, path: str, _query: Mapping[str, str]) -> Any:
+        asked.append((address, method, path))
+        return page
+
+    shown = broken("describe", "--admin", "h:9644", ask=ask)
+    assert asked == [("h:9644", "GET", "/cluster")]
+    lines = [line.split() for line in shown.out.splitlines()]
+    assert ["1", "h:9001", "-", "up", "2", "2", "0", "-", "-", "-"] in lines
+    assert ["2", "h:9002", "-", "draining", "0", "2", "0", "14", "clean", "-"] in lines
+    assert ["3", "h:9003", "-", "fenced", "0", "2", "1", "15", "unknown", "lease"] in lines
+    assert "broker 2: lease valid for 2345 ms more, image of revision 77" in shown.out
+    assert broken("describe", "--admin", "h:9644", "--json", ask=ask).document["membership"] == page
+
+
+def test_a_broker_that_all_can_do_without(whole: Shell) -> None:
+    assert whole("can-restart", "1").status == 0
+    assert whole("can-restart", "1", "--json").document == {
+        "broker": 1,
+        "can_restart": True,
+        "reasons": [],
+    }
+
+
+def test_a_broker_that_partitions_need(broken: Shell) -> None:
+    shown = broken("can-restart", "2")
+    assert shown.status == 1
+    assert shown.out.splitlines() == [
+        "broker 2 should stay: 1 partition would suffer",
+        "  t-0 would have 1 of 2 in-sync replicas",
+    ]
+    assert broken("can-restart", "2", "--json").document["reasons"] == [
+        {"partition": "t-0", "reason": "would have 1 of 2 in-sync replicas"}
+    ]
+
+
+def test_a_broker_that_is_not_there(whole: Shell) -> None:
+    shown = whole("can-restart", "9")
+    assert (shown.status, shown.err) == (1, "varve: the cluster has no broker 9\n")
+    assert whole("can-restart", "x").status == 2
+
+
+def test_mistaken_address_of_the_admin_port(whole: Shell) -> None:
+    assert whole("describe", "--admin", "nowhere").status == 2
