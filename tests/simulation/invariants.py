@@ -3,11 +3,14 @@
     I1   one process leads a partition in a leader epoch
     I2   a leader of the newest epoch has every record acknowledged with acks=all
     I3   every member of an ISR that is let in has its log up to what was committed
+    I4   a leader of the newest epoch counts every member of the ISR, and of none more than it has
     I5   logs are equal, byte for byte, below the high watermarks of both
     I7   leader and ISR are replicas, epochs grow by what was changed
     I8   images of one revision are equal on all brokers
     I9   what the controller writes carries the guard of its election
-    I12  no log ends below its own high watermark
+    I12  no log ends below its own high watermark, or remembers batches of producers beyond its end
+    M    the high watermark stands while the ISR is smaller than `min.insync.replicas`
+    E    who is proposed for the ISR has reached where the leader's epoch began (KAFKA-7128)
 
 The states of the brokers' objects are read, never changed.
 """
@@ -40,10 +43,14 @@ class Invariants:
 
     Attributes:
         checks: How often all was checked.
+        min_in_sync: `min.insync.replicas`.
     """
 
-    def __init__(self, world: World, history: History, *, every: int = 10) -> None:
+    def __init__(
+        self, world: World, history: History, *, min_in_sync: int, every: int = 10
+    ) -> None:
         """`every`: handles between two checks."""
+        self.min_in_sync = min_in_sync
         self.checks = 0
         self._world = world
         self._history = history
@@ -51,6 +58,7 @@ class Invariants:
         self._left = every
         self._known: dict[Place, _Known] = {}
         self._images: dict[int, int] = {}
+        self._standing: dict[tuple[Place, Process, int], int] = {}
         self._compared: dict[tuple[Place, Process, Process], int] = {}
         self._last_image: dict[int, ClusterImage] = {}
         self._store_revision = 0
@@ -140,6 +148,12 @@ class Invariants:
         end, high_watermark = log.log_end_offset, log.high_watermark
         if end < high_watermark:
             raise Violation(f"I12 {place} on {node_id} ends at {end}, below {high_watermark}")
+        for entry in log.producer_state._producers.values():
+            if entry.last_data_offset >= log.next_offset:
+                raise Violation(
+                    f"I12 {place} on {node_id} ends at {log.next_offset}, its producer "
+                    f"{entry.producer_id} at {entry.last_data_offset}"
+                )
         known = self._of(place)
         if partition.is_leader:
             epoch = partition.leader_epoch
@@ -148,6 +162,8 @@ class Invariants:
                 raise Violation(
                     f"I1 {place} epoch {epoch} is led by {process.name} and {leader.name}"
                 )
+            if epoch == known.leader_epoch:
+                self._check_counted(node_id, place, partition)
             acked_end = self._history.acked_end[place]
             if epoch == known.leader_epoch and end < acked_end:
                 raise Violation(
@@ -161,6 +177,54 @@ class Invariants:
                 raise Violation(
                     f"I3 {place}: {node_id} is in sync and ends at {end}, "
                     f"{known.committed} was acknowledged"
+                )
+
+    def _check_counted(self, node_id: int, place: Place, partition: Partition) -> None:
+        """I4: the high watermark waits for whom it must."""
+        leading, stored = partition.leading, self._image.partition(*place)
+        if leading is None or stored is None or stored.leader != node_id:
+            return
+        high_watermark = partition.log.high_watermark
+        if len(leading.isr) < min(self.min_in_sync, len(leading.replicas)):
+            term = (place, self._world.brokers[node_id].process, leading.partition_epoch)
+            before = self._standing.setdefault(term, high_watermark)
+            if high_watermark > before:
+                raise Violation(
+                    f"M {place}: {node_id} moved the high watermark from {before} to "
+                    f"{high_watermark} with an ISR of {leading.isr}"
+                )
+        for progress in leading.followers:
+            if (
+                progress.node_id in (leading.proposed or ())
+                and progress.node_id not in leading.isr
+                and progress.end_offset < leading.epoch_start_offset
+            ):
+                raise Violation(
+                    f"E {place}: {node_id} proposes {progress.node_id}, which is at "
+                    f"{progress.end_offset} of {leading.epoch_start_offset}"
+                )
+        counted = {one.node_id for one in leading.followers if one.is_counted} | {node_id}
+        if len(stored.isr) >= self.min_in_sync and not counted.issuperset(stored.isr):
+            raise Violation(f"I4 {place}: {node_id} counts {sorted(counted)} of {stored}")
+        for progress in leading.followers:
+            follower = self._world.brokers[progress.node_id]
+            broker = follower.broker
+            if (
+                not follower.is_running
+                or broker is None
+                or broker.membership is None
+                or broker.membership.broker_epoch != progress.broker_epoch
+            ):
+                continue
+            replica = broker.replicas.replica_of(*place)
+            if (
+                replica is not None
+                and replica.leader_epoch == partition.leader_epoch
+                and replica.log.log_end_offset < progress.end_offset
+            ):
+                raise Violation(
+                    f"I4 {place}: {node_id} counts {progress.node_id} up to "
+                    f"{progress.end_offset}, whose log ends at {replica.log.log_end_offset}"
                 )
 
     def _is_let_in(self, node_id: int) -> bool:

@@ -123,7 +123,7 @@ def run(
     # When the collector runs depends on what ran before, and what it collects closes files.
     gc.disable()
     history = History()
-    invariants = Invariants(world, history, every=EVERY)
+    invariants = Invariants(world, history, min_in_sync=shape.min_in_sync, every=EVERY)
     nemesis = Nemesis(world, plan)
     nemesis.may_forget = shape.min_in_sync > 1
     work = _Run(world, history, invariants, nemesis, shape)
