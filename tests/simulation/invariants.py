@@ -8,6 +8,7 @@
     I7   leader and ISR are replicas, epochs grow by what was changed
     I8   images of one revision are equal on all brokers
     I9   what the controller writes carries the guard of its election
+    I10  a broker's validity is over when its lease ends by time
     I12  no log ends below its own high watermark, or remembers batches of producers beyond its end
     M    the high watermark stands while the ISR is smaller than `min.insync.replicas`
     E    who is proposed for the ISR has reached where the leader's epoch began (KAFKA-7128)
@@ -19,6 +20,7 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from broker.controller.images.cluster_image import ClusterImage
+from broker.controller.images.metadata_records import LIVE
 from broker.replicas.partition import Partition
 from tests.simulation.history import History
 from tests.simulation.loop import Process
@@ -63,6 +65,21 @@ class Invariants:
         self._last_image: dict[int, ClusterImage] = {}
         self._store_revision = 0
         self._image = ClusterImage.empty()
+
+    def lease_expired(self, keys: list[str]) -> None:
+        """I10: the store counts the time of a lease later than its holder."""
+        for key in keys:
+            if not key.startswith(LIVE):
+                continue
+            place = self._world.brokers[int(key.removeprefix(LIVE))]
+            broker = place.broker
+            if not place.is_running or broker is None or broker.membership is None:
+                continue
+            left_ms = broker.membership.validity.until_ms - place.clock.monotonic_ms()
+            if left_ms > 0:
+                self._world.problems.append(
+                    f"I10 broker {place.node_id} believes its lease for {left_ms:.0f} ms more"
+                )
 
     def observe(self) -> None:
         """After a handle."""

@@ -185,6 +185,7 @@ class _Run:
     def boot(self) -> None:
         world = self.world
         world.loop.observer = self.invariants.observe
+        world.server.store.on_expired = self.invariants.lease_expired
         for place in world.brokers.values():
             place.start()
         world.until(world.is_whole, limit_s=BOOT_S, what="all brokers are let in")

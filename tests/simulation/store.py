@@ -11,6 +11,8 @@ from collections.abc import Awaitable, Callable, Sequence
 from contextlib import suppress
 from typing import Any, Final, TypeVar
 
+from typing_extensions import override
+
 from broker.controller.images.metadata_records import (
     CONFIGS,
     CONTROLLER_KEY,
@@ -63,13 +65,21 @@ class GuardedStore(MemoryStore):
     Attributes:
         unguarded: Transactions that changed what is the controller's without the guard of its
             election, or with that of an older one.
+        on_expired: Called with the keys of a lease whose time is up, before they go.
     """
 
     def __init__(self, timer: TimerWheel) -> None:
         super().__init__(timer)
         self.unguarded: list[str] = []
+        self.on_expired: Callable[[list[str]], None] = lambda _keys: None
         self._epoch = 0
 
+    @override
+    def _expire(self, lease: int) -> None:
+        self.on_expired([key for key, item in self.disk.items.items() if item.lease == lease])
+        super()._expire(lease)
+
+    @override
     async def txn(
         self,
         compare: Sequence[Compare] = (),
