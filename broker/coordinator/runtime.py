@@ -222,7 +222,7 @@ class CoordinatorRuntime(Generic[AnyShard]):
         return False
 
     def _look_at_topic(self) -> None:
-        """End all elections of the topic's last incarnation: epochs of the next begin anew."""
+        """End all elections of the topic's last incarnation: the next has epochs of its own."""
         topic = self._controller.image.topics.get(self.topic)
         if topic is None or topic.topic_id == self._topic_id:
             return
@@ -489,7 +489,7 @@ class CoordinatorRuntime(Generic[AnyShard]):
         return shard
 
     def _is_led(self, partition_index: int) -> bool:
-        """Whether the partition is led here, and certainly by nobody else.
+        """Whether the partition is led here, and certainly by no other broker.
 
         Else a resignation is on its way, or another broker may lead by now without our having heard
         of it: clients have to look for their coordinator, whatever is in memory here.

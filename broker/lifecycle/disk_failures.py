@@ -119,4 +119,4 @@ class DiskFailures:
 
 
 def _nothing() -> None:
-    """Nobody is to know."""
+    """No other part is to be notified."""

@@ -54,7 +54,7 @@ class Fencing:
     def __init__(
         self, store: MetadataStore, node_id: int, clock: Clock, *, lease: Callable[[], int]
     ) -> None:
-        """Suspect nobody.
+        """Suspect no broker yet.
 
         Args:
             store: Of the cluster.

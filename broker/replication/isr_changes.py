@@ -81,7 +81,7 @@ class AltersPartitions(Protocol):
 
 
 class Change(NamedTuple):
-    """One partition of a request; `leading` tells whether its answer is still of interest."""
+    """One partition of a request, with the leadership in which it was asked for."""
 
     partition: "Partition"
     leading: "LeaderState"

@@ -218,7 +218,7 @@ class LeaderState:
         return self._terms.live_epoch(follower.node_id) == follower.broker_epoch
 
     def is_confirmed(self, min_insync_replicas: int, now_ms: float) -> bool:
-        """Whether nobody else can have been elected by now, whatever this broker has not heard of.
+        """Whether no other broker can have been elected by now, whatever the image lacks.
 
         Another leader would be one of the maximal ISR, and would fetch here no longer: so each of
         its members must have fetched in this epoch, less than two waits of a follower ago. Alone in

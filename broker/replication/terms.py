@@ -22,7 +22,7 @@ class ValidUntil(Protocol):
 
 
 class AlwaysValid:
-    """Of a broker that has nobody beside it."""
+    """The validity of a broker that is alone."""
 
     __slots__ = ()
 
@@ -60,7 +60,7 @@ class ReplicationTerms:
         registered_epoch: "EpochOf | None" = None,
         live_epoch: "EpochOf | None" = None,
     ) -> None:
-        """Without look-ups there is no other broker: nobody may follow."""
+        """Without look-ups there is no other broker, and no follower."""
         self.lag_time_max_ms = lag_time_max_ms
         self.fetch_wait_max_ms = fetch_wait_max_ms
         self.registered_epoch = registered_epoch or _nobody_lives

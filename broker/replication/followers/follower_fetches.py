@@ -140,7 +140,7 @@ class FollowerFetches:
         is_from_broker: "Callable[[RequestContext], bool]",
         max_bytes: int,
     ) -> None:
-        """Serve nobody yet.
+        """Serve no follower yet.
 
         Args:
             led: The partitions.

@@ -221,7 +221,7 @@ class _Ending:
         return False
 
     def hurry(self) -> None:
-        """End the back-off; the next one begins anew."""
+        """End the back-off; the next one begins at its shortest."""
         handle = self._parent.waiting.pop(self, None)
         if handle is not None:
             handle.cancel()
