@@ -1,0 +1,92 @@
+"""Kafka's own tools on three brokers, one of which is dead for a while."""
+
+import json
+import re
+
+from bench.cluster.cluster import Cluster
+from bench.cluster.replicas import wait_until_equal
+from bench.kafka_release import (
+    CONSOLE_CONSUMER,
+    CONSOLE_PRODUCER,
+    CONSUMER_GROUPS,
+    LEADER_ELECTION,
+    LOG_DIRS,
+    TOPICS,
+)
+from tests.interop.tool_server import ToolServer
+
+
+def leaders(described: str) -> dict[int, int]:
+    """Partition to leader, as kafka-topics prints them; -1 for none."""
+    found = re.findall(r"Partition: (\d+)\s+Leader: (\d+|none)", described)
+    return {int(index): -1 if leader == "none" else int(leader) for index, leader in found}
+
+
+def test_tools_work_by_any_broker_while_one_is_dead(
+    cluster: Cluster, topic: str, kafka_tools: ToolServer
+) -> None:
+    """kafka-topics, console producer and consumer, kafka-consumer-groups, kafka-log-dirs."""
+    first, second, third = (("--bootstrap-server", address) for address in cluster.addresses)
+    kafka_tools.tool(TOPICS, *first, "--create", "--topic", topic, "--partitions", "3")
+    described = kafka_tools.tool(TOPICS, *second, "--describe", "--topic", topic).stdout
+    assert "ReplicationFactor: 3" in described
+    assert sorted(leaders(described).values()) == [1, 2, 3]
+
+    lines = [f"line {number}" for number in range(100)]
+    text = "\n".join(lines[:50]) + "\n"
+    kafka_tools.tool(CONSOLE_PRODUCER, *third, "--topic", topic, text=text)
+    cluster.kill(1)
+    cluster.wait_until(
+        "broker 1 leads nothing",
+        lambda: all(cluster.leader_of(topic, index) in {2, 3} for index in range(3)),
+    )
+    troubled = kafka_tools.tool(
+        TOPICS, *second, "--describe", "--topic", topic, "--under-replicated-partitions"
+    ).stdout
+    assert sorted(leaders(troubled)) == [0, 1, 2]
+    text = "\n".join(lines[50:]) + "\n"
+    kafka_tools.tool(CONSOLE_PRODUCER, *third, "--topic", topic, text=text)
+
+    cluster.heal()
+    cluster.wait_for_all()
+    cluster.wait_until_in_sync([topic])
+    group = f"{topic}-group"
+    consumed = kafka_tools.tool(
+        CONSOLE_CONSUMER,
+        *(*first, "--topic", topic, "--from-beginning", "--group", group),
+        *("--max-messages", "100", "--timeout-ms", "60000"),
+    ).stdout
+    assert sorted(consumed.splitlines()) == sorted(lines)
+    shown = kafka_tools.tool(CONSUMER_GROUPS, *second, "--describe", "--group", group).stdout
+    assert sum(line.split()[5] == "0" for line in shown.splitlines() if topic in line) == 3
+
+    answer = kafka_tools.tool(LOG_DIRS, *third, "--describe", "--topic-list", topic).stdout
+    document = json.loads(answer.splitlines()[-1])
+    sizes = {
+        broker["broker"]: sum(
+            partition["size"]
+            for directory in broker["logDirs"]
+            for partition in directory["partitions"]
+        )
+        for broker in document["brokers"]
+    }
+    assert sorted(sizes) == [1, 2, 3]
+    wait_until_equal(cluster, topic, 3)
+
+
+def test_preferred_leaders_come_back(cluster: Cluster, topic: str, kafka_tools: ToolServer) -> None:
+    """kafka-leader-election gives a broker that was dead its partition again."""
+    cluster.create_topic(topic, [[1, 2, 3]])
+    cluster.kill(1)
+    cluster.wait_until("another leader", lambda: cluster.leader_of(topic) in {2, 3})
+    cluster.heal()
+    cluster.wait_for_all()
+    cluster.wait_until_in_sync([topic])
+    assert cluster.leader_of(topic) in {2, 3}
+    elected = kafka_tools.tool(
+        LEADER_ELECTION,
+        *("--bootstrap-server", cluster.addresses[1], "--election-type", "preferred"),
+        *("--topic", topic, "--partition", "0"),
+    ).stdout
+    assert f"{topic}-0" in elected
+    cluster.wait_until("the preferred leader", lambda: cluster.leader_of(topic) == 1)
