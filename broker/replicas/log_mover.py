@@ -51,12 +51,13 @@ _T = TypeVar("_T")
 
 @dataclass(slots=True, eq=False)
 class Move:
-    """A move under way. `copy` is None until it has begun."""
+    """A move under way. `copy` is None until it has begun; `generation`: of the log by then."""
 
     topic_partition: TopicPartition
     target: LogDirectory
     copy: LogCopy | None = None
     cancelled: bool = False
+    generation: int = 0
 
     def cancel(self) -> None:
         """End the move soon, without a change."""
@@ -237,6 +238,7 @@ class LogMover:
         if partition is None:
             return
         log = partition.log
+        move.generation = log.generation
         source = manager.directory_of(log)
         LOGGER.info(
             "moving replica to another log directory partition=%s from=%s to=%s",
@@ -253,6 +255,8 @@ class LogMover:
             await self._flush(log)
             await self._in_thread(manager.moves.copy_segments, log, copy)
             self._check(move, partition)
+            await self._in_thread(manager.moves.before_take_out, log)
+            self._check(move, partition)
         except BaseException:
             await self._in_thread(manager.moves.drop_copy, copy, move.target)
             raise
@@ -267,6 +271,9 @@ class LogMover:
         served = self._replicas.replica_of(*move.topic_partition)
         if move.cancelled or served is not partition:
             raise CopyCancelledError(f"{move.topic_partition} is not to be moved any more")
+        if partition.is_truncating or partition.log.generation != move.generation:
+            # A follower's log has been cut by its leader: the copy has records that it has not.
+            raise CopyCancelledError(f"{move.topic_partition} was truncated while it was copied")
 
     async def _flush(self, log: "Log") -> None:
         """Flush the log, so that closing it is quick."""
@@ -283,7 +290,6 @@ class LogMover:
     async def _swap(self, move: Move, partition: "Partition", copy: LogCopy) -> None:
         manager, log, target = self._log_manager, partition.log, move.target
         config = self._config_for(move.topic_partition.topic)
-        await self._in_thread(manager.moves.before_take_out, log)
         self._resign([move.topic_partition])
         await partition.idle()
         manager.moves.take_out(log)

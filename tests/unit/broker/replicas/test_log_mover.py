@@ -8,6 +8,7 @@ import pytest
 from broker.replicas.log_mover import CLEANER_RETRY_MS, LogMover
 from broker.runtime.errors import ApiError
 from protocol.error_codes import ErrorCode
+from storage.log.log import Log
 from storage.manager.log_copy import unthrottled
 from storage.types.topic_partition import TopicPartition
 from tests.fakes.broker.controller import open_controller
@@ -77,6 +78,27 @@ async def test_the_cleaner_is_waited_for(moving: Moving) -> None:
     partition = moving.node.controller.image.topics["t"].partitions[0]
     ids = {d.path: d.id for d in moving.node.logs.directories}
     assert partition.directory_on(1) == ids[moving.there]
+    await moving.mover.stop()
+    moving.node.close()
+
+
+async def test_log_that_is_truncated_meanwhile_stays(moving: Moving) -> None:
+    """The copy has records that its leader has taken back: it goes, and nothing has moved."""
+    moves = moving.node.logs.moves
+    before_take_out = moves.before_take_out
+
+    def truncated(log: Log) -> None:
+        before_take_out(log)
+        log.truncation.truncate_to(0)
+
+    object.__setattr__(moves, "before_take_out", truncated)
+    moving.mover.move(T0, moving.there)
+    await moving.end()
+    assert moving.resigned == []
+    assert moving.node.log("t").directory == f"{moving.here}/t-0"
+    assert moving.node.logs.environment.filesystem.exists(moving.there)
+    assert not moving.node.logs.environment.filesystem.exists(f"{moving.there}/t-0")
+    assert moving.node.append("t") == 0
     await moving.mover.stop()
     moving.node.close()
 
