@@ -71,6 +71,7 @@ from storage.environment.randomness import Randomness, SystemRandomness
 from storage.environment.throttle import Throttle
 from storage.errors import StorageError
 from storage.manager.log_manager import LogManager, LogManagerSettings
+from storage.types.topic_partition import TopicPartition
 
 if TYPE_CHECKING:
     from broker.controller.images.cluster_image import ClusterImage
@@ -353,6 +354,7 @@ class Broker:
             roles,
             coordinators,
             store_path=self.node.store_path,
+            is_leader=lambda one: _leads(controller.image, one, settings.node_id),
             call_soon_threadsafe=self.loop.call_soon_threadsafe,
             fail=self._fail,
         )
@@ -828,3 +830,9 @@ class Broker:
 
 def _nothing() -> None:
     """No process to end."""
+
+
+def _leads(image: "ClusterImage", topic_partition: TopicPartition, node_id: int) -> bool:
+    """Whether a node is to lead a partition; also if that is not known."""
+    found = image.partition(*topic_partition)
+    return found is None or found.leader == node_id

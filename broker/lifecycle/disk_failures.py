@@ -4,7 +4,7 @@
     a log directory, not the only one       its partitions are resigned; coordinators that had their
                                             state there are unavailable
     the last log directory                  the broker fails
-    the one with the metadata store         the broker fails
+    the one with the metadata store         the broker fails; in a cluster the store is elsewhere
     a write behind a Produce                the log's directory fails, as after a failed flush
     room in a directory                     its reserve is released at once
     room for the metadata store             likewise
@@ -47,6 +47,7 @@ class DiskFailures:
         coordinators: "Coordinators",
         *,
         store_path: str,
+        is_leader: Callable[[TopicPartition], bool],
         call_soon_threadsafe: Callable[..., object],
         fail: Callable[[str], None],
     ) -> None:
@@ -56,7 +57,8 @@ class DiskFailures:
             log_manager: Whose directories fail.
             roles: Close partitions.
             coordinators: Become unavailable.
-            store_path: The metadata store's file.
+            store_path: The metadata store's file; empty in a cluster.
+            is_leader: Whether this broker is to lead a partition, by the newest image.
             call_soon_threadsafe: The event loop's.
             fail: Ends the broker, with a reason for the operator.
         """
@@ -64,6 +66,7 @@ class DiskFailures:
         self._roles = roles
         self._coordinators = coordinators
         self._store_path = store_path
+        self._is_leader = is_leader
         self._call_soon_threadsafe = call_soon_threadsafe
         self._fail = fail
         self.on_offline: Callable[[], None] = _nothing
@@ -108,9 +111,10 @@ class DiskFailures:
         LOGGER.error("log directory offline directory=%s partitions=%d", path, len(partitions))
         self._roles.close(partitions, ErrorCode.KAFKA_STORAGE_ERROR)
         for topic_partition in partitions:
-            self._coordinators.set_unavailable(
-                topic_partition, f"its log is in {path}, which is offline"
-            )
+            if self._is_leader(topic_partition):
+                self._coordinators.set_unavailable(
+                    topic_partition, f"its log is in {path}, which is offline"
+                )
         manager = self._log_manager
         if len(manager.offline_directories) == len(manager.directories):
             self._fail("every log directory is offline")

@@ -15,7 +15,8 @@ ORDERS = TopicPartition("orders", 0)
 class World:
     """Two directories, the metadata store in the first, and a loop whose calls are made by hand."""
 
-    def __init__(self) -> None:
+    def __init__(self, store_path: str = "/one/metadata.db") -> None:
+        self.led = {ORDERS}
         self.events: list[tuple[object, ...]] = []
         self.soon: list[Callable[[], object]] = []
         self.directories = [SimpleNamespace(path="/one"), SimpleNamespace(path="/two")]
@@ -40,7 +41,8 @@ class World:
             manager,
             roles,
             coordinators,
-            store_path="/one/metadata.db",
+            store_path=store_path,
+            is_leader=lambda one: one in self.led,
             call_soon_threadsafe=lambda call, *args: self.soon.append(lambda: call(*args)),
             fail=lambda reason: self.events.append(("broker fails", reason)),
         )
@@ -100,3 +102,19 @@ def test_room_is_made_on_the_loop() -> None:
     assert world.events == []
     world.soon.pop()()
     assert world.events == [("room",)]
+
+
+def test_the_first_directory_of_a_member_is_like_any_other() -> None:
+    """The metadata store is not in it: the broker lives on with what the others hold."""
+    world = World(store_path="")
+    world.fail("/one")
+    assert world.events[0] == ("closed", ORDERS, "KAFKA_STORAGE_ERROR")
+    assert "broker fails" not in [event[0] for event in world.events]
+
+
+def test_what_another_broker_leads_is_coordinated_there() -> None:
+    """Only the replica is lost here, and no coordinator."""
+    world = World(store_path="")
+    world.led.clear()
+    world.fail("/two")
+    assert world.events == [("closed", ORDERS, "KAFKA_STORAGE_ERROR")]
