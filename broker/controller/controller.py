@@ -125,6 +125,7 @@ class Controller:
         self._settings = settings
         self._feed = ImageFeed(store, image)
         self.changes = Changes(self._feed, store if is_alone else None)
+        self._is_alone = is_alone
         self._own = Changes(self._feed, store)
         self._following: asyncio.Task[None] | None = None
         self._blocks = ProducerIdBlocks(store)
@@ -269,7 +270,9 @@ class Controller:
         self._following = following
 
     async def aclose(self) -> None:
-        """Finish what has begun."""
+        """Finish what has begun; in a cluster, do not wait for a store that is away."""
+        if not self._is_alone:
+            await self._feed.aclose()
         await self.changes.aclose()
         await self._own.aclose()
         await self._feed.aclose()

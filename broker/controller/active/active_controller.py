@@ -36,6 +36,7 @@ from broker.controller.active.reconcile import (
 )
 from broker.controller.active.slices import Slices
 from broker.controller.active.topic_terms import TopicTerms
+from broker.controller.active.unregistration import unregistration_of
 from broker.controller.changes import Changes
 from broker.controller.configs.configs import ConfigRules
 from broker.controller.images.cluster_image import ClusterImage, TopicImage
@@ -177,9 +178,15 @@ class ActiveController:
                 if not (self._is_dirty and self.is_active):
                     return
                 self._is_dirty = False
-                if not await self._changes.run(self._step(began_ms)):
+                try:
+                    is_done = await self._changes.run(self._step(began_ms))
+                except StoreError as error:
+                    LOGGER.info("reconcile interrupted error=%s", error)
+                    is_done = False
+                if not is_done:
                     break
-            self._reconcile_after(AGAIN_MS)
+            if self.is_active:
+                self._reconcile_after(AGAIN_MS)
         finally:
             self._is_reconciling = False
 
@@ -201,7 +208,7 @@ class ActiveController:
         if states.next_ms is not None:
             self._reconcile_after(max(states.next_ms - now_ms, 0.0) + 1.0)
         slices = Slices(self._clock)
-        terms = TopicTerms(image, self._rules, states.may_lead, states.lost)
+        terms = TopicTerms(image, self._rules, states.may_lead)
         plan = await plan_partitions(image, states, terms, slices)
         fences = fences_of(image, states)
         if not plan and not fences:
@@ -289,6 +296,22 @@ class ActiveController:
         why = result_of(error)
         return LeaderResult(result.request, why.error, why.message)
 
+    async def unregister(self, node_id: int) -> None:
+        """Forget a broker that is gone for good.
+
+        Raises:
+            ApiError: See `broker.controller.active.unregistration`.
+        """
+        await self._changes.run(self._unregister(node_id))
+
+    async def _unregister(self, node_id: int) -> None:
+        unit = unregistration_of(self._image(), node_id)
+        (error,) = await self._changes.commit([unit], until_applied=False)
+        result = result_of(error)
+        if result.error is not ErrorCode.NONE:
+            raise ApiError(result.error, result.message)
+        LOGGER.info("broker unregistered node=%d", node_id)
+
     # -- ISR changes -----------------------------------------------------------------------------
 
     async def alter_partition(
@@ -311,6 +334,8 @@ class ActiveController:
         taken, self._waiting = self._waiting, []
         try:
             await self._alter(taken)
+        except StoreError as error:
+            LOGGER.info("ISR changes interrupted error=%s", error)
         finally:
             for waiting in taken:
                 if not waiting.answer.done():

@@ -17,6 +17,7 @@ class BrokerStates:
         dead: Let in, and without a lease for long enough: to be fenced.
         waiting: Registered and alive in an epoch that has not been let in.
         lost: Of those waiting, all whose logs may lack what they had.
+        eligible: All that are registered, but for the lost: who of them is in an ELR stays there.
         next_ms: When a broker without a lease will be dead (monotonic); None: there is none.
     """
 
@@ -25,6 +26,7 @@ class BrokerStates:
     dead: tuple[int, ...]
     waiting: tuple[int, ...]
     lost: frozenset[int]
+    eligible: frozenset[int]
     next_ms: float | None = None
 
     @property
@@ -63,6 +65,7 @@ class BrokerStates:
             tuple(dead),
             tuple(waiting),
             frozenset(lost),
+            frozenset(image.brokers) - frozenset(lost),
             min(later, default=None),
         )
 

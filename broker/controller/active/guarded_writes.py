@@ -8,8 +8,9 @@ The create revision of that key is the controller epoch. Only the controller wri
 partitions, configs, features and fences, so nothing older can be committed after an election.
 """
 
-from collections.abc import Callable, Sequence
-from typing import Final
+import asyncio
+from collections.abc import Callable, Coroutine, Sequence
+from typing import Any, Final
 
 from broker.controller.images.metadata_records import CONTROLLER_KEY
 from broker.controller.store.metadata_store import (
@@ -62,13 +63,18 @@ class GuardedWrites:
         self.epoch = epoch
         self._timer = timer
         self._on_deposed = on_deposed
-        self._is_over = False
+        self._over: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         self._restarts = 0
         self._sequence = self._new_sequence()
 
     def end(self) -> None:
-        """Refuse everything from now on; what has begun is settled."""
-        self._is_over = True
+        """Refuse everything from now on.
+
+        What has begun and has no answer is left alone: it is made in this epoch or not at all, and
+        the next controller acts on what it finds.
+        """
+        if not self._over.done():
+            self._over.set_result(None)
 
     async def txn(
         self,
@@ -82,11 +88,13 @@ class GuardedWrites:
             NotControllerError: The epoch is over; not made.
             StoreError: As `WriteSequence.txn`.
         """
-        if self._is_over:
+        if self._over.done():
             raise NotControllerError(f"controller epoch {self.epoch} is over")
         try:
-            result = await self._sequence.txn(
-                [in_epoch(self.epoch), *compare], then, [*otherwise, Get(CONTROLLER_KEY)]
+            result = await self._until_over(
+                self._sequence.txn(
+                    [in_epoch(self.epoch), *compare], then, [*otherwise, Get(CONTROLLER_KEY)]
+                )
             )
         except WriterReplacedError as error:
             await self._check_epoch(error)
@@ -98,6 +106,17 @@ class GuardedWrites:
         if not last.items or last.items[0].create_revision != self.epoch:
             self._deposed()
         return TxnResult(False, result.revision, result.responses[:-1])
+
+    async def _until_over(self, txn: Coroutine[Any, Any, TxnResult]) -> TxnResult:
+        """Its result; a store that is away is waited for in this epoch only."""
+        task = asyncio.ensure_future(txn)
+        try:
+            await asyncio.wait((task, self._over), return_when=asyncio.FIRST_COMPLETED)
+            if not task.done():
+                raise NotControllerError(f"controller epoch {self.epoch} is over")
+            return task.result()
+        finally:
+            task.cancel()
 
     async def _check_epoch(self, cause: WriterReplacedError) -> None:
         """Find out which of two it is: deposed, or the last word of the controller before."""
@@ -112,7 +131,7 @@ class GuardedWrites:
         return WriteSequence(self._store, WRITES_KEY, writer, self._timer)
 
     def _deposed(self, cause: Exception | None = None) -> None:
-        if not self._is_over:
-            self._is_over = True
+        if not self._over.done():
+            self.end()
             self._on_deposed(self.epoch)
         raise NotControllerError(f"controller epoch {self.epoch} is over") from cause

@@ -3,7 +3,7 @@
     ISR          members that take part; one that wants to stop leaves when another could lead
     leader       one that may lead (`broker.controller.active.partition_change`); one that wants to
                  stop goes on where nobody else could
-    ELR          without brokers whose logs may lack what they had
+    ELR          without brokers whose logs may lack what they had, or that are not registered
 
 Nothing here asks what has happened, so nothing that happened unseen (before an election of the
 controller, while the store was away) can matter. Partitions that are as they should be cost a
@@ -75,7 +75,7 @@ def _is_settled(partition: PartitionImage, states: BrokerStates, draining: froze
         partition.leader in states.may_lead
         and states.active.issuperset(partition.isr)
         and (not draining or draining.isdisjoint(partition.isr))
-        and (not states.lost or states.lost.isdisjoint(partition.elr))
+        and (not partition.elr or states.eligible.issuperset(partition.elr))
     )
 
 
@@ -83,10 +83,12 @@ def _settled(
     topic: TopicImage, partition: PartitionImage, states: BrokerStates, terms: TopicTerms
 ) -> PartitionImage:
     isr = [node for node in partition.isr if node in states.active]
+    lost = frozenset(partition.elr) - states.eligible | states.lost
     staying = [node for node in isr if node in states.may_lead]
     if staying or partition.leader not in states.active:
-        return changed(partition, terms.of(topic), isr=staying or isr)
-    return changed(partition, terms.of(topic, may_also_lead=partition.leader), isr=isr)
+        return changed(partition, terms.of(topic, lost=lost), isr=staying or isr)
+    goes_on = terms.of(topic, lost=lost, may_also_lead=partition.leader)
+    return changed(partition, goes_on, isr=isr)
 
 
 def fences_of(image: ClusterImage, states: BrokerStates) -> list[Unit]:

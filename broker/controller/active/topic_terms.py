@@ -18,10 +18,8 @@ class TopicTerms:
         image: ClusterImage,
         rules: ConfigRules,
         may_lead: frozenset[int],
-        lost: frozenset[int] = NOBODY,
     ) -> None:
         self._may_lead = may_lead
-        self._lost = lost
         settings = rules.effective(image)
         self._min_isr = settings.min_insync_replicas
         self._unclean = settings.unclean_leader_election_enable
@@ -32,6 +30,7 @@ class TopicTerms:
         topic: TopicImage,
         *,
         election: Election | None = None,
+        lost: frozenset[int] = NOBODY,
         may_also_lead: int | None = None,
     ) -> Terms:
         """A topic's terms.
@@ -39,6 +38,7 @@ class TopicTerms:
         Args:
             topic: Which.
             election: Who may lead; None: as the topic's settings say.
+            lost: Brokers that leave ISR and ELR: their logs may lack what they had.
             may_also_lead: A broker that goes on leading although it wants to stop.
         """
         own = _parsed(topic, MIN_ISR)
@@ -52,7 +52,7 @@ class TopicTerms:
             may_lead,
             min(min_isr, max(topic.replication_factor, 1)),
             election,
-            self._lost,
+            lost,
             self._has_elr,
         )
 

@@ -19,6 +19,7 @@ from protocol.messages.describe_cluster import DescribeClusterRequest
 from protocol.messages.elect_leaders import ElectLeadersRequest
 from protocol.messages.envelope import EnvelopeRequest
 from protocol.messages.find_coordinator import FindCoordinatorRequest
+from protocol.messages.unregister_broker import UnregisterBrokerRequest
 from tests.fakes.network.client import Client
 from tests.harness.brokers import ClusterHarness
 
@@ -176,6 +177,23 @@ async def test_a_broker_that_stops_hands_over_first(cluster: ClusterHarness) -> 
     }
     assert errors == {("t", index): 0 for index in led}
     assert all(cluster.leader_of("t", index) == 3 for index in led)
+
+
+async def test_a_broker_that_is_gone_is_forgotten_on_request(cluster: ClusterHarness) -> None:
+    """Whichever broker is asked; one that takes part is kept."""
+    client = await cluster.client(2)
+    answer = await client.call(UnregisterBrokerRequest(broker_id=3), 0)
+    assert answer.error_code == ErrorCode.INVALID_REQUEST
+    await cluster.stop(3)
+    await cluster.until(lambda: cluster.let_in() == {1, 2})
+    await cluster.until(
+        lambda: all(
+            b.controller.image.brokers[3].is_fenced for b in cluster.running if b.controller
+        )
+    )
+    assert (await client.call(UnregisterBrokerRequest(broker_id=3), 0)).error_code == 0
+    await cluster.restart(3)
+    await cluster.until(lambda: cluster.let_in() == {1, 2, 3})
 
 
 async def test_brokers_requests_are_not_for_clients(tmp_path: Path) -> None:

@@ -337,3 +337,25 @@ async def test_unclean_election_on_request_is_counted(world: ControlWorld) -> No
     assert world.active.active.unclean_elections == 1
     (refused,) = await world.nodes[3].active.elect_leaders(Election.UNCLEAN, wanted[:1])
     assert refused.error is ErrorCode.ELECTION_NOT_NEEDED
+
+
+async def test_a_broker_that_is_gone_for_good_is_forgotten(world: ControlWorld) -> None:
+    """Out of ELRs too; one that takes part is not."""
+    await with_topic(world, **{"min.insync.replicas": "3"})
+    active = world.active.active
+    with pytest.raises(ApiError) as refused:
+        await active.unregister(3)
+    assert refused.value.code is ErrorCode.INVALID_REQUEST
+    await world.members[3].end_lease()
+    await world.settle(200)
+    assert partition(world).elr == (3,)
+    await active.unregister(3)
+    await world.settle(100)
+    assert 3 not in world.image.brokers
+    assert partition(world).elr == ()
+    with pytest.raises(ApiError) as refused:
+        await active.unregister(3)
+    assert refused.value.code is ErrorCode.BROKER_ID_NOT_REGISTERED
+    await world.members[3].register()
+    await world.settle(200)
+    assert not world.image.brokers[3].is_fenced

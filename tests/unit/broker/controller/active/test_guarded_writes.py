@@ -1,5 +1,7 @@
 """Writes in a controller epoch: none after it, none of unknown outcome."""
 
+import asyncio
+
 import pytest
 
 from broker.controller.active.guarded_writes import WRITES_KEY, GuardedWrites
@@ -82,3 +84,18 @@ async def test_full_transactions_have_room_for_both_guards() -> None:
     assert outcome.errors == [None] * len(units)
     again = await StoreWriter(guarded).commit(units[:OPERATIONS_MAX])
     assert None not in again.errors
+
+
+async def test_the_end_of_the_epoch_ends_the_wait_for_a_store_that_is_away() -> None:
+    """So a broker can stop; the next controller acts on what it finds."""
+    store = MemoryStore()
+    guarded = writes(store, await elected(store), [])
+    await guarded.txn(then=[Put("a", b"1")])
+    store.faults = [Fault.LOST_REQUEST, *[Fault.REFUSED] * 100]
+    writing = asyncio.ensure_future(guarded.txn(then=[Put("a", b"2")]))
+    for _ in range(20):
+        await asyncio.sleep(0)
+    assert not writing.done()
+    guarded.end()
+    with pytest.raises(NotControllerError):
+        await writing
