@@ -39,6 +39,7 @@ if TYPE_CHECKING:
     from broker.replication.terms import ReplicationTerms
     from broker.runtime.timer import Timer, TimerHandle
     from storage.environment.clock import Clock
+    from storage.types.topic_partition import TopicPartition
 
 LOGGER = logging.getLogger(__name__)
 
@@ -132,6 +133,8 @@ class IsrChanges:
         self._retry: TimerHandle | None = None
         self._look: TimerHandle | None = None
         self._under_way: asyncio.Task[None] | None = None
+        # The last error that was logged: its name, and the first partition that got it.
+        self._reported: tuple[str, TopicPartition] | None = None
         self.expanded = 0
         self.shrunk = 0
         self.failed = 0
@@ -193,8 +196,8 @@ class IsrChanges:
         try:
             response = await self._channel.alter_partition(self._request(changes))
             is_clear = self._take(changes, response)
-        except Exception:  # whatever it is: the outcome is not known, and all is asked for again
-            LOGGER.exception("the controller could not be asked partitions=%d", len(changes))
+        except Exception as error:  # noqa: BLE001  because whatever it is, all is asked for again
+            self._report(repr(error), changes, error)
             self._again(changes)
         finally:
             self._under_way = None
@@ -242,11 +245,7 @@ class IsrChanges:
         """Take an answer; whether nothing of it has to be asked for again."""
         if response.error_code:
             self.failed += 1
-            LOGGER.warning(
-                "the controller has not changed the ISR error=%s partitions=%d",
-                ErrorCode(response.error_code).name,
-                len(changes),
-            )
+            self._report(ErrorCode(response.error_code).name, changes)
             self._again(changes)
             return False
         codes = {
@@ -255,11 +254,35 @@ class IsrChanges:
             for partition in topic.partitions
         }
         is_clear = True
+        refused: dict[int, list[Change]] = {}
         for change in changes:
             partition = change.partition
             key = (partition.topic_id, partition.topic_partition.partition)
-            is_clear &= self._settle(change, codes.get(key, ErrorCode.UNKNOWN_SERVER_ERROR))
+            code = codes.get(key, ErrorCode.UNKNOWN_SERVER_ERROR)
+            if code:
+                refused.setdefault(code, []).append(change)
+            is_clear &= self._settle(change, code)
+        for code, ones in refused.items():
+            self._report(ErrorCode(code).name, ones)
+        if not refused:
+            self._reported = None
         return is_clear
+
+    def _report(
+        self, error: str, changes: list[Change], raised: BaseException | None = None
+    ) -> None:
+        """Log an error, once until another comes: what is refused is asked for every 50 ms."""
+        partition = changes[0].partition.topic_partition
+        if self._reported != (error, partition):
+            self._reported = (error, partition)
+            LOGGER.warning(
+                "the controller has not changed the ISR error=%s partitions=%d first=%s isr=%s",
+                error,
+                len(changes),
+                partition,
+                changes[0].isr,
+                exc_info=raised,
+            )
 
     def _settle(self, change: Change, code: int) -> bool:
         partition, leading, before, isr = change
@@ -268,12 +291,6 @@ class IsrChanges:
             self.shrunk += any(node_id not in isr for node_id in before)
         else:
             self.failed += 1
-            LOGGER.info(
-                "the controller has not changed the ISR partition=%s isr=%s error=%s",
-                partition.topic_partition,
-                isr,
-                ErrorCode(code).name,
-            )
         if code in OUT_OF_DATE or partition.leading is not leading:
             return True
         if code in UNCHANGED and leading.proposed == isr:

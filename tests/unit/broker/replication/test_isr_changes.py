@@ -340,3 +340,20 @@ async def test_who_has_stopped_fetching_is_not_waited_for_for_ever(i: IsrWorld) 
         i.timer.advance(1_000)
         await turn()
     assert partition.log.high_watermark == 1
+
+
+async def test_an_error_is_logged_once_however_often_it_comes(
+    i: IsrWorld, caplog: pytest.LogCaptureFixture
+) -> None:
+    """What is refused is asked for again every 50 ms."""
+    i.led(state=record((1, 2)))
+    i.channel.error = ErrorCode.STALE_BROKER_EPOCH
+    i.fetch_one(0, replica=3)
+    for _ in range(5):
+        await turn()
+        i.timer.advance(RETRY_MS)
+    assert i.changes.failed == 5
+    assert [one.message.count("STALE_BROKER_EPOCH") for one in caplog.records] == [1]
+    i.channel.error, i.channel.failure = ErrorCode.NONE, ConnectionError("gone")
+    await turn()
+    assert len(caplog.records) == 2
