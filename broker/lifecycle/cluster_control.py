@@ -16,6 +16,7 @@ from broker.controller.forwarded_creation import ForwardedCreation
 from broker.controller.images.cluster_image import ClusterImage
 from broker.controller.images.metadata_records import CONTROLLER_KEY
 from broker.controller.store.metadata_store import MetadataStore, StoreError
+from broker.controller.store_compaction import StoreCompaction
 from broker.lifecycle.replication import receive_buffer_bytes
 from broker.membership.membership import Membership
 from broker.network.network import Network
@@ -57,6 +58,7 @@ class ClusterControl:
         node_id = controller.settings.node_id
         timer = environment.timer
         self.election: ControllerElection | None = None
+        self._compaction: StoreCompaction | None = None
         self.active = ActiveController(
             node_id=node_id,
             changes=controller.changes,
@@ -84,6 +86,12 @@ class ClusterControl:
             timer=timer,
             elected=self.active,
             start=controller.changes.start_unawaited,
+        )
+        self._compaction = StoreCompaction(
+            store,
+            timer,
+            is_controller=lambda: election.epoch != 0,
+            revision=lambda: controller.image.revision,
         )
         creation = ForwardedCreation(
             self.channel, lambda: controller.image, client_id=f"broker-{node_id}"
@@ -117,6 +125,8 @@ class ClusterControl:
 
     def stop(self) -> None:
         """Resign, so that another broker becomes the controller once this one's lease ends."""
+        if self._compaction is not None:
+            self._compaction.close()
         if self.election is not None:
             self.election.stop()
 
