@@ -18,7 +18,7 @@ COMPILE := $(BIN)/python -m compileall -q config native protocol storage tiered 
 RUNTIME := $(VENV)/.runtime
 DEVELOPMENT := $(VENV)/.development
 
-.PHONY: help setup native run cluster cluster-broker test test-system test-interop test-deep test-cluster simulate test-s3 test-spark test-exact test-clients test-tools check lint types imports fmt bench run-pipeline codegen docs lock clean
+.PHONY: help setup native run cluster cluster-broker test test-system test-interop test-deep test-cluster simulate test-s3 test-spark test-exact test-clients test-tools test-etcd check lint types imports fmt bench run-pipeline codegen docs lock clean
 
 help: ## show this list
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' Makefile
@@ -48,13 +48,13 @@ test: $(DEVELOPMENT) test-tools ## run the fast tests, in two processes (ARGS="t
 	@$(BIN)/python -m tests.tiers fast $(ARGS)
 	@echo "More: make test-system (whole brokers), test-interop (real clients, Kafka's tools), test-spark, test-deep (hours)."
 
-test-system: $(DEVELOPMENT) test-tools ## run whole brokers: restarts, crashes, hostile clients, in real time
+test-system: $(DEVELOPMENT) test-tools test-etcd ## run whole brokers: restarts, crashes, hostile clients, in real time
 	@$(BIN)/python -m tests.tiers system $(ARGS)
 
-test-interop: $(DEVELOPMENT) test-tools ## run real clients, Kafka's own tools and a released Kafka
+test-interop: $(DEVELOPMENT) test-tools test-etcd ## run real clients, Kafka's own tools and a released Kafka
 	@$(BIN)/python -m tests.tiers interop $(ARGS)
 
-test-deep: $(DEVELOPMENT) test-tools ## run slow tests, and properties with inputs no run had before (hours; ARGS="tests/unit/tiered")
+test-deep: $(DEVELOPMENT) test-tools test-etcd ## run slow tests, and properties with inputs no run had before (hours; ARGS="tests/unit/tiered")
 	@$(BIN)/python -m tests.tiers deep $(ARGS)
 
 test-cluster: $(DEVELOPMENT) ## build etcd, and run what needs it
@@ -81,7 +81,10 @@ test-clients: $(DEVELOPMENT) ## build clients in Go, JavaScript, older Java and 
 test-tools: # programs that are no Python packages and that tests need
 	@.ci/system-packages kcat java javac mvn
 
-check: lint types imports $(DEVELOPMENT) test-tools ## all that must pass before a merge: form, types, imports, three tiers
+test-etcd: # the store of clusters; built once, and where it cannot be, its tests are skipped aloud
+	@.ci/etcd || echo "tests of clusters on etcd will be skipped"
+
+check: lint types imports $(DEVELOPMENT) test-tools test-etcd ## all that must pass before a merge: form, types, imports, three tiers
 	@$(BIN)/python -m native --if-possible
 	@$(BIN)/python -m tests.tiers fast system interop
 
