@@ -137,9 +137,7 @@ class RoleReconciler:
 
     def apply(self, old: "ClusterImage", new: "ClusterImage") -> None:
         """Follow an image in the turn in which it came."""
-        is_let_in = self._membership.is_let_in(new)
-        if is_let_in != self._was_let_in:
-            self._was_let_in = is_let_in
+        if self._membership.is_let_in(new) != self._was_let_in:
             self.review()
             return
         replicas = self._replicas
@@ -155,13 +153,13 @@ class RoleReconciler:
 
     def review(self) -> None:
         """Look at every partition again: something beside the partitions' records has changed."""
+        self._was_let_in = self._membership.is_let_in(self._image())
         for partition in list(self._replicas.partitions()):
             self._look_at(partition)
         self._queue.run()
 
     def opened(self, partition: "Partition") -> None:
         """Give a partition whose log has just been opened its role."""
-        self._was_let_in = self._membership.is_let_in(self._image())
         self._take_safely(partition)
 
     def close(self, topic_partitions: "Iterable[TopicPartition]", code: ErrorCode) -> None:

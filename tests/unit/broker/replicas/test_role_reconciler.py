@@ -289,6 +289,18 @@ def test_a_fenced_broker_ends_all_its_roles(world: RoleWorld) -> None:
     assert world.led == []
 
 
+def test_a_broker_that_is_fenced_right_after_a_review_ends_its_roles(world: RoleWorld) -> None:
+    """It was let in by an image that came before it knew its own epoch."""
+    world.let_in = False
+    world.add("t", state(ME, 4))
+    world.let_in = True
+    world.roles.review()
+    assert world.led
+    world.let_in = False
+    world.set("other", state(OTHER))
+    assert world.led == []
+
+
 def test_a_replica_that_is_assigned_no_longer_has_no_role(world: RoleWorld) -> None:
     world.add("t", state(ME, 4))
     world.took()
