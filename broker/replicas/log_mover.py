@@ -310,8 +310,11 @@ class LogMover:
         await self._serve_again(opened, partition)
 
     async def _assign(self, partition: "Partition", directory: LogDirectory) -> bool:
+        """Write down where the log is, if that is written down: in a cluster it is not."""
         if directory.id is None:
             return False
+        if self._log_manager.assigned(partition.topic_partition) is None:
+            return True
         places = {partition.topic_id: {partition.topic_partition.partition: directory.id}}
         return partition.topic_id in await self._controller.assign_directories(places)
 

@@ -14,7 +14,7 @@ from storage.types.topic_partition import TopicPartition
 from tests.fakes.broker.controller import open_controller
 from tests.fakes.clock import ManualClock
 from tests.fakes.timer import ManualTimer
-from tests.unit.broker.replicas.logs.node import Node
+from tests.unit.broker.replicas.logs.node import Member, Node, topic_of
 
 T0 = TopicPartition("t", 0)
 
@@ -80,6 +80,24 @@ async def test_the_cleaner_is_waited_for(moving: Moving) -> None:
     assert partition.directory_on(1) == ids[moving.there]
     await moving.mover.stop()
     moving.node.close()
+
+
+async def test_a_member_of_a_cluster_moves_a_log_and_writes_nothing_down(tmp_path: Path) -> None:
+    """Its images are another's to change; at the next start the log is where it was found."""
+    member = Member(tmp_path / "a", tmp_path / "b")
+    member.images.set(topic_of("t", (1, 2)))
+    await member.start()
+    member.append("t")
+    here = member.log("t").directory.removesuffix("/t-0")
+    paths = sorted((str(tmp_path / "a"), str(tmp_path / "b")), key=lambda path: path != here)
+    moving = Moving(member, paths)
+    moving.mover.move(T0, moving.there)
+    await moving.end()
+    assert member.log("t").directory == f"{moving.there}/t-0"
+    assert member.log("t").log_end_offset == 1
+    assert member.listener.elected == [T0, T0]
+    await moving.mover.stop()
+    member.close()
 
 
 async def test_log_that_is_truncated_meanwhile_stays(moving: Moving) -> None:
