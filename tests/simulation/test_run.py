@@ -1,5 +1,9 @@
 """A run holds what clients were told against the logs, and finds what a broker has lost."""
 
+import subprocess
+import sys
+from pathlib import Path
+
 import pytest
 
 from tests.simulation.history import History
@@ -10,6 +14,8 @@ from tests.simulation.world import Place, Violation
 
 ONE = Shape(brokers=1, replicas=1, min_in_sync=1)
 PLACE = Place("t", 0)
+ROOT = Path(__file__).parents[2]
+RULES = {"epoch_kept_over_restart": "I1", "controller_without_guard": "I9"}
 
 
 def test_a_broker_serves_what_clients_write_and_a_seed_repeats_it() -> None:
@@ -95,3 +101,20 @@ def test_a_transaction_that_ended_otherwise_is_found() -> None:
         history.judge({PLACE: []})
     with pytest.raises(Violation, match="twice"):
         history.judge({PLACE: [b"txn-0", b"txn-0"]})
+
+
+@pytest.mark.parametrize("bug", ["epoch_kept_over_restart", "controller_without_guard"])
+def test_a_seeded_bug_is_found(bug: str) -> None:
+    """In a process of its own: pieces of the broker are replaced."""
+    command = [sys.executable, "-m", "tests.simulation", "--mutant", bug]
+    ended = subprocess.run(
+        [*command, "--seed", "2", "--runs", "8", "--length", "20"],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        timeout=300,
+        check=False,
+    )
+    assert ended.returncode == 1, ended.stderr
+    assert "FAILED" in ended.stdout
+    assert f" {RULES[bug]} " in ended.stdout
