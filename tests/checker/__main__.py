@@ -21,6 +21,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--minutes", type=float, default=10.0)
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--broker", choices=sorted(BROKERS), default="varve")
+    parser.add_argument("--brokers", type=int, default=1, help="3: replicated, on an etcd")
     parser.add_argument("--faults", default="kill,pause", help=f"of {','.join(FAULTS)}, or empty")
     parser.add_argument("--clients", choices=sorted(WORKLOADS), default="all", help="which kinds")
     parser.add_argument("--rate", type=float, default=40.0, help="operations/s of one client")
@@ -29,10 +30,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
     faults = tuple(one for one in given.faults.split(",") if one)
     if unknown := set(faults) - set(FAULTS):
         parser.error(f"unknown faults: {', '.join(sorted(unknown))}")
+    if given.brokers > 1 and "proxy" in faults:
+        parser.error("there is no proxy between clients and several brokers")
     options = RunOptions(
         seconds=given.minutes * 60,
         seed=given.seed,
         broker=given.broker,
+        brokers=given.brokers,
         faults=faults,
         workload=WORKLOADS[given.clients],
         rate_per_s=given.rate,

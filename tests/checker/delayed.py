@@ -35,6 +35,7 @@ from tests.checker.clients.raw import (
     RetryPolicy,
     TransactionalProducer,
 )
+from tests.checker.clients.routes import Address
 from tests.checker.history import Recorder, read_history
 from tests.fakes.network.fault_proxy import ProxyProcess
 
@@ -219,7 +220,7 @@ class _Run:
 
 
 async def final_read(
-    address: tuple[str, int], partitions: Sequence[Partition], recorder: Recorder, drain_s: float
+    address: Address, partitions: Sequence[Partition], recorder: Recorder, drain_s: float
 ) -> None:
     """Read partitions from their beginning to the log end, as far as transactions let."""
     reader = CommittedReader(address, RetryPolicy(10.0, 90.0, 0.05), "final")

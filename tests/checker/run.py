@@ -15,12 +15,13 @@ from pathlib import Path
 from typing import Final
 
 from bench.kafka_release import KafkaRelease
-from bench.node import REPOSITORY, OwnedNode, VarveNode
+from bench.node import REPOSITORY, OwnedNode
 from tests.checker.anomalies.analysis import Report, analyse
-from tests.checker.brokers import create_topic, new_broker
+from tests.checker.brokers import ReplicatedBrokers, create_topic, new_broker
 from tests.checker.clients.client_process import KEYS, WorkerOptions
 from tests.checker.clients.java_client import compiled
 from tests.checker.clients.raw import CommittedReader, RetryPolicy
+from tests.checker.clients.routes import Address
 from tests.checker.delayed import final_read
 from tests.checker.faults.nemesis import Nemesis
 from tests.checker.faults.progress import Progress, kind_of, progress_of
@@ -42,6 +43,9 @@ class RunOptions:
     seconds: float = 20.0
     seed: int = 1
     broker: str = "varve"
+    brokers: int = 1
+    """With several, every topic has three replicas; there is no proxy then."""
+
     faults: tuple[str, ...] = ("kill", "pause")
     fault_share: float = 0.45
     """Probability of each fault in each round."""
@@ -219,7 +223,7 @@ def _where(log: Path) -> str:
 
 
 async def _drained(
-    address: tuple[str, int], groups: list[str], drain_s: float, watch: Callable[[], None]
+    address: Address, groups: list[str], drain_s: float, watch: Callable[[], None]
 ) -> list[str]:
     """Wait until the jobs have committed all of their input; returns which have not."""
     reader = CommittedReader(address, RetryPolicy(8.0, drain_s, 0.05))
@@ -251,13 +255,13 @@ async def _drained(
     return found
 
 
-def _prepare(options: RunOptions, node: OwnedNode) -> None:
+def _prepare(options: RunOptions, node: OwnedNode | ReplicatedBrokers) -> None:
     """Topics; and what Java clients and share groups need."""
     for topic, count in KEYS.items():
         create_topic(node, topic, count)
     if not set(JAVA).isdisjoint(options.workload):
         compiled(KafkaRelease.resolve())
-    if "jshare" in options.workload and isinstance(node, VarveNode):
+    if "jshare" in options.workload and options.broker == "varve":
         # Kafka 4.2 has it on in a new cluster.
         command = [str(Path(sys.executable).parent / "varve"), "features"]
         command += ["--bootstrap-server", node.address, "upgrade", "share.version=1"]
@@ -284,12 +288,21 @@ def run(options: RunOptions, directory: Path) -> RunOutcome:
     """Do it all in `directory`, which keeps the history."""
     directory.mkdir(parents=True, exist_ok=True)
     make = options.make_broker
-    if make is not None:
+    node: OwnedNode | ReplicatedBrokers
+    if options.brokers > 1:
+        node = ReplicatedBrokers(
+            options.broker,
+            directory / "broker",
+            brokers=options.brokers,
+            properties=options.properties,
+            seed=options.seed,
+        )
+    elif make is not None:
         node = make(directory / "broker", None)
     else:
         node = new_broker(options.broker, directory / "broker", properties=options.properties)
     proxy = None
-    if "proxy" in options.faults:
+    if "proxy" in options.faults and isinstance(node, OwnedNode):
         proxy = ProxyProcess(("127.0.0.1", node.port), seed=options.seed)
         node.properties["advertised.listeners"] = f"PLAINTEXT://127.0.0.1:{proxy.port}"
     clients: _Clients | None = None
@@ -297,8 +310,8 @@ def run(options: RunOptions, directory: Path) -> RunOutcome:
     try:
         node.start()
         _prepare(options, node)
-        port = node.port if proxy is None else proxy.port
-        clients = _Clients(options, directory, f"127.0.0.1:{port}")
+        address = node.address if proxy is None else f"127.0.0.1:{proxy.port}"
+        clients = _Clients(options, directory, address)
         nemesis = Nemesis(
             node,
             proxy,
@@ -314,7 +327,6 @@ def run(options: RunOptions, directory: Path) -> RunOutcome:
         nemesis.heal()
         end_ns = time.monotonic_ns()
         clients.thaw()
-        address = ("127.0.0.1", port)
         clients.stop(WRITERS, 60.0)
         groups = sorted({group for kind, group in JOBS.items() if kind in options.workload})
         undrained = asyncio.run(_drained(address, groups, options.drain_s, clients.watch))
@@ -339,6 +351,9 @@ def run(options: RunOptions, directory: Path) -> RunOutcome:
     finally:
         if clients is not None:
             clients.stop(timeout_s=0.1)
-        node.kill()
+        if isinstance(node, ReplicatedBrokers):
+            node.close()
+        else:
+            node.kill()
         if proxy is not None:
             proxy.stop()

@@ -19,8 +19,6 @@ from typing import Any, Final, NamedTuple
 
 from protocol.api_keys import ApiKey
 from protocol.error_codes import ErrorCode
-from protocol.headers import decode_response_header, encode_request_header
-from protocol.messages import module_of
 from protocol.messages.add_offsets_to_txn import AddOffsetsToTxnRequest
 from protocol.messages.add_partitions_to_txn import (
     AddPartitionsToTxnRequest,
@@ -55,6 +53,7 @@ from protocol.records.batch import iterate_batches
 from protocol.records.builder import build_batch
 from protocol.records.control import ControlType, parse_end_transaction_marker
 from protocol.records.record import iterate_records
+from tests.checker.clients.routes import GROUP, TRANSACTION, Address, Routes
 
 Partition = tuple[str, int]
 """Topic and index."""
@@ -77,7 +76,6 @@ RETRIABLE: Final = frozenset(
 )
 
 READ_COMMITTED: Final = 1
-GROUP, TRANSACTION = 0, 1
 RECORDS_MAX: Final = 64 << 20
 
 
@@ -93,54 +91,6 @@ class GaveUpError(Exception):
     """No answer, or none but retriable errors, for as long as the caller wanted to wait."""
 
 
-class Connection:
-    """One connection, one request at a time; made when it is needed."""
-
-    def __init__(self, address: tuple[str, int], client_id: str) -> None:
-        self._address = address
-        self._client_id = client_id
-        self._correlation_id = 0
-        self._streams: tuple[asyncio.StreamReader, asyncio.StreamWriter] | None = None
-
-    def drop(self) -> None:
-        """Close it; the next call makes another."""
-        if self._streams is not None:
-            self._streams[1].close()
-            self._streams = None
-
-    async def call(self, request: Any, api: ApiKey, version: int, timeout_s: float) -> Any:
-        """Send a request and wait for its answer.
-
-        Raises:
-            OSError, TimeoutError: There was none; the connection is given up.
-        """
-        try:
-            async with asyncio.timeout(timeout_s):
-                return await self._call(request, api, version)
-        except asyncio.IncompleteReadError as error:
-            self.drop()
-            raise ConnectionResetError("closed by the broker") from error
-        except (OSError, TimeoutError, asyncio.CancelledError):
-            self.drop()
-            raise
-
-    async def _call(self, request: Any, api: ApiKey, version: int) -> Any:
-        if self._streams is None:
-            self._streams = await asyncio.open_connection(*self._address, limit=1 << 20)
-        reader, writer = self._streams
-        self._correlation_id += 1
-        module = module_of(api)
-        body = module.encode_request(request, version)
-        head = encode_request_header(api, version, self._correlation_id, self._client_id)
-        writer.write((len(head) + len(body)).to_bytes(4, "big") + head + body)
-        size = int.from_bytes(await reader.readexactly(4), "big")
-        data = memoryview(await reader.readexactly(size))
-        correlation_id, position = decode_response_header(data, api, version)
-        if correlation_id != self._correlation_id:
-            raise ConnectionAbortedError("answer to another request")
-        return module.decode_response(data[position:], version)
-
-
 class RetryPolicy(NamedTuple):
     """How long a client waits, for an answer and in all."""
 
@@ -152,13 +102,18 @@ class RetryPolicy(NamedTuple):
 class Caller:
     """Calls that are repeated until there is an answer that says something."""
 
-    def __init__(self, address: tuple[str, int], client_id: str, policy: RetryPolicy) -> None:
+    def __init__(self, address: Address, client_id: str, policy: RetryPolicy) -> None:
         self.policy = policy
-        self.connection = Connection(address, client_id)
+        self._routes = Routes(address, client_id, policy.answer_s)
 
     def close(self) -> None:
         """Leave."""
-        self.connection.drop()
+        self._routes.close()
+
+    @property
+    def is_routed(self) -> bool:
+        """Whether there are several brokers, so that a request has to name partitions of one."""
+        return self._routes.is_needed
 
     async def until_answered(
         self, request: Any, api: ApiKey, version: int, *, tries_max: int | None = None
@@ -174,8 +129,10 @@ class Caller:
         tries = 0
         while True:
             try:
-                answer = await self.connection.call(request, api, version, self.policy.answer_s)
+                connection = await self._routes.connection_for(request, api)
+                answer = await connection.call(request, api, version, self.policy.answer_s)
             except (OSError, TimeoutError):
+                self._routes.forget(request, api)
                 tries += 1
                 if tries_max is not None and tries >= tries_max:
                     raise GaveUpError(api.name) from None
@@ -185,6 +142,7 @@ class Caller:
                     return answer
                 if code not in RETRIABLE:
                     raise RefusedError(code, api)
+                self._routes.forget(request, api)
             if loop.time() > deadline:
                 raise GaveUpError(api.name)
             await asyncio.sleep(self.policy.pause_s * random.uniform(0.5, 1.5))
@@ -227,7 +185,7 @@ class TransactionalProducer:
 
     def __init__(
         self,
-        address: tuple[str, int],
+        address: Address,
         transactional_id: str,
         *,
         version: int,
@@ -290,6 +248,11 @@ class TransactionalProducer:
 
         A batch's sequence numbers are used up however it ends, as those of a batch in flight are.
         """
+        if self.leader.is_routed and len(values) > 1:
+            found: dict[Partition, int] = {}
+            for partition, sent in values.items():
+                found |= await self.produce({partition: sent}, tries_max=tries_max)
+            return found
         topics: dict[str, list[PartitionProduceData]] = {}
         now_ms = int(time.time() * 1000)  # retention looks at it
         for (topic, index), sent in values.items():
@@ -376,7 +339,7 @@ class Fetched(NamedTuple):
 class CommittedReader:
     """Reads partitions as a read_committed consumer does, without a group."""
 
-    def __init__(self, address: tuple[str, int], policy: RetryPolicy, name: str = "reader") -> None:
+    def __init__(self, address: Address, policy: RetryPolicy, name: str = "reader") -> None:
         self._caller = Caller(address, name, policy)
 
     def close(self) -> None:

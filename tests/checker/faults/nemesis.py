@@ -19,7 +19,6 @@ from collections import Counter
 from collections.abc import Callable
 from typing import Any, Final, Protocol
 
-from bench.node import OwnedNode
 from tests.checker.history import Recorder
 from tests.fakes.network.fault_proxy import ProxyProcess
 
@@ -56,12 +55,30 @@ class Clients(Protocol):
         """Look after them."""
 
 
+class Broker(Protocol):
+    """What faults are done to: one broker, or several as one."""
+
+    @property
+    def pid(self) -> int:
+        """Of the process that is paused."""
+
+    @property
+    def is_running(self) -> bool:
+        """Whether nothing is to be started."""
+
+    def kill(self) -> None:
+        """SIGKILL."""
+
+    def start(self) -> float:
+        """Start what was killed."""
+
+
 class Nemesis:
     """Draws faults and does them; `heal` ends all."""
 
     def __init__(
         self,
-        node: OwnedNode,
+        node: Broker,
         proxy: ProxyProcess | None,
         clients: "Clients",
         *,

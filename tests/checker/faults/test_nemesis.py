@@ -22,8 +22,8 @@ def test_kills_are_noted_and_whether_answers_may_be_under_way(
     monkeypatch.setattr("tests.checker.faults.nemesis.time.sleep", lambda _: None)
     path, anything = tmp_path / "history", Everything()
     faults = Nemesis(
+        anything,
         anything,  # type: ignore[arg-type]  # a stand-in
-        anything,  # type: ignore[arg-type]  # likewise
         anything,
         faults=("kill", "proxy"),
         seed=1,
