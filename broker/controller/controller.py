@@ -508,7 +508,12 @@ class Controller:
         self, updates: Sequence[FeatureUpdate], validate_only: bool
     ) -> tuple[ErrorCode, str | None]:
         current = self._feed.image.features
-        planned = plan_update(current, updates, node_id=self._settings.node_id)
+        brokers = {
+            node: broker.registration.features
+            for node, broker in self._feed.image.brokers.items()
+            if broker.registration is not None
+        }
+        planned = plan_update(current, updates, node_id=self._settings.node_id, brokers=brokers)
         if isinstance(planned, Refusal):
             return planned
         if validate_only or planned == current:

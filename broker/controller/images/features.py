@@ -75,12 +75,26 @@ class Refusal(NamedTuple):
 
 
 def plan_update(
-    current: Mapping[str, int], updates: Sequence[FeatureUpdate], *, node_id: int
+    current: Mapping[str, int],
+    updates: Sequence[FeatureUpdate],
+    *,
+    node_id: int,
+    brokers: Mapping[int, Mapping[str, tuple[int, int]]] = MappingProxyType({}),
 ) -> dict[str, int] | Refusal:
-    """All levels after the updates: all of them are made, or none."""
+    """All levels after the updates: all of them are made, or none.
+
+    Args:
+        current: Levels as they are.
+        updates: What is asked for.
+        node_id: Of this broker, for messages.
+        brokers: Ranges of levels that registered brokers support, by broker and feature: fenced
+            brokers count, for they will be back.
+    """
     planned = dict(current)
     for update in updates:
         reason = _reason_against(current.get(update.name, 0), update, node_id)
+        if reason is None:
+            reason = _reason_of_brokers(update, brokers)
         if reason is not None:
             message = f"Invalid update version {update.level} for feature {update.name}. {reason}"
             return Refusal(ErrorCode.INVALID_UPDATE_VERSION, message)
@@ -111,4 +125,17 @@ def _reason_against(current: int, update: FeatureUpdate, node_id: int) -> str | 
         )
     if update.level > current and upgrade_type is not UpgradeType.UPGRADE:
         return "Can't downgrade to a newer version."
+    return None
+
+
+def _reason_of_brokers(
+    update: FeatureUpdate, brokers: Mapping[int, Mapping[str, tuple[int, int]]]
+) -> str | None:
+    for node_id, ranges in sorted(brokers.items()):
+        least, highest = ranges.get(update.name, (0, 0))
+        if least <= update.level <= highest:
+            continue
+        if highest == 0:
+            return f"Broker {node_id} does not support this feature."
+        return f"Broker {node_id} only supports versions {least}-{highest}"
     return None

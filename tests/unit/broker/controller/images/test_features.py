@@ -143,3 +143,19 @@ async def test_a_store_with_unknown_levels_is_not_opened() -> None:
 def test_every_feature_can_be_switched_off() -> None:
     """So an operator can always go back."""
     assert {levels.lowest for levels in SUPPORTED.values()} == {0}
+
+
+def test_every_registered_broker_has_to_support_a_level() -> None:
+    """Also one that is fenced; an older release does not know the feature at all."""
+    update = [FeatureUpdate(NAME, 1, int(UpgradeType.UPGRADE))]
+    current = dict.fromkeys(INITIAL, 0)
+    newer = {NAME: (0, 1)}
+    planned = plan_update(current, update, node_id=1, brokers={1: newer, 2: newer})
+    assert not isinstance(planned, Refusal)
+    assert planned[NAME] == 1
+    refused = plan_update(current, update, node_id=1, brokers={1: newer, 2: {}})
+    assert isinstance(refused, Refusal)
+    assert refused.message.endswith("Broker 2 does not support this feature.")
+    refused = plan_update(current, update, node_id=1, brokers={3: {NAME: (2, 3)}})
+    assert isinstance(refused, Refusal)
+    assert refused.message.endswith("Broker 3 only supports versions 2-3")
