@@ -36,7 +36,7 @@ COMMANDS = {
     "groups": Command("cli.groups.groups", "list, describe, reset and delete consumer groups"),
     "transactions": Command("cli.transactions", "show transactions, abort hanging ones"),
     "features": Command("cli.features", "show, raise and lower the levels of features"),
-    "cluster": Command("cli.cluster.cluster", "show brokers and partitions in trouble"),
+    "cluster": Command("cli.cluster.cluster", "show brokers and partitions, elect leaders"),
     "configs": Command("cli.configs", "describe and alter settings of topics and brokers"),
     "dirs": Command("cli.dirs", "look after log directories: list, drop, adopt"),
     "tier": Command("cli.tier.tier", "look after remote storage: list, verify, clean, restore"),

@@ -1,4 +1,4 @@
-"""`varve cluster`: describe the cluster, and say whether a broker can be restarted.
+"""`varve cluster`: describe the cluster, say whether a broker can be restarted, elect leaders.
 
 Exit status: 0 done, and for `can-restart` yes; 1 the broker is out of reach or has refused, or no;
 2 mistaken options.
@@ -9,18 +9,24 @@ from typing import Any
 
 from cli.actions import Action, add_actions, run_action
 from cli.admin_port import AskAdmin, ask_admin
-from cli.cluster.description import ClusterDescription, describe
+from cli.cluster.description import ClusterDescription, PartitionInSync, describe
 from cli.connection import (
     FAILED,
     ClientFactory,
     CommandError,
+    answer_text,
+    check_answer,
     client,
     complain,
     host_and_port,
     open_admin,
 )
-from cli.options import whole_number
+from cli.options import TopicPartitions, topic_partitions, whole_number
 from cli.table import counted, format_json, format_table
+from protocol.error_codes import ErrorCode
+
+PREFERRED = 0
+"""The election's type in the protocol: only to the first replica, and only when it is in sync."""
 
 SHOWN_MAX = 20
 """Partitions in trouble that the table shows; `--json` has all."""
@@ -166,6 +172,77 @@ def _can_restart(args: argparse.Namespace, connect: ClientFactory) -> int:
     return FAILED
 
 
+def _elect_leaders_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "topics",
+        metavar="TOPIC",
+        nargs="*",
+        help="topics, or some of their partitions as TOPIC:0,1 (default: all)",
+        type=topic_partitions,
+    )
+
+
+def _elect_leaders(args: argparse.Namespace, connect: ClientFactory) -> int:
+    with client(connect, args) as admin:
+        partitions = describe(admin).partitions
+        wanted = _chosen(args.topics, partitions)
+        away = [p for p in wanted if p.replicas and p.leader != p.replicas[0]]
+        asked: dict[str, list[int]] = {}
+        for partition in away:
+            asked.setdefault(partition.topic, []).append(partition.partition)
+        answer = admin.elect_leaders(PREFERRED, asked, raise_errors=False) if asked else None
+    refused = [] if answer is None else _refusals(answer)
+    elected = len(away) - len(refused)
+    if args.json:
+        document = {
+            "elected": elected,
+            "refused": [{"partition": name, "reason": reason} for name, reason in refused],
+        }
+        print(format_json(document))
+        return FAILED if refused else 0
+    if away:
+        print(f"{counted(elected, 'partition')} led by the preferred replica again")
+    else:
+        print("every partition is led by its preferred replica")
+    for name, reason in refused:
+        complain(f"{name}: {reason}")
+    return FAILED if refused else 0
+
+
+def _chosen(
+    topics: list[TopicPartitions], partitions: tuple[PartitionInSync, ...]
+) -> list[PartitionInSync]:
+    """The partitions that the words name; CommandError for one that does not exist."""
+    if not topics:
+        return list(partitions)
+    chosen: list[PartitionInSync] = []
+    for topic, indices in topics:
+        there = {p.partition: p for p in partitions if p.topic == topic}
+        for index in there if indices is None else indices:
+            if index not in there:
+                raise CommandError(f"partition '{topic}-{index}' does not exist")
+            chosen.append(there[index])
+        if not there:
+            raise CommandError(f"topic {topic!r} does not exist")
+    return chosen
+
+
+def _refusals(answer: Any) -> list[tuple[str, str]]:
+    """Partitions that were not elected for, and why; one that needed none is no refusal."""
+    check_answer("the election", getattr(answer, "error_code", 0))
+    return [
+        (
+            f"{result.topic}-{one.partition_id}",
+            answer_text(
+                f"partition '{result.topic}-{one.partition_id}'", one.error_code, one.error_message
+            ),
+        )
+        for result in answer.replica_election_results
+        for one in result.partition_result
+        if one.error_code not in {ErrorCode.NONE, ErrorCode.ELECTION_NOT_NEEDED}
+    ]
+
+
 ACTIONS = {
     "describe": Action(
         "show brokers, the controller and partitions in trouble", _describe_arguments, _describe
@@ -174,5 +251,10 @@ ACTIONS = {
         "say whether every partition stays writable without a broker",
         _can_restart_arguments,
         _can_restart,
+    ),
+    "elect-leaders": Action(
+        "have partitions led by the first of their replicas again",
+        _elect_leaders_arguments,
+        _elect_leaders,
     ),
 }

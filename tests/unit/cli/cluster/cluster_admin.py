@@ -1,6 +1,7 @@
 """The library's admin client, as far as a cluster's description goes."""
 
 from collections.abc import Mapping, Sequence
+from types import SimpleNamespace
 from typing import Any
 
 
@@ -30,6 +31,8 @@ class FakeAdmin:
         self._brokers, self._topics, self._min_isr = brokers, topics, min_isr
         self._controller = controller
         self.asked_configs: list[str] = []
+        self.elections: list[dict[str, list[int]]] = []
+        self.election_answer: Any = SimpleNamespace(replica_election_results=[])
 
     def describe_cluster(self) -> dict[str, Any]:
         return {
@@ -55,6 +58,13 @@ class FakeAdmin:
                 for name in self.asked_configs
             }
         }
+
+    def elect_leaders(
+        self, election_type: int, asked: dict[str, list[int]], *, raise_errors: bool
+    ) -> Any:
+        assert (election_type, raise_errors) == (0, False)
+        self.elections.append(asked)
+        return self.election_answer
 
     def close(self) -> None:
         pass

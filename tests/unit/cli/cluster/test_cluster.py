@@ -1,6 +1,7 @@
 """`varve cluster` on a fake cluster."""
 
 from collections.abc import Mapping
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -123,3 +124,62 @@ def test_a_broker_that_is_not_there(whole: Shell) -> None:
 
 def test_mistaken_address_of_the_admin_port(whole: Shell) -> None:
     assert whole("describe", "--admin", "nowhere").status == 2
+
+
+@pytest.fixture
+def moved(capsys: pytest.CaptureFixture[str]) -> tuple[FakeAdmin, Shell]:
+    """Partitions t-1 and u-0 are led by others than their first replicas."""
+    admin = FakeAdmin(
+        brokers={1: False, 2: False, 3: False},
+        topics={
+            "t": [partition(0, 1, REPLICAS, REPLICAS), partition(1, 1, (2, 1), (2, 1))],
+            "u": [partition(0, 3, (1, 3), (1, 3))],
+        },
+        min_isr={"t": 1, "u": 1},
+    )
+    return admin, shell_of(admin, capsys)
+
+
+@pytest.mark.parametrize(
+    ("words", "asked"),
+    [
+        ((), [{"t": [1], "u": [0]}]),
+        (("t",), [{"t": [1]}]),
+        (("t:0",), []),
+        (("t:0,1", "u"), [{"t": [1], "u": [0]}]),
+    ],
+)
+def test_only_what_is_led_elsewhere_is_elected(
+    moved: tuple[FakeAdmin, Shell], words: tuple[str, ...], asked: list[dict[str, list[int]]]
+) -> None:
+    admin, shell = moved
+    assert shell("elect-leaders", *words).status == 0
+    assert admin.elections == asked
+
+
+def test_refused_elections_are_named(moved: tuple[FakeAdmin, Shell]) -> None:
+    """One that was not needed any more is none of them."""
+    admin, shell = moved
+    results = [
+        SimpleNamespace(partition_id=1, error_code=80, error_message=None),
+        SimpleNamespace(partition_id=0, error_code=84, error_message=None),
+    ]
+    admin.election_answer = SimpleNamespace(
+        error_code=0,
+        replica_election_results=[SimpleNamespace(topic="t", partition_result=results)],
+    )
+    shown = shell("elect-leaders")
+    assert shown.status == 1
+    assert shown.out == "1 partition led by the preferred replica again\n"
+    assert shown.err.startswith("varve: t-1: ")
+    assert "PREFERRED_LEADER_NOT_AVAILABLE" in shown.err
+    assert shell("elect-leaders", "--json").document["elected"] == 1
+
+
+@pytest.mark.parametrize("word", ["x", "t:7"])
+def test_partitions_that_are_not_there(moved: tuple[FakeAdmin, Shell], word: str) -> None:
+    admin, shell = moved
+    shown = shell("elect-leaders", word)
+    assert shown.status == 1
+    assert "does not exist" in shown.err
+    assert admin.elections == []
