@@ -149,7 +149,8 @@ class _Ending:
         """Write the markers that are missing."""
         if self._shard.log.is_closed:
             return
-        partitions = self._metadata.partitions
+        # In an order that a repeated run has, too.
+        partitions = sorted(self._metadata.partitions)
         if partitions:
             self._parent.markers.write(self._marker, partitions, self._written)
         else:

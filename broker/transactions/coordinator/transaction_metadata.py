@@ -103,7 +103,7 @@ class Transition(NamedTuple):
 
 def _topics(partitions: frozenset[TopicPartition], version: int) -> bytes:
     topics: dict[str, list[int]] = {}
-    for topic, index in partitions:
+    for topic, index in sorted(partitions):
         topics.setdefault(topic, []).append(index)
     return encode_topics(topics, version)
 
