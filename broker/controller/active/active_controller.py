@@ -73,6 +73,13 @@ class _Waiting:
             asyncio.get_running_loop().create_future()
         )
 
+    def refuse(self, refusal: ApiError) -> None:
+        """Answer with a refusal, if the request still waits: its connection may have ended."""
+        if not self.answer.done():
+            self.answer.set_exception(refusal)
+            # Nothing may be left that asks for it.
+            self.answer.exception()
+
 
 class ActiveController:
     """See the module. Runs on the loop's thread.
@@ -338,10 +345,7 @@ class ActiveController:
             LOGGER.info("ISR changes interrupted error=%s", error)
         finally:
             for waiting in taken:
-                if not waiting.answer.done():
-                    waiting.answer.set_exception(ApiError(ErrorCode.NOT_CONTROLLER))
-                    # Its request may have gone away: then nothing asks for the error.
-                    waiting.answer.exception()
+                waiting.refuse(ApiError(ErrorCode.NOT_CONTROLLER))
 
     async def _alter(self, taken: list[_Waiting]) -> None:
         image = self._image()
@@ -356,8 +360,7 @@ class ActiveController:
             try:
                 planned.append((waiting, changes.add(waiting.request, waiting.version)))
             except ApiError as refusal:
-                waiting.answer.set_exception(refusal)
-                waiting.answer.exception()
+                waiting.refuse(refusal)
         chunks = dict(plan.units())
         errors = await self._changes.commit(list(chunks.values()), until_applied=False)
         if any(isinstance(error, NotControllerError) for error in errors):

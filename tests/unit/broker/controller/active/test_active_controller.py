@@ -1,5 +1,6 @@
 """The active controller on a store with others: brokers let in and fenced, leaders, ISR changes."""
 
+import asyncio
 from collections.abc import AsyncIterator
 
 import pytest
@@ -283,6 +284,20 @@ async def test_an_old_life_of_a_broker_changes_nothing(world: ControlWorld) -> N
     assert (await world.alter_isr("t", 0, [1, 3])).error_code == 0
     world.members[2].broker_epoch += 1
     assert (await world.alter_isr("t", 0, [1, 2, 3])).error_code == ErrorCode.INELIGIBLE_REPLICA
+
+
+async def test_a_refused_request_that_has_gone_leaves_the_others_their_answers(
+    world: ControlWorld,
+) -> None:
+    """Requests of one transaction: the first one's connection has ended before its refusal."""
+    await with_topic(world)
+    stale = asyncio.create_task(world.alter_isr("t", 0, [1], broker_epoch=1))
+    await asyncio.sleep(0)
+    other = asyncio.create_task(world.alter_isr("t", 0, [1, 3]))
+    await asyncio.sleep(0)
+    stale.cancel()
+    assert (await other).error_code == 0
+    assert partition(world).isr == (1, 3)
 
 
 async def test_fenced_and_draining_replicas_do_not_join(world: ControlWorld) -> None:
