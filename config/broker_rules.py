@@ -18,6 +18,11 @@ from config.topic_rules import check_combinations
 SERVED_PROTOCOLS = frozenset({"PLAINTEXT"})
 """Security protocols that the network layer speaks."""
 
+SESSION_MIN_MS = 2_000
+"""Least `broker.session.timeout.ms` in a cluster: etcd gives no shorter lease."""
+
+HEARTBEAT_MIN_MS = 50
+
 _NOWHERE = frozenset({"0.0.0.0", "::"})
 _MIB = 1024 * 1024
 
@@ -110,15 +115,34 @@ def _cluster(broker: BrokerConfig) -> Iterator[Conflict]:
             "metadata.store.username",
             "and metadata.store.password.file are given together or not at all",
         )
-    if 2 * broker.broker_heartbeat_interval_ms >= broker.broker_session_timeout_ms:
+    if store.is_shared:
+        yield from _lease(broker)
+    if store.is_shared and broker.metadata_log_dir is not None:
+        yield Conflict("metadata.log.dir", f"has no effect with metadata.store={store}")
+
+
+def _lease(broker: BrokerConfig) -> Iterator[Conflict]:
+    # A file of Kafka's settings may have any of these where they have no effect.
+    session_ms, heartbeat_ms = broker.broker_session_timeout_ms, broker.broker_heartbeat_interval_ms
+    if session_ms < SESSION_MIN_MS:
+        yield Conflict(
+            "broker.session.timeout.ms",
+            "is below the least time of a lease in etcd",
+            f"at least {SESSION_MIN_MS}",
+        )
+    if heartbeat_ms < HEARTBEAT_MIN_MS:
+        yield Conflict(
+            "broker.heartbeat.interval.ms",
+            "would have the lease renewed all the time",
+            f"at least {HEARTBEAT_MIN_MS}",
+        )
+    if 2 * heartbeat_ms >= session_ms:
         yield Conflict(
             "broker.heartbeat.interval.ms",
             "leaves a broker a single try to renew its lease of "
-            f"broker.session.timeout.ms={broker.broker_session_timeout_ms}",
-            f"less than {broker.broker_session_timeout_ms // 2}",
+            f"broker.session.timeout.ms={session_ms}",
+            f"less than {session_ms // 2}",
         )
-    if store.is_shared and broker.metadata_log_dir is not None:
-        yield Conflict("metadata.log.dir", f"has no effect with metadata.store={store}")
 
 
 def _limits(broker: BrokerConfig) -> Iterator[Conflict]:

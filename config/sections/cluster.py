@@ -63,18 +63,19 @@ class ClusterSettings(Settings):
     )
     broker_session_timeout_ms: int = config_key(
         "broker.session.timeout.ms",
-        milliseconds(2_000, bits=32),
+        milliseconds(1, bits=32),
         default=3_000,
         text="How long a broker counts as living without renewing its lease in the metadata store.",
-        difference="Kafka's default is 9000. Rounded up to whole seconds. No effect on a single "
-        "node.",
+        difference="Kafka's default is 9000. In a cluster at least 2000, which is etcd's least, "
+        "and rounded up to whole seconds. No effect on a single node.",
     )
     broker_heartbeat_interval_ms: int = config_key(
         "broker.heartbeat.interval.ms",
-        milliseconds(50, bits=32),
+        milliseconds(1, bits=32),
         default=500,
         text="How often a broker renews its lease.",
-        difference="Kafka's default is 2000. No effect on a single node.",
+        difference="Kafka's default is 2000. In a cluster at least 50, and less than half of "
+        "broker.session.timeout.ms. No effect on a single node.",
     )
     broker_loop_stall_max_ms: int = config_key(
         "broker.loop.stall.max.ms",

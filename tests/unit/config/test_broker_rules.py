@@ -5,6 +5,7 @@ import pytest
 from config.broker import BrokerConfig
 from config.broker_rules import conflicts
 from config.listeners import Endpoint, Listener
+from config.store_address import StoreAddressKind
 
 LOCAL = Listener("PLAINTEXT", "127.0.0.1", 9092)
 
@@ -81,3 +82,18 @@ def test_every_interface_may_be_listened_on_when_clients_are_told_another_addres
     everywhere = (Listener("PLAINTEXT", "0.0.0.0", 9092),)
     told = (Listener("PLAINTEXT", "localhost", 9092),)
     assert keys(listeners=everywhere, advertised_listeners=told) == []
+
+
+@pytest.mark.parametrize(
+    ("key", "values"),
+    [
+        ("broker.session.timeout.ms", {"broker_session_timeout_ms": 1_999}),
+        ("broker.heartbeat.interval.ms", {"broker_heartbeat_interval_ms": 49}),
+        ("broker.heartbeat.interval.ms", {"broker_heartbeat_interval_ms": 1_500}),
+    ],
+)
+def test_a_lease_is_judged_where_there_is_one(key: str, values: dict[str, object]) -> None:
+    """A file of Kafka's settings may say anything of it on a single node."""
+    cluster = StoreAddressKind().parse("metadata.store", "etcd://127.0.0.1:2379")
+    assert keys(metadata_store=cluster, **values) == [key]
+    assert keys(**values) == []
