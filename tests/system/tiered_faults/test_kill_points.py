@@ -167,7 +167,7 @@ class World:
         if "t" not in known or not broker_dies:
             # A first life has nothing to delete, and a tier process has to be there to be killed.
             await Producer(client, "d", await client.offset("d")).fill(2 * SEGMENT_BYTES)
-            await self._settle(broker)
+            await self._settle(broker, ["t", "d", "x"])
         arm(broker)
         with suppress(OSError, TimeoutError):
             await self._work(client, broker)
@@ -236,15 +236,16 @@ class World:
         deadline = time.monotonic() + timeout_s
         await until(is_over, pause_s=0.01)
 
-    async def _settle(self, broker: ChildBroker) -> None:
-        """Until every expiry and copy task has nothing to do any more."""
-        _, page = await admin(broker.admin_address, "GET", "/tier")
-        for topic in {row["topic"] for row in page["partitions"]} | {"t", "d"}:
+    async def _settle(self, broker: ChildBroker, topics: list[str]) -> None:
+        """Until every topic's partition is led, and has nothing to copy or expire any more."""
+        for topic in topics:
             await until_copied(broker.admin_address, topic)
 
     async def _check(self, broker: ChildBroker, client: Client) -> None:
-        await self._settle(broker)
         present = {topic.name for topic in (await client.metadata()).topics}
+        topics = ["t", "d", *(["x"] if "x" in present else [])]
+        # Garbage is collected of partitions that are led.
+        await self._settle(broker, topics)
         if "x" not in present:
             await until(lambda: self._is_gone("x"))
         status, report = await admin(broker.admin_address, "POST", "/tier/gc")
@@ -254,10 +255,6 @@ class World:
             status, report = await admin(broker.admin_address, "POST", "/tier/gc")
         assert status == 200, report
         assert report["isOurs"], report
-        topics = ["t", "d", *(["x"] if "x" in present else [])]
-        for topic in topics:
-            # One that was not led yet when everything was said to be settled is so by now.
-            await until_copied(broker.admin_address, topic)
         for topic in topics:
             await self._until_told(broker, topic)
         assert not broken_promises(self.histories(), self.keys())
