@@ -14,11 +14,13 @@ from typing import Any, TypeVar
 
 _T = TypeVar("_T")
 
+THREAD_NAME = "metadata-store"
+
 
 class StoreThread:
     """One daemon thread; started when made, ended by `stop`."""
 
-    def __init__(self, name: str = "metadata-store") -> None:
+    def __init__(self, name: str = THREAD_NAME) -> None:
         self.loop = asyncio.new_event_loop()
         self._thread = threading.Thread(target=self._run, name=name, daemon=True)
         self._thread.start()
