@@ -7,10 +7,17 @@
                                              Produce (KIP-890)
     share.version                         1  share groups (KIP-932)
     eligible.leader.replicas.version      1  replicas outside the ISR that may still lead (KIP-966)
+    varve.version                         1  records of the metadata store with what `RecordLevel`
+                                             names; Varve's own, as Kafka has metadata.version
 
 Level 0 is a feature that is not used. Clients see the finalised levels in ApiVersions and speak
 accordingly; an operator changes them with UpdateFeatures. A new cluster begins with the levels of
 `INITIAL`, and so does one whose metadata was written before features were.
+
+`varve.version` lets two releases run side by side. A release that reads a record and does not know
+a field writes the record without it: so nobody writes a field before the level that brought it is
+finalised, and it is finalised only when all registered brokers have it. Who is about to write such
+a field asks `writes`. A release that has less than what is finalised does not start.
 
 Source: Kafka, FeatureControlManager.java, QuorumFeatures.java, TransactionVersion.java.
 """
@@ -26,6 +33,21 @@ GROUP_VERSION: Final = "group.version"
 TRANSACTION_VERSION: Final = "transaction.version"
 SHARE_VERSION: Final = "share.version"
 ELR_VERSION: Final = "eligible.leader.replicas.version"
+VARVE_VERSION: Final = "varve.version"
+
+
+class RecordLevel(IntEnum):
+    """What a level of `varve.version` brings into the records of the metadata store."""
+
+    FIRST = 0
+    """Topics, partitions with leader, ISR, ELR and directories, settings, brokers."""
+    MOVES = 1
+    """Adding and removing replicas; directories that are lost, or that a replica is leaving."""
+
+
+def writes(levels: Mapping[str, int], since: RecordLevel) -> bool:
+    """Whether records may have what `since` brings, at the finalised levels of an image."""
+    return levels.get(VARVE_VERSION, RecordLevel.FIRST) >= since
 
 
 class SupportedRange(NamedTuple):
@@ -41,11 +63,18 @@ SUPPORTED: Final[Mapping[str, SupportedRange]] = MappingProxyType(
         TRANSACTION_VERSION: SupportedRange(0, 2),
         SHARE_VERSION: SupportedRange(0, 1),
         ELR_VERSION: SupportedRange(0, 1),
+        VARVE_VERSION: SupportedRange(RecordLevel.FIRST, max(RecordLevel)),
     }
 )
 
 INITIAL: Final[Mapping[str, int]] = MappingProxyType(
-    {GROUP_VERSION: 1, TRANSACTION_VERSION: 2, SHARE_VERSION: 1, ELR_VERSION: 1}
+    {
+        GROUP_VERSION: 1,
+        TRANSACTION_VERSION: 2,
+        SHARE_VERSION: 1,
+        ELR_VERSION: 1,
+        VARVE_VERSION: int(max(RecordLevel)),
+    }
 )
 """What a new cluster is given."""
 

@@ -73,6 +73,7 @@ async def test_features_are_told(world: World, version: int) -> None:
         "transaction.version": (0, 2),
         "share.version": (0, 1),
         "eligible.leader.replicas.version": (0, 1),
+        "varve.version": (0, 1),
     }
     assert supported == (ranges if version == 4 else {})
     finalized = {
@@ -83,6 +84,7 @@ async def test_features_are_told(world: World, version: int) -> None:
         "transaction.version": (2, 2),
         "share.version": (1, 1),
         "eligible.leader.replicas.version": (1, 1),
+        "varve.version": (1, 1),
     }
     assert answer.finalized_features_epoch == 77
 

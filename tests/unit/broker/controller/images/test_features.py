@@ -5,10 +5,13 @@ import pytest
 from broker.controller.images.features import (
     INITIAL,
     SUPPORTED,
+    VARVE_VERSION,
     FeatureUpdate,
+    RecordLevel,
     Refusal,
     UpgradeType,
     plan_update,
+    writes,
 )
 from broker.controller.images.metadata_records import (
     FEATURES_KEY,
@@ -159,3 +162,12 @@ def test_every_registered_broker_has_to_support_a_level() -> None:
     refused = plan_update(current, update, node_id=1, brokers={3: {NAME: (2, 3)}})
     assert isinstance(refused, Refusal)
     assert refused.message.endswith("Broker 3 only supports versions 2-3")
+
+
+def test_a_field_is_written_from_its_level_on() -> None:
+    """Not where no level is finalised: another broker might write the record without the field."""
+    assert writes(INITIAL, RecordLevel.MOVES)
+    assert writes({}, RecordLevel.FIRST)
+    assert not writes({}, RecordLevel.MOVES)
+    assert not writes({VARVE_VERSION: 0}, RecordLevel.MOVES)
+    assert SUPPORTED[VARVE_VERSION].highest == max(RecordLevel)
