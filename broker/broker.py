@@ -14,7 +14,7 @@ import os
 from typing import TYPE_CHECKING
 
 from broker.cleaning.process import LocalCleaningProcess
-from broker.cleaning.process_cleaner import CLEANER_KEYS, ProcessCleaner, limits_of
+from broker.cleaning.process_cleaner import ProcessCleaner, limits_of
 from broker.controller.controller import Controller
 from broker.controller.store.metadata_store import StoreError
 from broker.controller.store.sqlite_store import SqliteStore
@@ -26,10 +26,14 @@ from broker.lifecycle.coordinators import Coordinators
 from broker.lifecycle.disk_failures import DiskFailures
 from broker.lifecycle.endpoints import advertised_endpoints
 from broker.lifecycle.health import HealthPages
+from broker.lifecycle.live_settings import disk_threads, follow_settings
 from broker.lifecycle.log_loading import LogLoading
-from broker.lifecycle.replication import build_fetchers
+from broker.lifecycle.log_moves import build_log_mover
+from broker.lifecycle.membership import build_membership, watch_peers
+from broker.lifecycle.remote import build_remote
+from broker.lifecycle.replication import build_fetchers, build_isr_changes, connect_replicas
 from broker.lifecycle.served_partitions import ServedPartitions
-from broker.membership.membership import Membership, MembershipError, SoleMembership
+from broker.membership.membership import Membership, MembershipError
 from broker.network.admin_http import AdminServer, Page, Query
 from broker.network.iteration_end import IterationEnd
 from broker.network.network import Network, SocketNetwork
@@ -38,12 +42,9 @@ from broker.node.dynamic_settings import DynamicSettings
 from broker.node.node_directories import NodeDirectories
 from broker.node.node_startup import NodeStartup
 from broker.node.stopped_node import metadata_directory_of
-from broker.remote.admin_pages import TierPages
 from broker.remote.remote_storage import RemoteStorage
-from broker.remote.tier_settings import tier_home, tier_settings
 from broker.replicas.background import Background
 from broker.replicas.fetch_sessions import FetchSessionCache
-from broker.replicas.leader_hints import LeaderHints
 from broker.replicas.log_mover import LogMover
 from broker.replicas.logs.log_lifecycle import LogLifecycle
 from broker.replicas.lookups import Lookups
@@ -58,9 +59,7 @@ from broker.runtime.on_loop import OnLoop
 from broker.runtime.startup_errors import StartupError
 from broker.runtime.timer import TimerWheel
 from broker.services import Services
-from config.broker import BROKER_KEYS
 from config.version import VERSION
-from protocol.error_codes import ErrorCode
 from storage.environment.alerts import AlertKind, Alerts
 from storage.environment.clock import Clock, SystemClock, sleep_ms
 from storage.environment.descriptors import DescriptorShares, descriptor_limit, share_out
@@ -88,28 +87,7 @@ if TYPE_CHECKING:
 
 LOGGER = logging.getLogger(__name__)
 
-REMOTE_KEYS = tuple(
-    name
-    for name, row in BROKER_KEYS.items()
-    if row.dynamic and name.startswith(("remote.", "rsm.", "rlmm.", "tier."))
-)
-"""Settings of remote storage that take effect while the broker runs."""
-
-READ_LATER_KEYS = (
-    "log.cleaner.backoff.ms",
-    "log.cleaner.threads",
-    "num.recovery.threads.per.data.dir",
-    "num.replica.fetchers",
-)
-"""Settings that are read when they are needed."""
-
-DISK_THREADS_MIN = 4
 STOP_TIMEOUT_S = 10.0
-
-
-def disk_threads(settings: "BrokerConfig") -> int:
-    """Threads of each log directory, and of what lies in none."""
-    return max(DISK_THREADS_MIN, settings.background_threads)
 
 
 class Broker:
@@ -313,21 +291,50 @@ class Broker:
         self._store, controller, directories = await self.node.open()
         self.controller = controller
         try:
-            self.membership = await self._build_membership(controller, self._store)
+            self.membership = await build_membership(
+                controller,
+                self._store,
+                self.log_manager,
+                environment=self.environment,
+                is_alone=self._is_alone,
+                fail=self._fail,
+            )
         except StoreError as error:
             raise StartupError(str(error)) from error
         if not self._is_alone:
             self.peers = connect_peers(controller, self._network, self.loop, self.timer)
-            self._fence_by_evidence(self.peers, self._store)
+            watch_peers(controller, self.peers, self._store, self.membership, self.clock)
         self.control = ClusterControl(
             controller, self._store, self.membership, self.peers, self.environment
         )
         if not self._is_alone:
-            self.isr_changes = self._build_isr_changes(controller, self.membership)
+            self.isr_changes = build_isr_changes(
+                controller,
+                self.control.channel,
+                self.membership,
+                self.replicas,
+                clock=self.clock,
+                timer=self.timer,
+            )
         dynamic = self.dynamic = DynamicSettings(controller)
-        self._follow_settings(dynamic)
+        follow_settings(
+            dynamic,
+            disk=self.disk,
+            manager=self.log_manager,
+            cleaners=self.cleaners,
+            cleaner_throttle=self.cleaner_throttle,
+        )
         if settings.remote_log_storage_system_enable:
-            self.remote = self._build_remote(controller, dynamic)
+            self.remote = build_remote(
+                controller,
+                dynamic,
+                environment=self.environment,
+                replicas=self.replicas,
+                log_manager=self.log_manager,
+                lookups=self.lookups,
+                admin=self.admin,
+                alerts=self.alerts,
+            )
         coordinators = self.coordinators = Coordinators(
             settings,
             self.environment,
@@ -370,9 +377,23 @@ class Broker:
             is_alone=self._is_alone,
             listener=served,
         )
-        self.log_mover = self._build_log_mover(controller, dynamic, lifecycle, roles)
+        self.log_mover = build_log_mover(
+            controller,
+            dynamic,
+            environment=self.environment,
+            log_manager=self.log_manager,
+            replicas=self.replicas,
+            lifecycle=lifecycle,
+            roles=roles,
+        )
         self.loading = self._build_loading(controller, dynamic, lifecycle, directories, failures)
-        self._connect_replicas(controller)
+        connect_replicas(
+            controller,
+            self.replicas,
+            self.log_manager,
+            validity=self.membership.validity,
+            is_alone=self._is_alone,
+        )
         controller.subscribe_now(lifecycle.apply_now)
         controller.subscribe_now(roles.apply)
         controller.subscribe(lifecycle.apply)
@@ -404,32 +425,6 @@ class Broker:
         )
         return self.fetchers
 
-    async def _build_membership(
-        self, controller: Controller, store: "MetadataStore"
-    ) -> "Membership":
-        if self._is_alone:
-            return SoleMembership(self.settings.node_id, controller.advertise)
-        # Imported by members of a cluster alone.
-        from broker.membership.begin import begin_membership
-
-        membership = await begin_membership(
-            store,
-            self.settings,
-            self.log_manager,
-            environment=self.environment,
-            fail=self._fail,
-        )
-        controller.subscribe_now(lambda _, image: membership.image_changed(image))
-        return membership
-
-    def _fence_by_evidence(self, peers: "Peers", store: "MetadataStore") -> None:
-        from broker.membership.begin import fence_by_evidence
-        from broker.membership.leased_membership import LeasedMembership
-
-        if self.settings.broker_fence_on_refused_connections:
-            assert isinstance(self.membership, LeasedMembership)
-            fence_by_evidence(peers, store, self.membership, self.settings.node_id, self.clock)
-
     def _store_replaced(self, reason: str) -> None:
         """Nothing more is taken from the store: what it says may name other things than before."""
         assert self.membership is not None
@@ -459,91 +454,6 @@ class Broker:
                 # The image that lets this broker in may have come before the answer that has its
                 # epoch: then no other comes.
                 roles.review()
-
-    def _follow_settings(self, dynamic: DynamicSettings) -> None:
-        """Give settings that change at run time to parts that exist before the controller."""
-        manager = self.log_manager
-        dynamic.subscribe(CLEANER_KEYS, lambda _, after: self._set_cleaner_limits(after))
-        dynamic.subscribe(
-            ["transaction.partition.verification.enable"],
-            lambda _, after: manager.require_verification(
-                after.transaction_partition_verification_enable
-            ),
-        )
-        dynamic.subscribe(
-            ["background.threads"], lambda _, after: self.disk.resize(disk_threads(after))
-        )
-        dynamic.subscribe(
-            ["producer.id.expiration.ms"],
-            lambda _, after: manager.expire_producers_after(after.producer_id_expiration_ms),
-        )
-        dynamic.read_later(READ_LATER_KEYS)
-
-    def _set_cleaner_limits(self, settings: "BrokerConfig") -> None:
-        self.cleaner_throttle.set_rate(settings.log_cleaner_io_max_bytes_per_second)
-        self.log_manager.compaction.update_cleaner(LogManagerSettings.of(settings))
-        if self.cleaners is not None:
-            self.cleaners.set_limits(limits_of(settings))
-
-    def _build_remote(self, controller: Controller, dynamic: DynamicSettings) -> RemoteStorage:
-        home = tier_home(self.settings, self.filesystem)
-        effective = controller.effective_settings
-        remote = RemoteStorage(
-            tier_settings(effective, home),
-            replicas=self.replicas,
-            controller=controller,
-            environment=self.environment,
-            log_dir=home,
-            node_id=self.settings.node_id,
-            checkpoint_log_starts=self.log_manager.checkpoints.write_log_start_offsets,
-            alerts=self.alerts,
-        )
-        pages = TierPages(
-            remote,
-            self.replicas,
-            cluster_id=controller.image.cluster_id,
-            node_id=self.settings.node_id,
-        )
-        self.admin.add(pages.pages, pages.actions)
-
-        def change(settings: "BrokerConfig") -> None:
-            self.lookups.set_timeout(float(settings.remote_list_offsets_request_timeout_ms))
-            remote.on_settings(tier_settings(settings, home))
-
-        self.lookups.set_timeout(float(effective.remote_list_offsets_request_timeout_ms))
-        dynamic.subscribe(REMOTE_KEYS, lambda _, after: change(after))
-        return remote
-
-    def _build_log_mover(
-        self,
-        controller: Controller,
-        dynamic: DynamicSettings,
-        lifecycle: LogLifecycle,
-        roles: RoleReconciler,
-    ) -> LogMover:
-        settings = self.settings
-        throttle = Throttle(
-            self.clock,
-            sleep_ms,
-            controller.effective_settings.replica_alter_log_dirs_io_max_bytes_per_second,
-        )
-        dynamic.subscribe(
-            ["replica.alter.log.dirs.io.max.bytes.per.second"],
-            lambda _, after: throttle.set_rate(
-                after.replica_alter_log_dirs_io_max_bytes_per_second
-            ),
-        )
-        return LogMover(
-            controller=controller,
-            log_manager=self.log_manager,
-            replicas=self.replicas,
-            timer=self.timer,
-            resign=lambda moving: roles.close(moving, ErrorCode.KAFKA_STORAGE_ERROR),
-            serve=lifecycle.serve,
-            config_for=lifecycle.config_for,
-            throttle=throttle,
-            threads=settings.num_replica_alter_log_dirs_threads or len(self.log_dirs),
-        )
 
     def _build_loading(
         self,
@@ -578,45 +488,6 @@ class Broker:
             on_loaded=loaded,
             fail=self._fail,
         )
-
-    def _connect_replicas(self, controller: Controller) -> None:
-        """Set the replica manager's and controller's views of partitions and disks."""
-        replicas, manager = self.replicas, self.log_manager
-        replicas.on_disk_failure = manager.fail_log
-        replicas.is_known = lambda topic, index: (
-            controller.image.partition(topic, index) is not None
-        )
-        replicas.is_offline = manager.is_given_up
-        replicas.known_name = lambda topic_id: controller.image.name_of(topic_id)
-        if not self._is_alone:
-            replicas.leader_hints = LeaderHints(lambda: controller.image)
-        controller.has_room = lambda: manager.room.has_room
-        terms, settings = replicas.terms, self.settings
-        terms.lag_time_max_ms = settings.replica_lag_time_max_ms
-        terms.fetch_wait_max_ms = settings.replica_fetch_wait_max_ms
-        terms.look_up(settings.node_id, lambda: controller.image.brokers)
-        assert self.membership is not None
-        terms.validity = self.membership.validity
-
-    def _build_isr_changes(self, controller: Controller, membership: Membership) -> IsrChanges:
-        assert self.control is not None
-        changes = IsrChanges(
-            self.control.channel,
-            self.replicas.terms,
-            self.clock,
-            self.timer,
-            node_id=self.settings.node_id,
-            broker_epoch=lambda: membership.broker_epoch,
-            led=self.replicas.partitions,
-        )
-        changes.start()
-
-        def look(old: "ClusterImage", new: "ClusterImage") -> None:
-            if old.brokers is not new.brokers:
-                changes.brokers_changed()
-
-        controller.subscribe_now(look)
-        return changes
 
     def _build_services(
         self, controller: Controller, coordinators: Coordinators, log_mover: LogMover

@@ -27,6 +27,8 @@ TESTED_ELSEWHERE = {
     # The composition root is run whole, as a process.
     "broker/app.py": "tests/system/broker/test_process.py",
     "broker/lifecycle/apis.py": "tests/unit/broker/test_api_reference.py",
+    "broker/lifecycle/live_settings.py": "tests/system/broker/test_dynamic_settings.py",
+    "broker/lifecycle/membership.py": "tests/system/cluster/test_control.py",
     "broker/lifecycle/metrics_page.py": "tests/system/broker/test_metrics.py",
     "broker/node/node_startup.py": "tests/system/disks/test_metadata_store_place.py",
     "broker/remote/remote_storage.py": "tests/system/remote/test_remote_storage.py",

@@ -1,30 +1,100 @@
-"""The fetching half of replication, put together: connections to peers, and fetchers over them.
+"""Replication, put together: fetchers over the connections to peers, ISR changes, views.
 
 image ──brokers──> Peers ──connections──> Fetchers ──batches──> partitions that follow
-^
-RoleReconciler: follow, unfollow
+                                             ^
+                               RoleReconciler: follow, unfollow
 """
 
 import asyncio
 from collections.abc import Callable
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from broker.node.dynamic_settings import DynamicSettings
 from broker.peers.peers import Peers
+from broker.replicas.leader_hints import LeaderHints
 from broker.replication.fetcher.fetchers import Fetchers
 from broker.replication.fetcher.log_repair import LogRepair
 from broker.replication.fetcher.replica_fetcher import FetcherResources
 from broker.replication.fetcher.settings import FetcherSettings
 from broker.replication.fetcher.stats import FetcherStats
+from broker.replication.isr_changes import IsrChanges
 from broker.runtime.timer import Timer
 from config.broker import BrokerConfig
 from storage.environment.clock import Clock
 from storage.manager.log_manager import LogManager
 
+if TYPE_CHECKING:
+    from broker.controller.channel import ControllerChannel
+    from broker.controller.controller import Controller
+    from broker.controller.images.cluster_image import ClusterImage
+    from broker.membership.membership import Membership
+    from broker.replicas.replica_manager import ReplicaManager
+    from broker.replication.terms import ValidUntil
+
 SYSTEM_BUFFER: Final = -1
 KAFKA_RECEIVE_BUFFER_BYTES: Final = 65_536
 """Kafka's default of `replica.socket.receive.buffer.bytes`, chosen before systems fitted buffers to
 their connections: a follower would wake ten times for what it can take at once."""
+
+
+def connect_replicas(
+    controller: "Controller",
+    replicas: "ReplicaManager",
+    manager: "LogManager",
+    *,
+    validity: "ValidUntil",
+    is_alone: bool,
+) -> None:
+    """Set the replica manager's and the controller's views of partitions and disks.
+
+    Args:
+        controller: With the image.
+        replicas: What is open here.
+        manager: Of the log directories.
+        validity: Of this broker's membership.
+        is_alone: There is no other broker to name.
+    """
+    replicas.on_disk_failure = manager.fail_log
+    replicas.is_known = lambda topic, index: controller.image.partition(topic, index) is not None
+    replicas.is_offline = manager.is_given_up
+    replicas.known_name = lambda topic_id: controller.image.name_of(topic_id)
+    if not is_alone:
+        replicas.leader_hints = LeaderHints(lambda: controller.image)
+    controller.has_room = lambda: manager.room.has_room
+    terms, settings = replicas.terms, controller.settings
+    terms.lag_time_max_ms = settings.replica_lag_time_max_ms
+    terms.fetch_wait_max_ms = settings.replica_fetch_wait_max_ms
+    terms.look_up(settings.node_id, lambda: controller.image.brokers)
+    terms.validity = validity
+
+
+def build_isr_changes(
+    controller: "Controller",
+    channel: "ControllerChannel",
+    membership: "Membership",
+    replicas: "ReplicaManager",
+    *,
+    clock: Clock,
+    timer: Timer,
+) -> IsrChanges:
+    """What asks the controller for other ISRs; it looks again when brokers come and go."""
+    changes = IsrChanges(
+        channel,
+        replicas.terms,
+        clock,
+        timer,
+        node_id=controller.settings.node_id,
+        broker_epoch=lambda: membership.broker_epoch,
+        led=replicas.partitions,
+    )
+    changes.start()
+
+    def look(old: "ClusterImage", new: "ClusterImage") -> None:
+        if old.brokers is not new.brokers:
+            changes.brokers_changed()
+
+    controller.subscribe_now(look)
+    return changes
 
 
 def receive_buffer_bytes(configured: int) -> int:
