@@ -22,6 +22,7 @@ from broker.controller.images.metadata_records import (
     partitions_key,
     topic_key,
 )
+from broker.controller.images.replica_directories import with_replicas
 from broker.controller.images.results import CreateTopicResult, Result
 from broker.controller.images.topic_names import INTERNAL_TOPICS, collision_key, may_collide
 from broker.controller.store.metadata_store import Put, key_absent, key_present
@@ -112,6 +113,7 @@ class TopicPlanner:
         partitions = self._placed(
             new_partitions_of(topic, image, self._settings, self._randomness),
             choose,
+            image,
         )
         topic_id = fresh_id(self._randomness)
         while topic_id in image.topics_by_id or topic_id in taken:
@@ -125,11 +127,14 @@ class TopicPlanner:
         )
         return new, Unit(compare=(key_absent(topic_key(topic.name)),), operations=tuple(puts))
 
-    def _placed(self, partitions: Iterable[PartitionImage], choose: Choice) -> list[PartitionImage]:
-        """New partitions with the log directories of their replicas here."""
+    def _placed(
+        self, partitions: Iterable[PartitionImage], choose: Choice, image: ClusterImage
+    ) -> list[PartitionImage]:
+        """New partitions with the log directories of their replicas, as far as they are known."""
         me = self._settings.node_id
         placed = []
-        for partition in partitions:
+        for new in partitions:
+            partition = with_replicas(image, new, new.replicas) if _is_shared(image) else new
             directory_id = choose() if me in partition.replicas else None
             placed.append(partition if directory_id is None else partition.placed(me, directory_id))
         return placed
@@ -147,7 +152,7 @@ class TopicPlanner:
             added = added_partitions(request, topic, image, self._randomness)
         except ApiError as error:
             return Result(error.code, error.message), None
-        partitions: list[PartitionImage] = [*topic.partitions, *self._placed(added, choose)]
+        partitions: list[PartitionImage] = [*topic.partitions, *self._placed(added, choose, image)]
         puts = chunks(topic.topic_id, partitions, from_index=len(topic.partitions))
         unit = Unit(
             compare=(key_present(topic_key(topic.name)),),
@@ -165,15 +170,28 @@ class TopicPlanner:
         return changed_partitions(topic, partitions, lost)
 
     def plan_places(self, image: ClusterImage, topic_id: UUID, places: Mapping[int, UUID]) -> Unit:
-        """What to commit so that some partitions of a topic lie in other log directories here."""
+        """What to commit so that some partitions of a topic lie in other log directories here.
+
+        Every record that changes is of the next partition epoch: what else changes it must not be
+        planned on the one before.
+        """
         topic = image.topics_by_id[topic_id]
-        partitions = [
-            partition.placed(self._settings.node_id, places[partition.index])
-            if partition.index in places
-            else partition
-            for partition in topic.partitions
-        ]
-        return changed_partitions(topic, partitions, places)
+        partitions = list(topic.partitions)
+        changed = []
+        for index, directory_id in places.items():
+            if not 0 <= index < len(partitions):
+                continue
+            before = topic.partitions[index]
+            after = before.placed(self._settings.node_id, directory_id)
+            if after != before:
+                partitions[index] = replace(after, partition_epoch=before.partition_epoch + 1)
+                changed.append(index)
+        return changed_partitions(topic, partitions, changed)
+
+
+def _is_shared(image: ClusterImage) -> bool:
+    """Whether brokers have registered, each with its log directories."""
+    return any(broker.registration is not None for broker in image.brokers.values())
 
 
 def in_new_epoch(partition: PartitionImage) -> PartitionImage:

@@ -55,3 +55,23 @@ def test_fresh_ids_are_random_and_never_reserved() -> None:
     assert len(drawn) == 200
     assert {UUID(int=0), UUID(int=1)} == RESERVED_IDS
     assert not drawn & RESERVED_IDS
+
+
+def test_every_change_of_a_directory_is_of_the_next_partition_epoch() -> None:
+    """And what is there already changes nothing: an epoch says that a record is another."""
+    ((_, unit),) = PLANNER.plan_topics(IMAGE, [NewTopic("t", 3, 1)])
+    assert unit is not None
+    image = IMAGE.updated([(o.key, o.value) for o in unit.operations if isinstance(o, Put)], 2)
+    topic = image.topics["t"]
+    place, other = UUID(int=1000), UUID(int=1001)
+
+    def assigned(before: ClusterImage, places: dict[int, UUID]) -> ClusterImage:
+        planned = PLANNER.plan_places(before, topic.topic_id, places)
+        changes = [(o.key, o.value) for o in planned.operations if isinstance(o, Put)]
+        return before.updated(changes, before.revision + 1)
+
+    once = assigned(image, {0: place, 2: place, 7: place})
+    assert [p.partition_epoch for p in once.topics["t"].partitions] == [1, 0, 1]
+    again = assigned(once, {0: place, 1: place, 2: other})
+    assert [p.partition_epoch for p in again.topics["t"].partitions] == [1, 1, 2]
+    assert [p.directory_on(1) for p in again.topics["t"].partitions] == [place, place, other]
