@@ -1,7 +1,8 @@
 """The roles of partitions, passed on to the parts that follow them.
 
 led from now on ────> on_elected ──┬─> remote storage: copies and expires its segments
-another leads ──────> on_followed  └─> coordinators: an internal topic's state is loaded
+another leads ──────> on_followed  │   (followed: learns how far the leader has copied)
+                                   └─> coordinators: an internal topic's state is loaded
 no role any more ───> on_resigned ──> both end what they do for it
 led by no right ────> on_refused ───> an alert, until it has a role again
 config changed ─────> on_reconfigured ──> remote storage
@@ -35,21 +36,21 @@ class ServedPartitions:
         """This broker leads it from now on."""
         self._has_role(partition)
         if self._remote is not None:
-            self._remote.on_serving(partition)
+            self._remote.lead(partition, leader_epoch)
         self._coordinators.on_elected(partition.topic_partition, leader_epoch)
 
     def on_followed(self, partition: "Partition", leader_epoch: int) -> None:
         """Another broker leads it, or none."""
         self._has_role(partition)
         if self._remote is not None:
-            self._remote.on_resigned([partition])
+            self._remote.follow(partition)
         self._coordinators.on_resigned(partition.topic_partition, leader_epoch)
 
     def on_resigned(self, partition: "Partition") -> None:
         """It has no role any more: its log was closed, or this broker is fenced."""
         self._has_role(partition)
         if self._remote is not None:
-            self._remote.on_resigned([partition])
+            self._remote.resign(partition)
         self._coordinators.on_resigned(partition.topic_partition)
 
     def on_refused(self, partition: "Partition", reason: str) -> None:

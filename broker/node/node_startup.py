@@ -33,6 +33,10 @@ if TYPE_CHECKING:
     from storage.manager.log_manager import LogManager
 
 
+TIERED_CLUSTER_REFUSED = True
+"""Whether a member with remote storage is refused, until that works on several brokers."""
+
+
 class OpenNode(NamedTuple):
     """A node that is open."""
 
@@ -132,7 +136,7 @@ class NodeStartup:
         return OpenNode(store, controller, directories)
 
     async def _open_as_member(self) -> OpenNode:
-        if self._settings.remote_log_storage_system_enable:
+        if self._settings.remote_log_storage_system_enable and TIERED_CLUSTER_REFUSED:
             raise StartupError(
                 "remote.log.storage.system.enable is true: remote storage does not work on several "
                 "brokers yet. Set it to false, or use a single node with metadata.store=sqlite"

@@ -1,6 +1,6 @@
 """Remote storage of this broker: its parts, put together when the first topic needs them.
 
-    Broker ── on_serving, on_reconfigured, on_deleted, on_settings ──> RemoteStorage
+    Broker ── lead, follow, resign, on_reconfigured, on_deleted, on_settings ──> RemoteStorage
                                                                           │ first tiered partition,
                                                                           v or the metadata topic
         TierClient ──> tier process         TopicMetadataManager ──> __remote_log_metadata
@@ -294,8 +294,13 @@ class RemoteStorage:
 
     # -- the broker's events ---------------------------------------------------------------------
 
-    def on_serving(self, partition: "Partition") -> None:
-        """A partition is led here from now on."""
+    def lead(self, partition: "Partition", leader_epoch: int) -> None:
+        """Copy and expire a partition's segments: this broker leads it from now on.
+
+        Perhaps it has led it in an earlier epoch: what was begun in that ends, and changes nothing
+        any more.
+        """
+        assert partition.leader_epoch == leader_epoch, partition.topic_partition
         if self._closed:
             return
         topic, index = partition.topic_partition
@@ -306,6 +311,32 @@ class RemoteStorage:
         elif self._concerns(partition):
             self._lead(partition)
 
+    def follow(self, partition: "Partition") -> None:
+        """Learn how far the leader has copied a partition: another broker leads it, or none.
+
+        What was under way for a leadership ends at its next safe point, and changes nothing more.
+        """
+        if self._closed:
+            return
+        topic, index = partition.topic_partition
+        if topic == REMOTE_LOG_METADATA:
+            self._open()
+            assert self._metadata_log is not None
+            self._metadata_log.on_gone(index)
+        elif self._concerns(partition):
+            self._open().on_follower(self._tiered(partition))
+
+    def resign(self, partition: "Partition") -> None:
+        """Do nothing for a partition any more: it has no role here."""
+        if self.manager is None:
+            return
+        topic, index = partition.topic_partition
+        if topic == REMOTE_LOG_METADATA:
+            assert self._metadata_log is not None
+            self._metadata_log.on_gone(index)
+        else:
+            self.manager.on_stop(_id_partition(partition), delete_remote=False)
+
     def on_reconfigured(self, partition: "Partition") -> None:
         """The topic's settings have changed, or the topic itself."""
         if self._closed:
@@ -313,8 +344,12 @@ class RemoteStorage:
         id_partition = _id_partition(partition)
         if self.manager is not None and self.manager.tasks_of(id_partition) is not None:
             self.manager.on_config_change(id_partition)
-        elif self._concerns(partition):
+        elif not self._concerns(partition):
+            return
+        elif partition.is_leader:
             self._lead(partition)
+        elif partition.following is not None:
+            self._open().on_follower(self._tiered(partition))
 
     def is_settled(self, partition: "Partition") -> bool:
         """Whether it is known what remote storage has of a partition that is led here."""
@@ -360,18 +395,6 @@ class RemoteStorage:
             if self.reader is not None:
                 self.reader.forget_topic(id_partition.topic)
 
-    def on_resigned(self, partitions: Iterable["Partition"]) -> None:
-        """They are not led here any more, as their log directory has failed."""
-        if self.manager is None:
-            return
-        for partition in partitions:
-            topic, index = partition.topic_partition
-            if topic == REMOTE_LOG_METADATA:
-                assert self._metadata_log is not None
-                self._metadata_log.on_gone(index)
-            else:
-                self.manager.on_stop(_id_partition(partition), delete_remote=False)
-
     def on_settings(self, settings: TierConfig) -> None:
         """Settings were changed at run time."""
         if settings == self.settings:
@@ -396,17 +419,18 @@ class RemoteStorage:
         return bool(config.remote_storage_enable or config.remote_log_delete_on_disable)
 
     def _lead(self, partition: "Partition") -> None:
-        self._open().on_leadership(
-            TieredPartition(
-                partition=_id_partition(partition),
-                log=partition.log,
-                leader_epoch=partition.leader_epoch,
-                facts=lambda: self._facts(partition.topic_partition.topic),
-                copy_paused=lambda: bool(
-                    self.settings.tier_copy_paused or partition.log.config.tier_copy_paused
-                ),
-                on_log_start_moved=partition.wake_fetches,
-            )
+        self._open().on_leadership(self._tiered(partition))
+
+    def _tiered(self, partition: "Partition") -> TieredPartition:
+        return TieredPartition(
+            partition=_id_partition(partition),
+            log=partition.log,
+            leader_epoch=partition.leader_epoch,
+            facts=lambda: self._facts(partition.topic_partition.topic),
+            copy_paused=lambda: bool(
+                self.settings.tier_copy_paused or partition.log.config.tier_copy_paused
+            ),
+            on_log_start_moved=partition.wake_fetches,
         )
 
     def _facts(self, topic: str) -> TopicFacts:

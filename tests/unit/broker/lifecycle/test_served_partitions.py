@@ -55,8 +55,9 @@ class World:
         self.image = image_of()
         self.coordinators._image = lambda: self.image
         remote: Any = SimpleNamespace(
-            on_serving=lambda p: self.events.append(("remote", "serving", p.name)),
-            on_resigned=lambda ps: self.events.extend(("remote", "resigned", p.name) for p in ps),
+            lead=lambda p, _: self.events.append(("remote", "leading", p.name)),
+            follow=lambda p: self.events.append(("remote", "following", p.name)),
+            resign=lambda p: self.events.append(("remote", "resigned", p.name)),
             on_deleted=lambda ps: self.events.extend(("remote", "deleted", p.name) for p in ps),
             on_reconfigured=lambda p: self.events.append(("remote", "reconfigured", p.name)),
         )
@@ -81,7 +82,7 @@ def test_a_topic_of_users_is_remote_storages_alone() -> None:
     world.served.on_reconfigured(partition)
     world.served.on_deleted([partition])
     assert world.events == [
-        ("remote", "serving", "orders-3"),
+        ("remote", "leading", "orders-3"),
         ("remote", "reconfigured", "orders-3"),
         ("remote", "deleted", "orders-3"),
     ]
@@ -109,7 +110,7 @@ def test_who_leads_no_longer_copies_nothing_and_coordinates_nothing(epoch: int |
     else:
         world.served.on_followed(partition, epoch)
     assert world.events == [
-        ("remote", "resigned", f"{OFFSETS_TOPIC}-1"),
+        ("remote", "resigned" if epoch is None else "following", f"{OFFSETS_TOPIC}-1"),
         ("groups", "resigned", 1, epoch),
     ]
 
