@@ -34,6 +34,11 @@ BROKERS_LISTENER = "BROKERS"
 """Where brokers reach each other, when proxies are between them."""
 
 
+def rack_of(racks: Sequence[str], node_id: int) -> dict[str, str]:
+    """The setting of one broker's rack; empty where there are no racks."""
+    return {"broker.rack": racks[node_id - 1]} if racks else {}
+
+
 class VarveCluster(Cluster):
     """`varve serve` with one etcd, or with several members of it.
 
@@ -54,7 +59,9 @@ class VarveCluster(Cluster):
         brokers: int = 3,
         etcd_members: int = 1,
         links: bool | Literal["clients"] = False,
+        racks: Sequence[str] = (),
     ) -> None:
+        """`racks`: of the brokers, in order of node ids."""
         program = find_etcd()
         if program is None:
             raise NodeError(NO_ETCD)
@@ -75,7 +82,10 @@ class VarveCluster(Cluster):
         }
         super().__init__(
             {
-                node_id: VarveNode(directory / f"{node_id}", {**given, "node.id": str(node_id)})
+                node_id: VarveNode(
+                    directory / f"{node_id}",
+                    {**given, "node.id": str(node_id), **rack_of(racks, node_id)},
+                )
                 for node_id in range(1, brokers + 1)
             }
         )
@@ -174,7 +184,9 @@ class KafkaCluster(Cluster):
         *,
         brokers: int = 3,
         heap: tuple[str, ...] = SMALL_HEAP,
+        racks: Sequence[str] = (),
     ) -> None:
+        """`racks`: of the brokers, in order of node ids."""
         release = KafkaRelease.resolve()
         nodes = {
             node_id: KafkaNode(directory / f"{node_id}", heap=heap, release=release)
@@ -189,6 +201,7 @@ class KafkaCluster(Cluster):
                 **(properties or {}),
                 "node.id": str(node_id),
                 "controller.quorum.voters": voters,
+                **rack_of(racks, node_id),
             }
         super().__init__(nodes)
 
