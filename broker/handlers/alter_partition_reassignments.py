@@ -1,92 +1,71 @@
 """AlterPartitionReassignments (API key 45), versions 0 to 1.
 
 Behaviour:
-- A single node can have one assignment only, which each partition has already: that is accepted,
-  as by Kafka, and changes nothing. `kafka-reassign-partitions` sends it along with a move to
-  another log directory.
-- INVALID_REPLICA_ASSIGNMENT: no replica, one twice, or a broker that is not registered.
-  NO_REASSIGNMENT_IN_PROGRESS: replicas null, which cancels. UNKNOWN_TOPIC_OR_PARTITION.
+- Each partition by itself: other replicas, or, with null, those of before the reassignment that is
+  under way. The answer comes when it has begun; the replicas are moved after that.
+- What is asked for a second time changes nothing.
+- Errors of a partition: `broker.controller.active.reassignments`. NOT_CONTROLLER for all of the
+  request: a part of it may have begun, and it is to be sent again.
+- On a single node there is one assignment, which every partition has: kafka-reassign-partitions
+  sends it along with a move to another log directory.
 
 Versions:
 - 0  KIP-455, flexible
-- 1  whether the number of replicas may change: here it cannot
-
-Source: Kafka, ReplicationControlManager.java (alterPartitionReassignments).
+- 1  whether the number of replicas may become another   KIP-860
 """
 
+from itertools import groupby
 from typing import TYPE_CHECKING
 
-from broker.controller.topics.topics import assigned_partition
-from broker.runtime.errors import ApiError
+from broker.controller.active.reassignments import ReassignmentRequest, ReassignmentResult
 from protocol.api_keys import ApiKey
 from protocol.error_codes import ErrorCode
 from protocol.messages.alter_partition_reassignments import (
     AlterPartitionReassignmentsRequest,
     AlterPartitionReassignmentsResponse,
-    ReassignablePartition,
     ReassignablePartitionResponse,
     ReassignableTopicResponse,
 )
 
 if TYPE_CHECKING:
-    from broker.controller.images.cluster_image import ClusterImage
     from broker.requests.request_context import RequestContext
     from broker.services import Services
 
 API_KEY = ApiKey.ALTER_PARTITION_REASSIGNMENTS
 VERSIONS = (0, 1)
+FORWARDED = True
 
 
-def handle(
-    services: "Services", context: "RequestContext", request: AlterPartitionReassignmentsRequest
+async def handle(
+    services: "Services", _context: "RequestContext", request: AlterPartitionReassignmentsRequest
 ) -> AlterPartitionReassignmentsResponse:
-    """Check each partition by itself."""
-    image = services.controller.image
-    return AlterPartitionReassignmentsResponse(
-        allow_replication_factor_change=request.allow_replication_factor_change,
+    """Begin, change or cancel the reassignments that are named."""
+    wanted = [
+        ReassignmentRequest(
+            topic.name, one.partition_index, None if one.replicas is None else tuple(one.replicas)
+        )
+        for topic in request.topics
+        for one in topic.partitions
+    ]
+    may_resize = request.allow_replication_factor_change
+    results = await services.active_controller.alter_reassignments(wanted, may_resize=may_resize)
+    response = AlterPartitionReassignmentsResponse(
+        allow_replication_factor_change=may_resize,
         error_message=None,
         responses=[
-            ReassignableTopicResponse(
-                name=topic.name,
-                partitions=[
-                    _answer(image, topic.name, partition) for partition in topic.partitions
-                ],
-            )
-            for topic in request.topics
+            ReassignableTopicResponse(name=name, partitions=[_answer(one) for one in group])
+            for name, group in groupby(results, lambda one: one.request.topic)
         ],
     )
+    if any(one.error is ErrorCode.NOT_CONTROLLER for one in results):
+        response.error_code = int(ErrorCode.NOT_CONTROLLER)
+        response.error_message = ErrorCode.NOT_CONTROLLER.message
+    return response
 
 
-def _answer(
-    image: "ClusterImage", topic: str, partition: ReassignablePartition
-) -> ReassignablePartitionResponse:
-    code, message = ErrorCode.NONE, None
-    try:
-        _check(image, topic, partition)
-    except ApiError as error:
-        code, message = error.code, error.message
+def _answer(result: ReassignmentResult) -> ReassignablePartitionResponse:
     return ReassignablePartitionResponse(
-        partition_index=partition.partition_index, error_code=int(code), error_message=message
+        partition_index=result.request.partition,
+        error_code=int(result.error),
+        error_message=result.message,
     )
-
-
-def _check(image: "ClusterImage", topic: str, partition: ReassignablePartition) -> None:
-    index = partition.partition_index
-    if topic not in image.topics:
-        raise ApiError(
-            ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, f"Unable to find a topic named {topic}."
-        )
-    current = image.partition(topic, index)
-    if current is None:
-        raise ApiError(
-            ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, f"Unable to find partition {topic}:{index}."
-        )
-    if partition.replicas is None:
-        code = ErrorCode.NO_REASSIGNMENT_IN_PROGRESS
-        raise ApiError(code, code.message)
-    wanted = assigned_partition(index, partition.replicas, None, image)
-    if wanted.replicas != current.replicas:
-        raise ApiError(
-            ErrorCode.INVALID_REPLICA_ASSIGNMENT,
-            "Replicas are not moved between brokers, only between log directories.",
-        )

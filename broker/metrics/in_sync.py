@@ -114,9 +114,14 @@ class InSyncMetrics:
 
 
 def _in_sync(partition: "Partition") -> tuple[int, int]:
-    """Replicas that are not in sync, and how many more are than `min.insync.replicas` asks for."""
+    """Replicas that are not in sync, and how many more are than `min.insync.replicas` asks for.
+
+    Those that a reassignment adds are not missing.
+    """
     leading = partition.leading
     if leading is None:
         return 0, 0
-    replicas, in_sync = len(leading.replicas), len(leading.isr)
-    return replicas - in_sync, in_sync - min(partition.log.config.min_insync_replicas, replicas)
+    replicas, in_sync = leading.replication_factor, len(leading.isr)
+    return max(replicas - in_sync, 0), in_sync - min(
+        partition.log.config.min_insync_replicas, replicas
+    )

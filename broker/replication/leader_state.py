@@ -39,6 +39,7 @@ class LeaderState:
         leader_epoch: Of this leadership.
         partition_epoch: Of the record that is known; later changes of the ISR name it (KIP-497).
         replicas: All that are assigned, the leader among them.
+        replication_factor: How many there are without those that a reassignment adds.
         isr: The committed ISR, the leader among them.
         proposed: The ISR that the controller has been asked for; None: nothing is under way.
         followers: Progress of each other replica, in order of assignment.
@@ -60,6 +61,7 @@ class LeaderState:
         "partition_epoch",
         "proposed",
         "replicas",
+        "replication_factor",
     )
 
     def __init__(
@@ -76,6 +78,7 @@ class LeaderState:
         self.leader_epoch = state.leader_epoch
         self.partition_epoch = state.partition_epoch
         self.replicas = state.replicas
+        self.replication_factor = len(state.original)
         self.isr = state.isr
         self.proposed: tuple[int, ...] | None = None
         self._not_before_ms = NEVER_MS
@@ -96,6 +99,7 @@ class LeaderState:
         if state.partition_epoch <= self.partition_epoch:
             return
         self.partition_epoch = state.partition_epoch
+        self.replication_factor = len(state.original)
         self.isr = state.isr
         self.proposed = None
         self.tell_followers(has_records=True)
@@ -118,9 +122,12 @@ class LeaderState:
         return None
 
     def is_under_min_isr(self, min_insync_replicas: int) -> bool:
-        """Whether the ISR is too small for acks=all. More than all replicas are never asked for."""
+        """Whether the ISR is too small for acks=all.
+
+        More than all replicas are never asked for, and never those that are still being added.
+        """
         in_sync = len(self.isr)
-        return in_sync < min_insync_replicas and in_sync < len(self.replicas)
+        return in_sync < min_insync_replicas and in_sync < self.replication_factor
 
     def high_watermark(self, current: int, min_insync_replicas: int, now_ms: float) -> int:
         """The high watermark, `current` or later: it never goes back."""

@@ -1,8 +1,7 @@
 """A whole simulated cluster: loop, network, store, brokers; and what went wrong in it."""
 
 import logging
-from collections.abc import Callable, Iterator
-from contextlib import ExitStack
+from collections.abc import Callable
 from typing import Final, NamedTuple
 
 from broker.controller.images.cluster_image import ClusterImage
@@ -10,7 +9,6 @@ from protocol.records.batch import iterate_batches
 from tests.simulation.brokers import SimBroker
 from tests.simulation.loop import SimLoop
 from tests.simulation.network import SimNetwork
-from tests.simulation.pace import Pace, seldom_timers
 from tests.simulation.store import StoreServer
 
 RESTART_S: Final = 1.0
@@ -46,7 +44,6 @@ class World:
 
     Attributes:
         exits: Brokers that ended by themselves, and why.
-        pace: How busy it is.
         problems: Exceptions that nobody expected.
         lines: Of the brokers' logs, warnings and above, with time and process.
     """
@@ -61,12 +58,8 @@ class World:
             node_id: SimBroker(node_id, self.network, self.server, **settings)
             for node_id in range(1, brokers + 1)
         }
-        self.pace = Pace(self.loop, lambda: list(self.brokers.values()))
         for place in self.brokers.values():
             place.on_exit = self._exited
-            place.on_started = self.pace.settle
-        self._timers = ExitStack()
-        self._timers.enter_context(seldom_timers())
         self._image = ClusterImage.empty()
         self.exits: list[str] = []
         self.problems: list[str] = []
@@ -79,7 +72,6 @@ class World:
 
     def close(self) -> None:
         """End the run; give the log back."""
-        self._timers.close()
         self.loop.bury()
         logging.getLogger().handlers = self._others
 
@@ -88,15 +80,10 @@ class World:
         line = f"{self.loop.time():.6f} {self.loop.current.name} {record.getMessage()}"
         self.lines.append(line)
         if record.getMessage().startswith(TRUNCATED):
-            self.fail(f"I12 {line}")
+            self.problems.append(f"I12 {line}")
         if record.exc_info:
             text = logging.Formatter().formatException(record.exc_info)
-            self.fail(f"{line}\n{text}")
-
-    def fail(self, problem: str) -> None:
-        """Something is wrong: the run ends."""
-        self.problems.append(problem)
-        self.loop.is_over = True
+            self.problems.append(f"{line}\n{text}")
 
     def start(self, node_id: int) -> None:
         """Start a broker, unless it runs."""
@@ -159,27 +146,22 @@ class World:
             lines += [f"{topic.name} {partition}" for partition in topic.partitions]
         return lines
 
-    def segments(self, node_id: int, place: Place, start: int = 0) -> Iterator[bytes]:
-        """The segment files of a replica from that of an offset on, as they lie on its disk."""
+    def segments(self, node_id: int, place: Place) -> list[bytes]:
+        """The segment files of a replica, as they lie on its disk."""
         disk = self.brokers[node_id].filesystem
         folder = f"/data/{place.topic}-{place.partition}"
         if not disk.exists(folder):
-            return
+            return []
         names = sorted(e.name for e in disk.list_directory(folder) if e.name.endswith(".log"))
-        first = max((name for name in names if int(name[:-4]) <= start), default="")
-        for name in names:
-            if name >= first:
-                yield disk.peek(f"{folder}/{name}")
+        return [disk.peek(f"{folder}/{name}") for name in names]
 
     def batches(self, node_id: int, place: Place, start: int, end: int) -> dict[int, bytes]:
         """Batches of a replica from one offset on and before another, by their base offsets."""
-        found: dict[int, bytes] = {}
-        for data in self.segments(node_id, place, start):
+        found = {}
+        for data in self.segments(node_id, place):
             memory = memoryview(data)
             for position, header in iterate_batches(memory, allow_partial=True):
-                if header.base_offset >= end:
-                    return found
-                if header.base_offset >= start:
+                if start <= header.base_offset < end:
                     found[header.base_offset] = bytes(memory[position : position + header.size])
         return found
 
@@ -189,14 +171,13 @@ class World:
         Raises:
             Violation: It does not within so much virtual time.
         """
-        if not self.loop.run(lambda: bool(self._wrong()) or condition(), limit_s=limit_s):
+        if not self.loop.run(lambda: condition() or bool(self._wrong()), limit_s=limit_s):
             raise Violation(f"not within {limit_s} s: {what}")
         self.check()
 
     def run_for(self, duration_s: float) -> None:
         """Run for so much virtual time."""
-        loop = self.loop
-        loop.run(lambda: loop.is_over and bool(self._wrong()), limit_s=duration_s)
+        self.loop.run(lambda: bool(self._wrong()), limit_s=duration_s)
         self.check()
 
     def _wrong(self) -> list[object]:

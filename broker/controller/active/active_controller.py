@@ -28,6 +28,12 @@ from broker.controller.active.leader_requests import (
 from broker.controller.active.lease_ends import LeaseEnds
 from broker.controller.active.partition_change import Election
 from broker.controller.active.partition_plan import Chunk, PartitionPlan, chunk_of
+from broker.controller.active.reassignments import (
+    ReassignmentRequest,
+    ReassignmentResult,
+    plan_reassignment,
+    reassigning,
+)
 from broker.controller.active.reconcile import (
     Moves,
     admissions_of,
@@ -59,6 +65,10 @@ STEPS_MAX: Final = 100
 
 WAITING_MAX: Final = 10_000
 """AlterPartition requests that may wait for their turn; one more is refused."""
+
+
+REASSIGNED_PER_TURN: Final = 500
+"""Partitions of one request that are planned and committed before other changes have a turn."""
 
 
 class _Waiting:
@@ -229,7 +239,7 @@ class ActiveController:
                     LOGGER.info("broker let in node=%d epoch=%d", node, image.brokers[node].epoch)
             return not any(errors)
         self._is_dirty = True
-        units = [*fences, *await _units(plan, slices)]
+        units = [*fences, *(await _units(plan, slices)).values()]
         errors = await self._changes.commit(units, until_applied=False)
         if not any(errors):
             self._report(plan, states, began_ms)
@@ -302,6 +312,57 @@ class ActiveController:
             return result
         why = result_of(error)
         return LeaderResult(result.request, why.error, why.message)
+
+    # -- reassignments ---------------------------------------------------------------------------
+
+    async def alter_reassignments(
+        self, wanted: Sequence[ReassignmentRequest], *, may_resize: bool = True
+    ) -> list[ReassignmentResult]:
+        """Give partitions other replicas, or those of before; one result each, in order.
+
+        Args:
+            wanted: At most some hundreds are planned at once; other changes come in between.
+            may_resize: The number of replicas may become another.
+        """
+        results: list[ReassignmentResult] = []
+        for start in range(0, len(wanted), REASSIGNED_PER_TURN):
+            part = wanted[start : start + REASSIGNED_PER_TURN]
+            results += await self._changes.run(self._reassign(part, may_resize=may_resize))
+        begun = sum(one.error is ErrorCode.NONE for one in results)
+        LOGGER.info(
+            "reassignments altered partitions=%d of=%d under_way=%d",
+            begun,
+            len(wanted),
+            sum(1 for _ in reassigning(self._image())),
+        )
+        return results
+
+    async def _reassign(
+        self, wanted: Sequence[ReassignmentRequest], *, may_resize: bool
+    ) -> list[ReassignmentResult]:
+        image = self._image()
+        states = BrokerStates.of(image, self._ends, self._clock.monotonic_ms())
+        plan = PartitionPlan(image)
+        terms = TopicTerms(image, self._rules, states.may_lead)
+        slices = Slices(self._clock)
+        results = []
+        for request in wanted:
+            results.append(plan_reassignment(plan, terms, request, may_resize=may_resize))
+            await slices.turn()
+        chunks = await _units(plan, slices)
+        errors = await self._changes.commit(list(chunks.values()), until_applied=False)
+        failed = dict(zip(chunks, errors, strict=True))
+        if not any(errors):
+            self._count(plan)
+        for at, (request, error, _) in enumerate(results):
+            topic = image.topics.get(request.topic)
+            if topic is None or error is not ErrorCode.NONE:
+                continue
+            why = result_of(failed.get(chunk_of(topic.topic_id, request.partition)))
+            results[at] = ReassignmentResult(request, why.error, why.message)
+        return results
+
+    # -- brokers that are gone -------------------------------------------------------------------
 
     async def unregister(self, node_id: int) -> None:
         """Forget a broker that is gone for good.
@@ -387,9 +448,9 @@ def _error_of(error: StoreError | None) -> ErrorCode | None:
             return ErrorCode.REQUEST_TIMED_OUT
 
 
-async def _units(plan: PartitionPlan, slices: Slices) -> list[Unit]:
+async def _units(plan: PartitionPlan, slices: Slices) -> dict[Chunk, Unit]:
     units: dict[Chunk, Unit] = {}
     for chunk, unit in plan.units():
         units[chunk] = unit
         await slices.turn()
-    return list(units.values())
+    return units

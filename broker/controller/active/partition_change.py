@@ -1,17 +1,31 @@
 """One partition's next record: ISR, eligible leader replicas, leader, and their epochs.
 
-    new ISR ──> ELR: |ISR| below min.insync.replicas keeps who left it as eligible (KIP-966)
+    new ISR ──> a reassignment that is complete now: the replicas that it removes are gone
+            ──> ELR: |ISR| below min.insync.replicas keeps who left it as eligible (KIP-966)
             ──> leader: stays while it is valid, else the first valid one in order of replicas
                   valid            in the ISR; or in the ELR while the ISR is empty
                   none is          the last known leader, where ISR and ELR are empty
                   none of these    any replica, if unclean elections are allowed; else no leader
-            ──> leader epoch + 1 if the leader is another, partition epoch + 1 if anything is
+            ──> leader epoch + 1 if the leader is another, or a replica is gone;
+                partition epoch + 1 if anything is different
 
 A leader from the ELR makes the ISR itself alone; one elected uncleanly (the last known leader, or
 any replica) also makes the partition RECOVERING, and what the others had is lost.
 
-Source: Kafka 4.2, PartitionChangeBuilder.java; KIP-966; KAFKA-19522 (the last known leader has to
-be alive, too).
+A reassignment is complete when all that it adds are in the ISR, and the ISR of the replicas that
+stay is all of them; or not smaller than that of the replicas of before, and than
+`min.insync.replicas`. So a replica that is neither added nor removed, and is away, holds up nothing
+(KAFKA-19975), unless there are to be fewer replicas than before.
+
+A replica that is gone begins anew if it is assigned again: what the leader has noted of it in this
+leader epoch would pass for the new, empty one. So the leader epoch ends with it.
+
+Until it is complete the replicas that are added do not count for `min.insync.replicas`: one replica
+of which there are to be three takes appends meanwhile. So do their leaders count
+(`broker.replication.leader_state`).
+
+Source: Kafka 4.2, PartitionChangeBuilder.java, PartitionReassignmentReplicas.java; KIP-455,
+KIP-966; KAFKA-19522 (the last known leader has to be alive, too).
 """
 
 import enum
@@ -38,10 +52,12 @@ class Terms:
 
     Attributes:
         may_lead: Brokers that are let in and do not want to stop.
-        min_isr: `min.insync.replicas` of the topic, at most its replicas.
+        min_isr: `min.insync.replicas` of the topic; more than its replicas are never asked for.
         election: Who may become leader.
         lost: Brokers whose logs may lack what they had: they leave ISR and ELR.
         has_elr: Eligible leader replicas are kept; else the last ISR is.
+        takes_added: An unclean election may end with a replica that is being added, and may have
+            next to nothing: only where an administrator asks for it.
     """
 
     may_lead: Collection[int]
@@ -49,6 +65,11 @@ class Terms:
     election: Election = Election.ONLINE
     lost: Collection[int] = NOBODY
     has_elr: bool = True
+    takes_added: bool = False
+
+    def may_lead_none(self, nodes: Iterable[int]) -> bool:
+        """Whether no one of these brokers may lead."""
+        return not any(node in self.may_lead for node in nodes)
 
 
 class _Elected(NamedTuple):
@@ -62,6 +83,7 @@ def changed(
     *,
     isr: Iterable[int] | None = None,
     is_recovering: bool | None = None,
+    assigned: PartitionImage | None = None,
 ) -> PartitionImage:
     """The partition with another ISR, and what follows from it; the same object if nothing does.
 
@@ -70,13 +92,45 @@ def changed(
         terms: See there.
         isr: The ISR it is to have; None: as it is. Order is kept.
         is_recovering: What the leader says of its recovery; None: as it is.
+        assigned: The partition with other replicas, added and removed ones; None: as they are.
     """
+    base = partition if assigned is None else assigned
     wanted = partition.isr if isr is None else tuple(isr)
-    wanted = tuple(node for node in wanted if node not in terms.lost)
+    wanted = tuple(node for node in wanted if node not in terms.lost and node in base.replicas)
     if not terms.has_elr and not wanted:
-        wanted = partition.isr
-    elr, last_known = _eligible(partition, terms, wanted)
-    elected = _elect(partition, terms, wanted, elr)
+        wanted = tuple(node for node in partition.isr if node in base.replicas)
+    if base.is_reassigning and is_complete(base, terms, wanted):
+        base = base.keeping(base.target)
+        wanted = tuple(node for node in wanted if node in base.replicas)
+    new = _with_leader(partition, base, terms, wanted, is_recovering)
+    if new.is_reassigning and is_complete(new, terms, new.isr):
+        # Who has been elected makes the ISR alone, and that is enough.
+        new = new.keeping(new.target)
+        new = replace(new, isr=tuple(node for node in new.isr if node in new.replicas))
+        new = _with_leader(partition, new, terms, new.isr, new.is_recovering)
+    if new == partition:
+        return partition
+    is_one_gone = new.replicas != partition.replicas and not set(new.replicas).issuperset(
+        partition.replicas
+    )
+    return replace(
+        new,
+        leader_epoch=partition.leader_epoch + (new.leader != partition.leader or is_one_gone),
+        partition_epoch=partition.partition_epoch + 1,
+    )
+
+
+def _with_leader(
+    partition: PartitionImage,
+    base: PartitionImage,
+    terms: Terms,
+    wanted: tuple[int, ...],
+    is_recovering: bool | None,
+) -> PartitionImage:
+    """The partition with this ISR, its ELR, and who leads then; the epochs are as they were."""
+    min_isr = min_isr_of(base, terms)
+    elr, last_known = _eligible(base, terms, wanted)
+    elected = _elect(base, terms, wanted, elr)
     recovering = partition.is_recovering if is_recovering is None else is_recovering
     leader = elected.leader
     if leader != partition.leader and leader != NO_LEADER:
@@ -85,37 +139,60 @@ def changed(
         elif leader in elr:
             wanted, elr = (leader,), tuple(node for node in elr if node != leader)
             last_known = tuple(node for node in last_known if node != leader)
-            if len(wanted) >= terms.min_isr:
+            if len(wanted) >= min_isr:
                 elr = last_known = ()
     if terms.has_elr and not wanted:
-        last_known = _last_leader_first(partition, last_known)
-    new = replace(
-        partition,
+        last_known = _last_leader_first(base, last_known)
+    return replace(
+        base,
         leader=leader,
         isr=wanted,
         elr=elr,
         last_known_elr=last_known,
         is_recovering=recovering,
     )
-    if new == partition:
-        return partition
-    return replace(
-        new,
-        leader_epoch=partition.leader_epoch + (leader != partition.leader),
-        partition_epoch=partition.partition_epoch + 1,
+
+
+def min_isr_of(partition: PartitionImage, terms: Terms) -> int:
+    """How many in-sync replicas are asked for: never more than there are without those added."""
+    return min(terms.min_isr, len(partition.original))
+
+
+def is_complete(partition: PartitionImage, terms: Terms, isr: tuple[int, ...]) -> bool:
+    """Whether the reassignment under way ends with this ISR; see the module."""
+    target = partition.target
+    staying = [node for node in isr if node in target]
+    if not staying or (partition.leader != NO_LEADER and terms.may_lead_none(staying)):
+        # Else it would end with a partition that nobody leads.
+        return False
+    if len(staying) == len(target):
+        return True
+    original = partition.original
+    return (
+        all(node in staying for node in partition.adding if node in target)
+        and len(target) >= len(original)
+        and len(staying) >= sum(node in original for node in isr)
+        and len(staying) >= min(terms.min_isr, len(target))
     )
 
 
 def _eligible(
     partition: PartitionImage, terms: Terms, isr: tuple[int, ...]
 ) -> tuple[tuple[int, ...], tuple[int, ...]]:
-    """ELR and last known ELR beside an ISR."""
-    if not terms.has_elr or len(isr) >= terms.min_isr:
+    """ELR and last known ELR beside an ISR; `partition` has the replicas that are to be."""
+    if not terms.has_elr or len(isr) >= min_isr_of(partition, terms):
         return (), ()
+    replicas = partition.replicas
     candidates = dict.fromkeys((*partition.elr, *partition.isr))
-    elr = tuple(node for node in candidates if node not in isr and node not in terms.lost)
+    elr = tuple(
+        node
+        for node in candidates
+        if node not in isr and node not in terms.lost and node in replicas
+    )
     known = dict.fromkeys((*partition.last_known_elr, *candidates))
-    return elr, tuple(node for node in known if node not in isr and node not in elr)
+    return elr, tuple(
+        node for node in known if node not in isr and node not in elr and node in replicas
+    )
 
 
 def _last_leader_first(partition: PartitionImage, last_known: tuple[int, ...]) -> tuple[int, ...]:
@@ -125,6 +202,8 @@ def _last_leader_first(partition: PartitionImage, last_known: tuple[int, ...]) -
     elif not partition.isr and partition.last_known_elr:
         last = partition.last_known_elr[0]
     else:
+        return last_known
+    if last not in partition.replicas:
         return last_known
     return (last, *(node for node in last_known if node != last))
 
@@ -147,7 +226,8 @@ def _elect(
         if last in terms.may_lead:
             return _Elected(last, is_clean=False)
     if terms.election is Election.UNCLEAN:
-        for node in partition.replicas:
+        others = partition.adding if terms.takes_added else ()
+        for node in (*partition.original, *others):
             if node in terms.may_lead:
                 return _Elected(node, is_clean=False)
     return _Elected(NO_LEADER)

@@ -3,6 +3,7 @@
     ISR          members that take part; one that wants to stop leaves when another could lead
     leader       one that may lead (`broker.controller.active.partition_change`); one that wants to
                  stop goes on where nobody else could
+    reassigned   a reassignment that is complete by now ends
     ELR          without brokers whose logs may lack what they had, or that are not registered
 
 Nothing here asks what has happened, so nothing that happened unseen (before an election of the
@@ -73,6 +74,7 @@ def _is_settled(partition: PartitionImage, states: BrokerStates, draining: froze
     """Whether nothing can be planned for it; cheap, for all of them are asked."""
     return (
         partition.leader in states.may_lead
+        and not (partition.adding or partition.removing)
         and states.active.issuperset(partition.isr)
         and (not draining or draining.isdisjoint(partition.isr))
         and (not partition.elr or states.eligible.issuperset(partition.elr))

@@ -43,6 +43,7 @@ class TopicTerms:
         """
         own = _parsed(topic, MIN_ISR)
         min_isr = own if isinstance(own, int) else self._min_isr
+        takes_added = election is Election.UNCLEAN
         if election is None:
             allowed = _parsed(topic, UNCLEAN)
             is_allowed = self._unclean if allowed is None else bool(allowed)
@@ -50,10 +51,11 @@ class TopicTerms:
         may_lead = self._may_lead if may_also_lead is None else self._may_lead | {may_also_lead}
         return Terms(
             may_lead,
-            min(min_isr, max(topic.replication_factor, 1)),
+            min_isr,
             election,
             lost,
             self._has_elr,
+            takes_added,
         )
 
 

@@ -90,8 +90,8 @@ class TopicImage:
 
     @property
     def replication_factor(self) -> int:
-        """Replicas of the first partition, as Kafka reports it."""
-        return len(self.partitions[0].replicas) if self.partitions else 0
+        """Replicas of the first partition, as Kafka reports it; without those that leave it."""
+        return len(self.partitions[0].target) if self.partitions else 0
 
 
 @dataclass(frozen=True, slots=True)

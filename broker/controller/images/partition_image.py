@@ -33,8 +33,9 @@ class PartitionImage:
         last_known_elr: Replicas that were in ISR or ELR and no longer are, since the ISR fell below
             `min.insync.replicas`; without an ISR the last leader comes first.
         is_recovering: The leader was elected uncleanly and has not caught up with that yet.
-        adding: Replicas that a reassignment adds.
-        removing: Replicas that a reassignment removes.
+        adding: Replicas that were not there before the reassignment under way (KIP-455).
+        removing: Replicas that go when it is complete; some of them may have been added by it, and
+            then not be wanted any more.
     """
 
     index: int
@@ -49,6 +50,33 @@ class PartitionImage:
     is_recovering: bool = False
     adding: tuple[int, ...] = ()
     removing: tuple[int, ...] = ()
+
+    @property
+    def is_reassigning(self) -> bool:
+        """Whether a reassignment is under way."""
+        return bool(self.adding or self.removing)
+
+    @property
+    def original(self) -> tuple[int, ...]:
+        """The replicas of before the reassignment under way: those it goes back to."""
+        if not self.adding:
+            return self.replicas
+        return tuple(node for node in self.replicas if node not in self.adding)
+
+    @property
+    def target(self) -> tuple[int, ...]:
+        """The replicas of after the reassignment under way."""
+        if not self.removing:
+            return self.replicas
+        return tuple(node for node in self.replicas if node not in self.removing)
+
+    def keeping(self, replicas: tuple[int, ...]) -> "PartitionImage":
+        """The same with some of its replicas, in this order, and no reassignment under way."""
+        known = dict(zip(self.replicas, self.directories, strict=False))
+        directories = tuple(known.get(node, NIL) for node in replicas)
+        if all(directory == NIL for directory in directories):
+            directories = ()
+        return replace(self, replicas=replicas, directories=directories, adding=(), removing=())
 
     def directory_on(self, node_id: int) -> UUID | None:
         """The log directory of a node's replica; None: not known, or none there."""

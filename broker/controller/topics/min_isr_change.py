@@ -50,7 +50,7 @@ def _emptied(topic: TopicImage, minimum: int) -> Iterator[Put]:
     partitions = list(topic.partitions)
     firsts: dict[int, None] = {}
     for partition in topic.partitions:
-        if partition.elr and len(partition.isr) >= min(minimum, len(partition.replicas)):
+        if partition.elr and len(partition.isr) >= min(minimum, len(partition.original)):
             partitions[partition.index] = _without_elr(partition)
             firsts[partition.index - partition.index % PARTITIONS_PER_CHUNK] = None
     for first in firsts:

@@ -211,9 +211,7 @@ def assigned_partition(
     Raises:
         ApiError: INVALID_REPLICA_ASSIGNMENT.
     """
-    problem = _assignment_problem(replicas, factor, image)
-    if problem is not None:
-        raise ApiError(ErrorCode.INVALID_REPLICA_ASSIGNMENT, problem)
+    check_assignment(replicas, factor, image)
     isr = tuple(node for node in replicas if takes_part(image.brokers[node]))
     if not isr:
         raise ApiError(
@@ -222,6 +220,18 @@ def assigned_partition(
             f"partition {index} are fenced or in controlled shutdown.",
         )
     return PartitionImage(index, isr[0], 0, 0, tuple(replicas), isr)
+
+
+def check_assignment(replicas: Sequence[int], factor: int | None, image: ClusterImage) -> None:
+    """Refuse a list of replicas that cannot be.
+
+    Raises:
+        ApiError: INVALID_REPLICA_ASSIGNMENT: it is empty, names a broker twice or one that is not
+            registered, or has another number of them than `factor`, if that is not None.
+    """
+    problem = _assignment_problem(replicas, factor, image)
+    if problem is not None:
+        raise ApiError(ErrorCode.INVALID_REPLICA_ASSIGNMENT, problem)
 
 
 def _assignment_problem(

@@ -1,5 +1,7 @@
 """The leader's rules by example: high watermark, maximal ISR, min.insync.replicas."""
 
+from dataclasses import replace
+
 from broker.controller.images.partition_image import PartitionImage
 from broker.replication.leader_state import LeaderState
 from broker.replication.terms import ReplicationTerms
@@ -58,6 +60,18 @@ def test_it_stands_while_the_isr_is_below_min_insync_replicas() -> None:
     assert state.high_watermark(40, 1, 0.0) == 100
     assert state.is_under_min_isr(2)
     assert not leading((1, 2, 3)).is_under_min_isr(9)
+
+
+def test_replicas_that_are_being_added_are_not_asked_for() -> None:
+    """One replica of which there are to be three goes on committing alone until they are there."""
+    growing = replace(record((1,), partition_epoch=1), adding=(2, 3))
+    state = leading((1,))
+    assert state.is_under_min_isr(2)
+    state.update(growing)
+    assert not state.is_under_min_isr(2)
+    assert state.high_watermark(40, 2, 0.0) == 100
+    state.update(record((1,), partition_epoch=2))
+    assert state.is_under_min_isr(2)
 
 
 def test_a_proposed_member_is_waited_for() -> None:

@@ -1,4 +1,4 @@
-"""Several controllers, brokers that come and go, ISR changes: what always holds (Hypothesis).
+"""Several controllers, brokers that come and go, changes of ISR and replicas (Hypothesis).
 
 I7   records are sane: ISR and ELR disjoint, of the replicas; the leader is in the ISR
 I9   every change of the cluster's state carries the controller epoch in force (the store checks)
@@ -13,6 +13,7 @@ from typing import Any, TypeVar
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
 
+from broker.controller.active.reassignments import ReassignmentRequest
 from broker.controller.images.broker_records import LastRun
 from broker.controller.images.metadata_records import CONTROLLER_KEY
 from broker.controller.images.partition_image import NO_LEADER, PartitionImage
@@ -132,6 +133,21 @@ class ControlMachine(RuleBasedStateMachine):
         task.cancel()
         self.run(self.world.spin(3))
 
+    @rule(
+        which=st.sampled_from(PARTITIONS),
+        order=st.permutations([1, 2, 3]),
+        size=st.integers(0, 3),
+        asked=BROKERS,
+    )
+    def reassign(self, which: tuple[str, int], order: list[int], size: int, asked: int) -> None:
+        """To some of the brokers; to none: back to what was before."""
+        request = ReassignmentRequest(*which, tuple(order[:size]) or None)
+        reassigning = self.world.nodes[asked].active.alter_reassignments([request])
+        task = self.loop.create_task(reassigning)
+        self.run(self.world.settle(50))
+        task.cancel()
+        self.run(self.world.spin(3))
+
     @rule(ms=st.sampled_from([10, 60, 1500]))
     def wait(self, ms: int) -> None:
         self.run(self.world.settle(ms))
@@ -155,12 +171,18 @@ class ControlMachine(RuleBasedStateMachine):
             assert not isr & elr
             assert isr | elr | set(partition.last_known_elr) <= set(partition.replicas)
             assert partition.leader == NO_LEADER or partition.leader in isr
-            assert not elr or len(isr) < min(2, len(partition.replicas))
+            assert not elr or len(isr) < min(2, len(partition.original))
+            assert set(partition.adding) | set(partition.removing) <= set(partition.replicas)
+            assert partition.original
+            assert partition.target
             old = self.seen.get(which)
             if old is not None:
                 assert partition.partition_epoch >= old.partition_epoch
                 assert partition.leader_epoch >= old.leader_epoch
-                if partition.leader != old.leader:
+                if partition.leader != old.leader or not (
+                    set(old.replicas) <= set(partition.replicas)
+                ):
+                    # A replica that is gone must not come back in the epoch in which it left.
                     assert partition.leader_epoch > old.leader_epoch
                 if partition.partition_epoch == old.partition_epoch:
                     assert partition == old

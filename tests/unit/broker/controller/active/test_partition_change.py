@@ -141,26 +141,137 @@ def test_recovery_ends_when_the_leader_says_so(is_recovering: bool) -> None:
     assert new.is_recovering is is_recovering
 
 
+def moving(
+    *,
+    to: tuple[int, ...],
+    isr: tuple[int, ...] = (1, 2, 3),
+    of: tuple[int, ...] = (1, 2, 3),
+    leader: int = 1,
+) -> PartitionImage:
+    """A partition on its way to other replicas."""
+    removing = tuple(node for node in of if node not in to)
+    adding = tuple(node for node in to if node not in of)
+    return PartitionImage(0, leader, 4, 7, (*to, *removing), isr, adding=adding, removing=removing)
+
+
+@pytest.mark.parametrize(
+    ("to", "isr", "is_done"),
+    [
+        ((4, 5, 6), (1, 2, 3, 4, 5), False),
+        ((4, 5, 6), (1, 2, 3, 4, 5, 6), True),
+        # 2 stays, and is away.
+        ((1, 2, 4), (1, 3), False),
+        ((1, 2, 4), (1, 3, 4), True),
+        ((2, 4, 5), (1, 3, 4, 5), True),
+        # There would be fewer in sync than before.
+        ((2, 4, 5), (1, 3, 4), False),
+        ((1, 2), (1, 3), False),
+        ((1, 2), (1, 2), True),
+        ((1, 2, 3, 4), (1, 3, 4), True),
+        # Fewer than min.insync.replicas.
+        ((1, 2, 4), (3, 4), False),
+    ],
+)
+def test_reassignment_ends_when_those_added_are_in_sync_and_nothing_is_lost(
+    to: tuple[int, ...], isr: tuple[int, ...], is_done: bool
+) -> None:
+    """Replicas that stay, and are away, hold it up only where there are to be fewer."""
+    partition = moving(to=to, isr=(isr[0],), leader=isr[0])
+    new = changed(partition, terms(1, 2, 3, 4, 5, 6), isr=isr)
+    assert new.is_reassigning is not is_done
+    assert new.replicas == (to if is_done else partition.replicas)
+    assert set(new.isr) == set(isr) & set(new.replicas)
+
+
+def test_a_removed_replica_ends_the_leader_epoch_even_if_the_leader_stays() -> None:
+    """What the leader knows of it must not pass for the replica that comes in its place."""
+    partition = moving(to=(1, 2, 4))
+    new = changed(partition, terms(1, 2, 3, 4), isr=(1, 2, 3, 4))
+    assert (new.leader, new.replicas, new.isr) == (1, (1, 2, 4), (1, 2, 4))
+    assert (new.leader_epoch, new.partition_epoch) == (5, 8)
+
+
+def test_a_leader_that_is_removed_is_followed_by_the_first_of_the_new_replicas() -> None:
+    partition = moving(to=(5, 4, 2))
+    new = changed(partition, terms(1, 2, 3, 4), isr=(1, 2, 3, 4, 5))
+    assert (new.leader, new.isr, new.leader_epoch) == (4, (2, 4, 5), 5)
+
+
+def test_reassignment_does_not_end_with_nobody_to_lead() -> None:
+    """The replicas that would be left want to stop."""
+    partition = moving(to=(4,))
+    assert changed(partition, terms(1, 2, 3), isr=(1, 2, 3, 4)).is_reassigning
+
+
+def test_added_replicas_do_not_count_for_min_isr() -> None:
+    """One replica that is to be three: it holds all that is committed, so nothing is eligible."""
+    partition = moving(to=(1, 2, 3), of=(1,), isr=(1,))
+    assert changed(partition, terms(1, 2, 3)) is partition
+    joined = changed(partition, terms(1, 2, 3), isr=(1, 2))
+    assert (joined.isr, joined.elr) == ((1, 2), ())
+
+
+def test_unclean_election_passes_over_added_replicas() -> None:
+    """They may have nothing yet; an administrator can ask for one all the same."""
+    dead = replace(moving(to=(4, 5), of=(1, 2), isr=()), leader=NO_LEADER)
+    unclean = terms(4, 5, election=Election.UNCLEAN)
+    assert changed(dead, unclean) is dead
+    asked = changed(dead, replace(unclean, takes_added=True))
+    assert (asked.leader, asked.is_recovering) == (4, True)
+
+
 NODES = st.frozensets(st.integers(1, 4))
+TARGETS = st.none() | st.permutations([1, 2, 3, 4]).flatmap(
+    lambda nodes: st.integers(1, 4).map(lambda size: tuple(nodes[:size]))
+)
 
 
-@given(st.lists(st.tuples(NODES, NODES, st.integers(1, 3), st.sampled_from(Election)), max_size=12))
+@given(
+    st.lists(
+        st.tuples(NODES, NODES, st.integers(1, 3), st.sampled_from(Election), TARGETS, NODES),
+        max_size=12,
+    )
+)
 @examples(300)
 def test_records_stay_sane(
-    steps: list[tuple[frozenset[int], frozenset[int], int, Election]],
+    steps: list[
+        tuple[
+            frozenset[int],
+            frozenset[int],
+            int,
+            Election,
+            tuple[int, ...] | None,
+            frozenset[int],
+        ]
+    ],
 ) -> None:
     """ISR and ELR disjoint and of replicas; a leader is in the ISR; epochs grow by one."""
     partition = PartitionImage(0, 1, 0, 0, (1, 2, 3), (1, 2, 3))
-    for alive, lost, min_isr, election in steps:
+    for alive, lost, min_isr, election, target, joining in steps:
         one = Terms(alive - lost, min_isr, election, lost - alive)
-        new = changed(partition, one, isr=[node for node in partition.isr if node in alive])
+        assigned = None
+        if target is not None:
+            removing = tuple(sorted(set(partition.replicas) - set(target)))
+            replicas = (*target, *removing)
+            adding = tuple(sorted(set(replicas) - set(partition.original)))
+            assigned = replace(partition, replicas=replicas, adding=adding, removing=removing)
+        isr = [node for node in partition.isr if node in alive]
+        if isr and partition.leader != NO_LEADER:
+            isr += sorted(joining & alive & set(partition.replicas) - set(isr))
+        new = changed(partition, one, isr=isr, assigned=assigned)
+        is_one_gone = not set(partition.replicas) <= set(new.replicas)
+        assert new.replicas
+        assert len(set(new.replicas)) == len(new.replicas)
+        assert set(new.adding) | set(new.removing) <= set(new.replicas)
         assert len(set(new.isr)) == len(new.isr)
         assert not set(new.isr) & set(new.elr)
         assert set(new.isr) | set(new.elr) | set(new.last_known_elr) <= set(new.replicas)
         assert new.leader == NO_LEADER or new.leader in new.isr
         assert new.leader == NO_LEADER or new.leader in one.may_lead
-        assert not new.elr or len(new.isr) < min_isr
-        assert new.leader_epoch - partition.leader_epoch == (new.leader != partition.leader)
+        assert not new.elr or len(new.isr) < min(min_isr, len(new.original))
+        assert new.leader_epoch - partition.leader_epoch == (
+            new.leader != partition.leader or is_one_gone
+        )
         assert new.partition_epoch - partition.partition_epoch == (new is not partition)
         assert changed(new, one, isr=new.isr) is new or new.leader == NO_LEADER or lost
         partition = new
