@@ -18,7 +18,7 @@ COMPILE := $(BIN)/python -m compileall -q config native protocol storage tiered 
 RUNTIME := $(VENV)/.runtime
 DEVELOPMENT := $(VENV)/.development
 
-.PHONY: help setup native run cluster cluster-broker test test-system test-interop test-deep test-cluster simulate test-s3 test-spark test-exact test-clients test-tools test-etcd check lint types imports fmt bench run-pipeline codegen docs lock clean
+.PHONY: help setup native run cluster cluster-broker test test-system test-interop test-deep test-cluster simulate simulate-mutants test-s3 test-spark test-exact test-clients test-tools test-etcd check lint types imports fmt bench run-pipeline codegen docs lock clean
 
 help: ## show this list
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' Makefile
@@ -63,6 +63,9 @@ test-cluster: $(DEVELOPMENT) ## build etcd, and run what needs it
 
 simulate: $(DEVELOPMENT) ## run whole brokers in virtual time, with faults (ARGS="--seed 1 --hours 1")
 	@$(BIN)/python -m tests.simulation $(ARGS)
+
+simulate-mutants: $(DEVELOPMENT) ## does the simulation find each seeded bug within 300 seconds?
+	@$(BIN)/python -m tests.simulation --mutants 300 $(ARGS)
 
 test-s3: $(DEVELOPMENT) ## build real S3 servers and run the object store's tests on each
 	@.ci/s3-servers

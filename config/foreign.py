@@ -41,7 +41,7 @@ _REFUSED = re.compile(
     r"|allow\.everyone\.if\.no\.acl\.found|principal\.builder\.class|delegation\.token\..*"
     r"|connections\.max\.reauth\.ms|security\.providers|security\.inter\.broker\.protocol"
     r"|listener\.name\..*|config\.providers(\..*)?|create\.topic\.policy\.class\.name"
-    r"|alter\.config\.policy\.class\.name|client\.quota\.callback\.class|replica\.selector\.class"
+    r"|alter\.config\.policy\.class\.name|client\.quota\.callback\.class"
     # What Varve does not know of a storage plugin's settings: other stores, proxies, formats.
     r"|rsm\.config\..*|rlmm\.config\..*"
 )

@@ -1,16 +1,18 @@
 """The two kinds of cluster: ours on an etcd of its own, and released Kafka brokers (KRaft)."""
 
 import contextlib
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import Literal
 
 from typing_extensions import override
 
 from bench.cluster.cluster import Cluster
+from bench.cluster.links import CLIENTS, Links, store_member
 from bench.cluster.state import quorum_leader
 from bench.etcd_server import NO_ETCD, EtcdCluster, EtcdServer, find_etcd
 from bench.kafka_release import KafkaRelease
-from bench.node import KafkaNode, NodeError, VarveNode
+from bench.node import KafkaNode, NodeError, VarveNode, free_ports
 from bench.process import cpu_seconds
 
 REPLICATED = {
@@ -28,8 +30,24 @@ SMALL_HEAP = ("-Xmx512M", "-Xms512M")
 """For three brokers on one machine, where nothing of their speed is measured."""
 
 
+BROKERS_LISTENER = "BROKERS"
+"""Where brokers reach each other, when proxies are between them."""
+
+
+def rack_of(racks: Sequence[str], node_id: int) -> dict[str, str]:
+    """The setting of one broker's rack; empty where there are no racks."""
+    return {"broker.rack": racks[node_id - 1]} if racks else {}
+
+
 class VarveCluster(Cluster):
-    """`varve serve` with one etcd, or with several members of it."""
+    """`varve serve` with one etcd, or with several members of it.
+
+    With `links` brokers reach each other and etcd through proxies that cut, delay and reset, see
+    `bench.cluster.links`; with `links="clients"` clients reach brokers through them, too.
+
+    Attributes:
+        links: The proxies; None without them.
+    """
 
     kind = "varve"
 
@@ -40,7 +58,10 @@ class VarveCluster(Cluster):
         *,
         brokers: int = 3,
         etcd_members: int = 1,
+        links: bool | Literal["clients"] = False,
+        racks: Sequence[str] = (),
     ) -> None:
+        """`racks`: of the brokers, in order of node ids."""
         program = find_etcd()
         if program is None:
             raise NodeError(NO_ETCD)
@@ -61,12 +82,46 @@ class VarveCluster(Cluster):
         }
         super().__init__(
             {
-                node_id: VarveNode(directory / f"{node_id}", {**given, "node.id": str(node_id)})
+                node_id: VarveNode(
+                    directory / f"{node_id}",
+                    {**given, "node.id": str(node_id), **rack_of(racks, node_id)},
+                )
                 for node_id in range(1, brokers + 1)
             }
         )
         for node_id, node in self.nodes.items():
             node.name = f"varve {node_id}"
+        self.links: Links | None = None
+        if links:
+            self.links = Links(directory / "links.log")
+            self._link(self.links, endpoints, for_clients=links == "clients")
+
+    def _link(self, links: Links, endpoints: Sequence[str], *, for_clients: bool) -> None:
+        """Put proxies between all, and have brokers advertise them."""
+        for node_id, node in self.nodes.items():
+            (port,) = free_ports(1)
+            own = f"127.0.0.1:{port}"
+            clients = links.add(CLIENTS, node_id, node.address) if for_clients else node.address
+            brokers = links.add(None, node_id, own)
+            members = [
+                links.add(node_id, store_member(number), endpoint)
+                for number, endpoint in enumerate(endpoints)
+            ]
+            node.properties |= {
+                "listeners": f"PLAINTEXT://{node.address},{BROKERS_LISTENER}://{own}",
+                "listener.security.protocol.map": (
+                    f"PLAINTEXT:PLAINTEXT,{BROKERS_LISTENER}:PLAINTEXT"
+                ),
+                "inter.broker.listener.name": BROKERS_LISTENER,
+                "advertised.listeners": f"PLAINTEXT://{clients},{BROKERS_LISTENER}://{brokers}",
+                "metadata.store": f"etcd://{','.join(members)}",
+            }
+
+    @property
+    def linked(self) -> Links:
+        """The proxies, of a cluster that has them."""
+        assert self.links is not None, "this cluster was made without links"
+        return self.links
 
     @property
     def _members(self) -> list[EtcdServer]:
@@ -81,7 +136,15 @@ class VarveCluster(Cluster):
     @override
     def start(self, timeout_s: float = 120.0) -> None:
         self.etcd.start()
+        if self.links is not None:
+            self.links.start()
         super().start(timeout_s)
+
+    @override
+    def heal(self) -> None:
+        if self.links is not None:
+            self.links.heal()
+        super().heal()
 
     def heal_etcd(self) -> None:
         """Start the members of etcd that are dead."""
@@ -91,14 +154,21 @@ class VarveCluster(Cluster):
 
     @override
     def stop(self) -> dict[int, int]:
+        if self.links is not None:
+            self.links.heal()
         try:
             return super().stop()
         finally:
-            self.etcd.kill()
+            self._end_others()
 
     @override
     def close(self) -> None:
         super().close()
+        self._end_others()
+
+    def _end_others(self) -> None:
+        if self.links is not None:
+            self.links.stop()
         self.etcd.kill()
 
 
@@ -114,7 +184,9 @@ class KafkaCluster(Cluster):
         *,
         brokers: int = 3,
         heap: tuple[str, ...] = SMALL_HEAP,
+        racks: Sequence[str] = (),
     ) -> None:
+        """`racks`: of the brokers, in order of node ids."""
         release = KafkaRelease.resolve()
         nodes = {
             node_id: KafkaNode(directory / f"{node_id}", heap=heap, release=release)
@@ -129,6 +201,7 @@ class KafkaCluster(Cluster):
                 **(properties or {}),
                 "node.id": str(node_id),
                 "controller.quorum.voters": voters,
+                **rack_of(racks, node_id),
             }
         super().__init__(nodes)
 

@@ -14,6 +14,11 @@ Behaviour:
   miss the fetch waits while threads read the disk. A slow disk delays the records of the request's
   other partitions for half a second at most.
 - A fetch with a replica id is a follower's (`broker.replication.followers.follower_fetches`).
+- From version 11 on a leader names a follower in the client's rack instead of records
+  (`broker.replication.preferred_replica`), and a follower answers up to the high watermark that it
+  has heard of. Behind that a fetch waits, as at the leader; behind its log end it is
+  OFFSET_OUT_OF_RANGE, and the client asks the leader. While its log is truncated it answers
+  NOT_LEADER_OR_FOLLOWER, as it always does to older versions (KIP-392).
 
 Versions:
 - 4   isolation level, aborted transactions       KIP-98
@@ -62,6 +67,7 @@ if TYPE_CHECKING:
     from broker.replicas.partition import Partition
     from broker.replicas.replica_manager import ReplicaManager
     from broker.replication.followers.follower_fetches import FollowerFetches
+    from broker.replication.preferred_replica import RackAwareReplicaSelector
     from broker.requests.request_context import RequestContext
     from protocol.hot.fetch import FetchPartition, FetchRequest
     from protocol.hot.wire import NodeEndpoint
@@ -71,6 +77,7 @@ if TYPE_CHECKING:
 API_KEY = ApiKey.FETCH
 VERSIONS = (4, 18)
 
+FOLLOWERS_FROM_VERSION = 11
 TOPIC_IDS_FROM_VERSION = 13
 READ_COMMITTED = 1
 NO_EPOCH = -1
@@ -87,6 +94,7 @@ class ReadResult:
         unsettled: Those to wait for, with their partitions.
         found: Results of threads' reads for this request, by place in it.
         missing: Reads for threads, before the request can be answered in full.
+        rack: Of the client, where leaders may name followers in it; else empty.
     """
 
     __slots__ = (
@@ -95,6 +103,7 @@ class ReadResult:
         "found",
         "missing",
         "partitions",
+        "rack",
         "read_from",
         "reads",
         "reserved",
@@ -107,7 +116,9 @@ class ReadResult:
         self,
         reads: "dict[int, RemoteRead] | None",
         found: "dict[int, CachedReads] | None" = None,
+        rack: str = "",
     ) -> None:
+        self.rack = rack
         self.reads = reads
         self.found = found
         self.missing: list[Missing] | None = None
@@ -124,7 +135,7 @@ class ReadResult:
 class FetchHandler:
     """See the module."""
 
-    __slots__ = ("_followers", "_max_bytes", "_open_reply", "_replicas", "sessions")
+    __slots__ = ("_followers", "_max_bytes", "_open_reply", "_replicas", "_selector", "sessions")
 
     def __init__(
         self,
@@ -134,8 +145,11 @@ class FetchHandler:
         open_reply: "Callable[[Connection, RequestContext], Reply]",
         *,
         max_bytes: int,
+        selector: "RackAwareReplicaSelector | None" = None,
     ) -> None:
+        """`selector`: names followers to consumers; without one all read from leaders."""
         self._replicas = replicas
+        self._selector = selector
         self._followers = followers
         self.sessions = sessions
         self._open_reply = open_reply
@@ -210,7 +224,6 @@ class FetchHandler:
         operation = DelayedFetch(
             watched,
             max(request.min_bytes - first.size, 1),
-            self._is_here,
             read_and_answer,
             committed_only=request.isolation_level == READ_COMMITTED,
         )
@@ -304,8 +317,9 @@ class FetchHandler:
         # Also if it is held back: it ends with its reads, which are bounded by themselves.
         operation.begin()
 
-    def _is_here(self, partition: "Partition") -> bool:
-        return self._replicas.leader_of(*partition.topic_partition) is partition
+    @staticmethod
+    def _is_here(partition: "Partition") -> bool:
+        return partition.is_leader or partition.following is not None
 
     def _read(
         self,
@@ -315,7 +329,7 @@ class FetchHandler:
         reads: "dict[int, RemoteRead] | None",
         found: "dict[int, CachedReads] | None" = None,
     ) -> ReadResult:
-        result = ReadResult(reads, found)
+        result = ReadResult(reads, found, "" if self._selector is None else request.rack_id)
         left = min(request.max_bytes, self._max_bytes)
         committed_only = request.isolation_level == READ_COMMITTED
         for topic, wanted in fetch.wanted:
@@ -353,12 +367,19 @@ class FetchHandler:
             name = topic
         partition = replicas.leader_of(name, wanted.partition)
         if partition is None:
-            return failure(wanted.partition, replicas.missing_error(name, wanted.partition))
+            if context.api_version >= FOLLOWERS_FROM_VERSION:
+                partition = replicas.follower_of(name, wanted.partition)
+            if partition is None:
+                return failure(wanted.partition, replicas.missing_error(name, wanted.partition))
         log = partition.log
         try:
             if wanted.current_leader_epoch != NO_EPOCH:
                 partition.check_leader_epoch(wanted.current_leader_epoch)
             partition.stats.fetches += 1
+            if result.rack:
+                preferred = self._preferred(partition, wanted, result, context)
+                if preferred is not None:
+                    return preferred
             if wanted.last_fetched_epoch != NO_EPOCH:
                 epoch, end = log.reader.end_offset_for_epoch(wanted.last_fetched_epoch)
                 if epoch < 0 or end < 0:
@@ -432,6 +453,32 @@ class FetchHandler:
             log.log_start_offset,
             aborted=aborted,
             records=records,
+        )
+
+    def _preferred(
+        self,
+        partition: "Partition",
+        wanted: "FetchPartition | SessionPartition",
+        result: ReadResult,
+        context: "RequestContext",
+    ) -> FetchPartitionResponse | None:
+        """The response that names a follower instead of records; None: it is read here."""
+        assert self._selector is not None
+        node_id = self._selector.select(
+            partition, wanted.fetch_offset, result.rack, context.connection.listener_name
+        )
+        if node_id < 0:
+            return None
+        # At once, as with an error: the client is to ask there.
+        result.failed = True
+        log = partition.log
+        return FetchPartitionResponse(
+            wanted.partition,
+            0,
+            log.high_watermark,
+            log.last_stable_offset,
+            log.log_start_offset,
+            preferred_read_replica=node_id,
         )
 
     def _read_remote(
@@ -508,6 +555,7 @@ class FetchHandler:
                     or has_records
                     or response.error_code
                     or response.diverging_epoch is not None
+                    or response.preferred_read_replica >= 0
                     or response.high_watermark != wanted.high_watermark
                     or response.log_start_offset != wanted.last_log_start_offset
                 ):

@@ -10,6 +10,7 @@ from broker.handlers.fetch import FetchHandler
 from broker.handlers.produce import ProduceHandler
 from broker.handlers.share_fetch import ShareFetchHandler
 from broker.replication.followers.follower_fetches import FollowerFetches
+from broker.replication.preferred_replica import RackAwareReplicaSelector
 from broker.requests.inter_broker import is_inter_broker
 from broker.requests.kafka_apis import Api, KafkaApis
 from protocol.api_keys import ApiKey
@@ -43,7 +44,16 @@ def build_apis(services: "Services", sessions: "FetchSessionCache") -> KafkaApis
         max_bytes=fetch_max_bytes,
     )
     apis.by_key[ApiKey.FETCH].hot = FetchHandler(
-        replicas, sessions, followers, apis.open_reply, max_bytes=fetch_max_bytes
+        replicas,
+        sessions,
+        followers,
+        apis.open_reply,
+        max_bytes=fetch_max_bytes,
+        selector=RackAwareReplicaSelector(
+            services.settings.node_id, lambda: services.controller.image.brokers
+        )
+        if services.settings.replica_selector_class
+        else None,
     )
     apis.by_key[ApiKey.SHARE_FETCH].hot = ShareFetchHandler(
         services.share, replicas, apis.open_reply, max_bytes=fetch_max_bytes

@@ -5,7 +5,8 @@ since it was parked are compared with the missing ones before anything is read, 
 many partitions with a large `min_bytes` is not read again for every append.
 
 Earlier bytes may also become readable: a marker has ended a transaction, or the disk has caught up.
-Their number is not known, so partitions with such bytes are read.
+Their number is not known, so partitions with such bytes are read; likewise those that are followed
+here, whose records come before the high watermark that makes them readable.
 """
 
 from collections.abc import Callable
@@ -19,26 +20,28 @@ from broker.replicas.purgatory import DelayedOperation
 class DelayedFetch(DelayedOperation):
     """A parked fetch; `read_and_answer(force)` reads, and returns whether it was enough to answer.
 
-    It ends early when a partition is no longer served (deleted topic), because its response is then
-    an error, and errors are returned at once. Source: Kafka, DelayedFetch, cases A to H.
+    It ends early when a partition has another role or leader epoch, or none, because its response
+    may then be an error, and errors are returned at once.
+
+    Source: Kafka, DelayedFetch, cases A to H.
     """
 
-    __slots__ = ("_committed_only", "_is_here", "_missing_bytes", "_read_and_answer", "_watched")
+    __slots__ = ("_committed_only", "_missing_bytes", "_read_and_answer", "_watched")
 
     def __init__(
         self,
         watched: list[Partition],
         missing_bytes: int,
-        is_here: Callable[[Partition], bool],
         read_and_answer: Callable[[bool], bool],
         *,
         committed_only: bool = False,
     ) -> None:
         super().__init__()
         self._committed_only = committed_only
-        self._watched = [(p, p.stats.bytes_in, self._held_back_at(p)) for p in watched]
+        self._watched = [
+            (p, p.stats.bytes_in, self._held_back_at(p), p.role_number) for p in watched
+        ]
         self._missing_bytes = missing_bytes
-        self._is_here = is_here
         self._read_and_answer = read_and_answer
 
     def _end(self, partition: Partition) -> int:
@@ -46,20 +49,20 @@ class DelayedFetch(DelayedOperation):
         return log.last_stable_offset if self._committed_only else log.high_watermark
 
     def _held_back_at(self, partition: Partition) -> int:
-        """The end of reading if the log continues behind it, else -1."""
+        """The end of reading if the log continues behind it, or is about to, else -1."""
         end = self._end(partition)
-        return end if end < partition.log.next_offset else -1
+        return end if end < partition.log.next_offset or not partition.is_leader else -1
 
     @override
     def try_complete(self) -> bool:
-        """Satisfied when enough is readable, or a partition is gone."""
+        """Satisfied when enough is readable, or a partition's role has ended."""
         grown = 0
-        for partition, before, held_back_at in self._watched:
+        for partition, before, held_back_at, role_number in self._watched:
             # Counted per topic: an over-estimate only costs a read of the log.
             grown += partition.stats.bytes_in - before
             if held_back_at >= 0 and self._end(partition) > held_back_at:
                 grown = self._missing_bytes
-            if not self._is_here(partition):
+            if partition.role_number != role_number:
                 return self.complete(expired=True)
         if grown < self._missing_bytes or not self._read_and_answer(False):
             return False

@@ -167,6 +167,7 @@ class Partition:
             # Everything is committed, whatever the checkpoint said.
             self.leading = None
             self._advance(log.log_end_offset)
+            self.wake_fetches()
             return
         own_end_offset = log.log_end_offset
         if log.flusher.needs_flush or self.commit.flushing:
@@ -180,6 +181,8 @@ class Partition:
             now_ms=now_ms,
         )
         self._advance(own_end_offset)
+        # Consumers that waited at a follower.
+        self.wake_fetches()
 
     def update_isr(self, state: "PartitionImage") -> None:
         """Take a later record of the same leader epoch: the ISR or the replicas have changed."""

@@ -161,6 +161,13 @@ class ReplicaManager:
             return None
         return partitions[index]
 
+    def follower_of(self, topic: str, index: int) -> Partition | None:
+        """The partition, if this broker follows its leader, and its log is not being truncated."""
+        partition = self.replica_of(topic, index)
+        if partition is None or partition.following is None or partition.is_truncating:
+            return None
+        return partition
+
     def replica_of(self, topic: str, index: int) -> Partition | None:
         """The partition, if its log is open here, in whatever role."""
         partitions = self._open.get(topic)

@@ -1,7 +1,9 @@
 """Replication between brokers."""
 
 from config.definition import Settings, config_key, count, milliseconds, size
-from config.kinds import LONG_MAX, Boolean, Integer
+from config.kinds import LONG_MAX, Boolean, Choice, Integer
+
+RACK_AWARE_SELECTOR = "org.apache.kafka.common.replica.RackAwareReplicaSelector"
 
 
 class ReplicationSettings(Settings):
@@ -77,6 +79,15 @@ class ReplicationSettings(Settings):
         text="Fetchers of a follower for every leader.",
         difference="No effect on a single node.",
         dynamic=True,
+    )
+    replica_selector_class: str | None = config_key(
+        "replica.selector.class",
+        Choice(("", RACK_AWARE_SELECTOR)),
+        default=None,
+        text="Where consumers with `client.rack` read: unset or empty, from leaders; else leaders "
+        "send them to the follower in their rack that has most of what is in sync.",
+        difference="No other class than these. No effect on a single node.",
+        source="Kafka, KIP-392",
     )
     num_replica_alter_log_dirs_threads: int | None = config_key(
         "num.replica.alter.log.dirs.threads",

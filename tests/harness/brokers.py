@@ -229,11 +229,14 @@ class Node:
 
 
 class ClusterHarness:
-    """See the module. `settings` are those of every broker."""
+    """See the module. `settings` are those of every broker; `racks` are theirs, in order."""
 
     def __init__(self, directory: Path, *, brokers: int = 3, **settings: object) -> None:
+        racks = settings.pop("racks", ())
+        assert isinstance(racks, tuple)
         self.directory = directory
         self.settings = settings
+        self.racks: tuple[str, ...] = racks
         self.loop = asyncio.get_running_loop()
         self.loop.set_task_factory(_make_task)  # type: ignore[arg-type]  # a context from 3.11 on
         self.timer = TimerWheel(self.loop, SystemClock())
@@ -295,6 +298,7 @@ class ClusterHarness:
                 "log_dirs": (str(node.directory),),
                 "listeners": (Listener("PLAINTEXT", "127.0.0.1", node.port),),
                 "admin_listener": None,
+                "broker_rack": self.racks[node_id - 1] if self.racks else None,
                 "broker_session_timeout_ms": SESSION_MS,
                 "broker_heartbeat_interval_ms": HEARTBEAT_MS,
                 "offsets_topic_num_partitions": 2,

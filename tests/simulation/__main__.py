@@ -2,6 +2,8 @@
 
 make simulate ARGS="--seed 1 --hours 1"         seeds 1, 2, ... for one hour of virtual time
 make simulate ARGS="--seed 17 --runs 1 --log /tmp/17.log --shrink"
+make simulate ARGS="--dense --hours 1"          fault after fault, without quiet time
+make simulate-mutants                           is each seeded bug found?
 """
 
 import argparse
@@ -12,9 +14,10 @@ from collections.abc import Sequence
 
 from tests.simulation.mutants import MUTANTS
 from tests.simulation.nemesis import Fault
-from tests.simulation.run import Outcome, Shape, run
+from tests.simulation.run import Outcome, Shape, draw_shape, run
 
-RUN_S = 60.0
+RUN_S = 900.0
+DENSE_S = 60.0
 LINES_SHOWN = 15
 
 
@@ -24,7 +27,8 @@ def main(arguments: Sequence[str]) -> int:
     parser.add_argument("--seed", type=int, default=1, help="of the first run")
     parser.add_argument("--hours", type=float, help="of virtual time, in all")
     parser.add_argument("--runs", type=int, help="how many seeds")
-    parser.add_argument("--length", type=float, default=RUN_S, help="seconds of faults in a run")
+    parser.add_argument("--length", type=float, help="seconds of faults in a run")
+    parser.add_argument("--dense", action="store_true", help="no quiet time between faults")
     parser.add_argument("--brokers", type=int, help="instead of a cluster drawn by the seed")
     parser.add_argument("--replicas", type=int, default=3)
     parser.add_argument("--min-isr", type=int, default=2)
@@ -35,39 +39,43 @@ def main(arguments: Sequence[str]) -> int:
     parser.add_argument("--shrink", action="store_true", help="leave faults out of a failing run")
     parser.add_argument("--go-on", action="store_true", help="also after a failing run")
     chosen = parser.parse_args(arguments)
+    if chosen.length is None:
+        chosen.length = DENSE_S if chosen.dense or chosen.mutants is not None else RUN_S
     if chosen.mutants is not None:
         return score(chosen.mutants, chosen.length)
     if chosen.mutant is not None:
         MUTANTS[chosen.mutant]()
-    shape = (
-        Shape(brokers=chosen.brokers, replicas=chosen.replicas, min_in_sync=chosen.min_isr)
-        if chosen.brokers is not None
-        else None
-    )
-    seed, virtual_s, failed = chosen.seed, 0.0, 0
-    began_s = time.monotonic()
+    seed, virtual_s, faults, failed = chosen.seed, 0.0, 0, []
+    began_s, began_cpu_s = time.monotonic(), time.process_time()
     while True:
+        shape = (
+            draw_shape(seed, quiet=not chosen.dense)
+            if chosen.brokers is None
+            else Shape(brokers=chosen.brokers, replicas=chosen.replicas, min_in_sync=chosen.min_isr)
+        )
         plan: list[Fault] | None = [] if chosen.no_faults else None
         outcome = timed(seed, chosen.length, shape, plan, chosen.log)
         virtual_s += outcome.virtual_s
+        faults += len(outcome.done)
+        seed += 1
         if outcome.violation is not None:
-            failed += 1
+            failed.append(outcome.seed)
             report(outcome)
             if chosen.shrink:
                 shrink(outcome, chosen.length, shape, chosen.log)
             if not chosen.go_on:
                 break
-        seed += 1
         if chosen.runs is not None and seed - chosen.seed >= chosen.runs:
             break
         if chosen.hours is not None and virtual_s >= chosen.hours * 3600:
             break
         if chosen.runs is None and chosen.hours is None:
             break
-    took_s = time.monotonic() - began_s
+    took_s, cpu_s = time.monotonic() - began_s, time.process_time() - began_cpu_s
     print(
-        f"{seed - chosen.seed} runs, {failed} failed, {virtual_s / 3600:.2f} virtual hours "
-        f"in {took_s:.0f} s"
+        f"{virtual_s / 3600:.2f} virtual hours, seeds {chosen.seed} to {seed - 1}, "
+        f"{faults} faults, {len(failed)} violations {failed or ''} in {took_s:.0f} s "
+        f"({virtual_s / took_s:.0f}x; of processor time {virtual_s / cpu_s:.0f}x)"
     )
     return 1 if failed else 0
 
@@ -77,7 +85,7 @@ def score(limit_s: float, length_s: float) -> int:
     found = 0
     for name in MUTANTS:
         began_s = time.monotonic()
-        command = [sys.executable, "-m", "tests.simulation", "--mutant", name]
+        command = [sys.executable, "-m", "tests.simulation", "--dense", "--mutant", name]
         command += ["--hours", "1000", "--length", str(length_s)]
         try:
             ended = subprocess.run(command, capture_output=True, timeout=limit_s, check=False)
@@ -94,10 +102,10 @@ def score(limit_s: float, length_s: float) -> int:
 
 
 def timed(
-    seed: int, length_s: float, shape: Shape | None, plan: list[Fault] | None, log: str | None
+    seed: int, length_s: float, shape: Shape, plan: list[Fault] | None, log: str | None
 ) -> Outcome:
     """Run a seed, print a line about it."""
-    began_s = time.monotonic()
+    began_s = time.process_time()
     if log is None:
         outcome = run(seed, length_s, shape=shape, plan=plan)
     else:
@@ -105,9 +113,9 @@ def timed(
             outcome = run(
                 seed, length_s, shape=shape, plan=plan, log=lambda line: file.write(line + "\n")
             )
-    took_s = time.monotonic() - began_s
+    took_s = time.process_time() - began_s
     print(
-        f"seed {seed}: {'FAILED' if outcome.violation else 'held'} trace {outcome.trace:08x} "
+        f"seed {seed}: {'FAILED' if outcome.violation else 'held'} trace {outcome.trace:016x} "
         f"handles {outcome.handles} virtual {outcome.virtual_s:.0f} s "
         f"({outcome.virtual_s / took_s:.0f}x) acked {outcome.acked} lone {outcome.lone_acks} "
         f"read {outcome.read} transactions {outcome.committed}/{outcome.aborted}/{outcome.unknown} "
@@ -128,7 +136,7 @@ def report(outcome: Outcome) -> None:
         print(f"    | {line}")
 
 
-def shrink(outcome: Outcome, length_s: float, shape: Shape | None, log: str | None) -> None:
+def shrink(outcome: Outcome, length_s: float, shape: Shape, log: str | None) -> None:
     """Leave out faults by halves, then one by one, while the run still fails."""
     plan = outcome.plan
     size = max(len(plan) // 2, 1)

@@ -71,6 +71,7 @@ class SimBroker:
         self.lives = 0
         self.is_running = False
         self.on_exit: Callable[[int, str], None] = lambda _node_id, _reason: None
+        self.on_started: Callable[[SimBroker], None] = lambda _place: None
         self._server = server
         self._settings = {
             **SETTINGS,
@@ -92,7 +93,9 @@ class SimBroker:
         self.lives += 1
         self.is_running = True
         self.broker = None
-        process = self.process = Process(f"{self.host}.{self.lives}")
+        process = self.process = Process(
+            f"{self.host}.{self.lives}", node_id=self.node_id, rate=self.clock.rate
+        )
         self.network.boot(self.host)
         store = StoreClient(self.network, self._server, self.host, process)
         network = self.network.host(self.host, process)
@@ -117,6 +120,8 @@ class SimBroker:
                 await broker.start()
             except StartupError as error:
                 self._failed(process, str(error))
+                return
+            self.on_started(self)
 
         self.loop.spawn(process, run())
 

@@ -36,9 +36,9 @@ BROKEN_PROMISE: Final = {
 """Answers to a batch repeated by an idempotent producer that say that earlier ones are lost."""
 
 
-async def _within(work: Awaitable[T]) -> T:
+async def _within(work: Awaitable[T], more_s: float = 0.0) -> T:
     """Wait for an answer, but not for ever."""
-    async with asyncio.timeout(ANSWER_S):
+    async with asyncio.timeout(ANSWER_S + more_s):
         return await work
 
 
@@ -71,6 +71,10 @@ class Session:
     async def pause(self, duration_s: float) -> None:
         """Wait for up to so long."""
         await asyncio.sleep(self.world.loop.random.random() * duration_s)
+
+    async def rest(self, duration_s: float) -> None:
+        """Wait between two pieces of work, for up to so long; longer in quiet time."""
+        await self.world.pace.pause(self.world.loop.random.random(), duration_s)
 
     async def client(self, node_id: int) -> Client:
         """A connection to a broker.
@@ -214,7 +218,7 @@ class Producer:
             else:
                 await self._once(batch, values)
             sequence += len(values)
-            await self._session.pause(self._pause_s)
+            await self._session.rest(self._pause_s)
 
     async def _until_acked(self, batch: bytearray, values: list[bytes]) -> None:
         while not self._session.is_over:
@@ -267,8 +271,9 @@ class Consumer:
             if not await self.read():
                 await self._session.pause(BACK_OFF_S)
 
-    async def read(self, *, max_wait_ms: int = 500) -> bool:
+    async def read(self) -> bool:
         """Fetch once; whether the leader answered."""
+        max_wait_ms = self._session.world.pace.poll_ms
         try:
             leader = await self._session.leader(self._place)
             client = await self._session.client(leader)
@@ -278,7 +283,8 @@ class Consumer:
                     self.position,
                     partition=self._place.partition,
                     max_wait_ms=max_wait_ms,
-                )
+                ),
+                max_wait_ms / 1000,
             )
         except LOST:
             self._session.drop(self._session.known_leader(self._place))

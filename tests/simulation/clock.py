@@ -12,7 +12,8 @@ class SimClock:
     def __init__(self, loop: SimLoop, *, offset_ms: float = 0.0, drift: float = 0.0) -> None:
         self._loop = loop
         self._offset_ms = offset_ms
-        self._rate = 1000.0 * (1.0 + drift)
+        self.rate = 1.0 + drift
+        self._rate = 1000.0 * self.rate
         self._start_s = loop.time()
 
     def now_ms(self) -> int:

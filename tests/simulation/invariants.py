@@ -44,20 +44,19 @@ class Invariants:
     """See the module.
 
     Attributes:
-        checks: How often all was checked.
+        checks: How often a broker was looked at.
         min_in_sync: `min.insync.replicas`.
     """
 
-    def __init__(
-        self, world: World, history: History, *, min_in_sync: int, every: int = 10
-    ) -> None:
-        """`every`: handles between two checks."""
+    def __init__(self, world: World, history: History, *, min_in_sync: int, every: int = 4) -> None:
+        """`every`: handles of a broker between two checks."""
         self.min_in_sync = min_in_sync
         self.checks = 0
         self._world = world
         self._history = history
         self._every = every
-        self._left = every
+        self._left: dict[int, int] = {}
+        self._shown: dict[tuple[int, Place], tuple[object, ...]] = {}
         self._known: dict[Place, _Known] = {}
         self._images: dict[int, int] = {}
         self._standing: dict[tuple[Place, Process, int], int] = {}
@@ -77,34 +76,69 @@ class Invariants:
                 continue
             left_ms = broker.membership.validity.until_ms - place.clock.monotonic_ms()
             if left_ms > 0:
-                self._world.problems.append(
+                self._world.fail(
                     f"I10 broker {place.node_id} believes its lease for {left_ms:.0f} ms more"
                 )
 
-    def observe(self) -> None:
-        """After a handle."""
-        self._left -= 1
-        if self._left <= 0:
-            self._left = self._every
-            self.check()
+    def observe(self, process: Process) -> None:
+        """After a handle: what only clients did has changed no broker."""
+        node_id = process.node_id
+        if node_id == 0:
+            return
+        left = self._left[node_id] = self._left.get(node_id, self._every) - 1
+        if left <= 0:
+            self._left[node_id] = self._every
+            self.check(node_id)
 
-    def check(self) -> None:
-        """All of them.
+    def check(self, node_id: int) -> None:
+        """What may have changed by what a broker did.
 
         Raises:
-            Violation: One does not hold.
+            Violation: Something does not hold.
         """
         self.checks += 1
         self._check_store()
-        for place in self._world.brokers.values():
-            broker = place.broker
-            if not place.is_running or broker is None or broker.controller is None:
-                continue
-            self._check_image(place.node_id, broker.controller.image)
+        place = self._world.brokers[node_id]
+        broker = place.broker
+        if place.is_running and broker is not None and broker.controller is not None:
+            self._check_image(node_id, broker.controller.image)
             for partition in broker.replicas.partitions():
-                self._check_partition(place.node_id, place.process, partition)
+                if self._has_changed(node_id, partition):
+                    self._check_everywhere(Place(*partition.topic_partition))
         if self.checks % COMPARE_EVERY == 0:
             self.compare_logs()
+
+    def _has_changed(self, node_id: int, partition: Partition) -> bool:
+        """Whether a replica, what it counts, or what is asked of it differs from the last look."""
+        log, leading = partition.log, partition.leading
+        where = Place(*partition.topic_partition)
+        shown: tuple[object, ...] = (
+            partition,
+            log.log_end_offset,
+            log.high_watermark,
+            partition.leader_epoch,
+            self._history.acked_end.get(where, 0),
+            self._store_revision,
+        )
+        if leading is not None:
+            shown = (
+                *shown,
+                leading.isr,
+                leading.proposed,
+                *((one.end_offset, one.is_counted) for one in leading.followers),
+            )
+        if self._shown.get((node_id, where)) == shown:
+            return False
+        self._shown[node_id, where] = shown
+        return True
+
+    def _check_everywhere(self, where: Place) -> None:
+        for place in self._world.brokers.values():
+            broker = place.broker
+            if place.is_running and broker is not None and broker.controller is not None:
+                partition = broker.replicas.replica_of(*where)
+                if partition is not None:
+                    self._check_partition(place.node_id, place.process, partition)
 
     def _of(self, place: Place) -> _Known:
         return self._known.setdefault(place, _Known())

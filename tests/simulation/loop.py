@@ -30,11 +30,23 @@ HANDLE_S = 20e-6
 THREAD_S = 2e-3
 """A call in a thread begins after up to half of this, and is noticed after up to the other half."""
 
+TIMER_S = 1e-6
+"""Added to each wait: a timer must not be early by a rounding."""
+
+STEPS = 16
+"""Handles between two looks at what a run waits for."""
+
 SLOW_THREAD = 0.01
 SLOW_THREAD_S = 0.05
 """So many of them take up to so long."""
 
 PROCESS: contextvars.ContextVar["Process"] = contextvars.ContextVar("process")
+
+
+MASK = (1 << 64) - 1
+
+_CODES: dict[str, int] = {}
+"""Of names of handles, for the trace: strings have another hash in each interpreter."""
 
 
 class Process:
@@ -45,12 +57,17 @@ class Process:
         ready: Handles that wait for their turn.
         is_paused: None of them runs, as after SIGSTOP.
         is_dead: None ever will.
+        node_id: Of the broker whose process it is; 0: none's.
+        rate: How fast its machine's clock runs; what it waits is counted by that.
     """
 
-    __slots__ = ("context", "is_dead", "is_paused", "name", "ready")
+    __slots__ = ("code", "context", "is_dead", "is_paused", "name", "node_id", "rate", "ready")
 
-    def __init__(self, name: str) -> None:
+    def __init__(self, name: str, *, node_id: int = 0, rate: float = 1.0) -> None:
         self.name = name
+        self.node_id = node_id
+        self.code = zlib.crc32(name.encode())
+        self.rate = rate
         self.ready: deque[asyncio.Handle] = deque()
         self.is_paused = False
         self.is_dead = False
@@ -92,16 +109,18 @@ class SimLoop(asyncio.AbstractEventLoop):
         trace: Hash of the handles run so far.
         handles: How many that were.
         errors: Contexts given to the exception handler.
-        observer: Called after each handle.
+        observer: Called after each handle of a process, with it.
+        is_over: Set by whoever wants the run to look at its condition now.
         log: Gets a line for each handle, if given.
     """
 
     def __init__(self, seed: int) -> None:
         self.random = Random(seed)
+        self._random = self.random.random
         self.trace = 0
         self.handles = 0
         self.errors: list[dict[str, Any]] = []
-        self.observer: Callable[[], None] = lambda: None
+        self.observer: Callable[[Process], None] = lambda _process: None
         self.log: Callable[[str], object] | None = None
         self._now_s = 1000.0
         self._timers: list[tuple[float, int, asyncio.TimerHandle, Process]] = []
@@ -111,7 +130,7 @@ class SimLoop(asyncio.AbstractEventLoop):
         self._readers: dict[int, _Watch] = {}
         self._writers: dict[int, _Watch] = {}
         self._next_fd = count(1_000_000)
-        self._stopping = False
+        self.is_over = False
         self.outside = Process("world")
         self.current = self.outside
         # What a dead process leaves is kept: collecting it would run its `finally` blocks.
@@ -125,10 +144,14 @@ class SimLoop(asyncio.AbstractEventLoop):
         before = events._get_running_loop()
         events._set_running_loop(None)
         events._set_running_loop(self)
+        step = self._step
         try:
             while not until():
-                if not self._step(end_s):
-                    return until()
+                for _ in range(STEPS):
+                    if not step(end_s):
+                        return until()
+                    if self.is_over:
+                        break
             return True
         finally:
             events._set_running_loop(before)
@@ -146,7 +169,7 @@ class SimLoop(asyncio.AbstractEventLoop):
         ready = self._ready
         # Those that have nothing to run, or must not, leave the list.
         while ready:
-            place = self.random.randrange(len(ready)) if len(ready) > 1 else 0
+            place = int(self._random() * len(ready)) if len(ready) > 1 else 0
             process = ready[place]
             if process.is_dead or process.is_paused or not process.ready:
                 ready[place] = ready[-1]
@@ -164,18 +187,21 @@ class SimLoop(asyncio.AbstractEventLoop):
         handle = process.ready.popleft()
         if handle.cancelled():
             return
-        self._now_s += self.random.random() * HANDLE_S
+        self._now_s = now_s = self._now_s + self._random() * HANDLE_S
         self.handles += 1
-        line = f"{self._now_s:.6f} {process.name} {_name_of(handle)}"
-        self.trace = zlib.crc32(line.encode(), self.trace)
+        name = _name_of(handle)
+        code = _CODES.get(name)
+        if code is None:
+            code = _CODES[name] = zlib.crc32(name.encode())
+        self.trace = (self.trace * 1_000_003 + int(now_s * 1e6) + code + process.code) & MASK
         if self.log is not None:
-            self.log(line)
+            self.log(f"{now_s:.6f} {process.name} {name}")
         self.current = process
         try:
             handle._run()
         finally:
             self.current = self.outside
-        self.observer()
+        self.observer(process)
 
     def _enqueue(self, handle: asyncio.Handle, process: Process) -> None:
         if process.is_dead:
@@ -296,7 +322,9 @@ class SimLoop(asyncio.AbstractEventLoop):
         *args: Any,
         context: contextvars.Context | None = None,
     ) -> asyncio.TimerHandle:
-        return self.call_at(self._now_s + delay, callback, *args, context=context)
+        process = self._process_of(context)
+        when = self._now_s + delay / process.rate + TIMER_S
+        return self._add_timer(when, process, callback, args, context)
 
     def call_at(  # type: ignore[override]  # fewer types than asked
         self,
@@ -369,6 +397,7 @@ class SimLoop(asyncio.AbstractEventLoop):
 
     def call_exception_handler(self, context: dict[str, Any]) -> None:
         self.errors.append({**context, "process": self.current.name, "time": self._now_s})
+        self.is_over = True
 
     async def shutdown_asyncgens(self) -> None:
         """There are none."""

@@ -62,9 +62,19 @@ compact         the store forgets its history
 EVERY_S: Final = 6.0
 LASTS_S: Final = 8.0
 
+EPISODE: Final = 3
+"""Faults in an episode, on average, which are half as far from each other."""
 
-def draw_plan(seed: int, brokers: int, duration_s: float) -> list[Fault]:
-    """The faults of a seed."""
+QUIET_S: Final = 400.0
+"""Between two episodes, at most."""
+
+BEFORE_S: Final = 3.0
+AFTER_S: Final = 6.0
+"""How long a cluster is busy before and after a fault."""
+
+
+def draw_plan(seed: int, brokers: int, duration_s: float, *, quiet: bool = False) -> list[Fault]:
+    """The faults of a seed, one after the other, or (`quiet`) in episodes."""
     random = Random(f"plan {seed}")
     kinds, weights = list(KINDS), list(KINDS.values())
     plan = []
@@ -74,8 +84,26 @@ def draw_plan(seed: int, brokers: int, duration_s: float) -> list[Fault]:
         target, other = random.sample(range(1, brokers + 1), 2) if brokers > 1 else (1, 1)
         lasts_s = random.uniform(0.1, LASTS_S)
         plan.append(Fault(at_s, kind, target, other, lasts_s, random.getrandbits(32)))
-        at_s += random.expovariate(1 / EVERY_S)
+        if not quiet:
+            at_s += random.expovariate(1 / EVERY_S)
+        elif random.random() < 1 / EPISODE:
+            at_s += random.uniform(LASTS_S, QUIET_S)
+        else:
+            at_s += random.expovariate(2 / EVERY_S)
     return plan
+
+
+def quiet_times(plan: list[Fault], duration_s: float) -> list[tuple[float, float]]:
+    """From when to when there is nothing to see: no fault, and none soon."""
+    times = []
+    since_s = BEFORE_S
+    for fault in plan:
+        if fault.at_s - BEFORE_S > since_s:
+            times.append((since_s, fault.at_s - BEFORE_S))
+        since_s = max(since_s, fault.at_s + fault.lasts_s + AFTER_S)
+    if duration_s - BEFORE_S > since_s:
+        times.append((since_s, duration_s - BEFORE_S))
+    return times
 
 
 class Nemesis:
@@ -92,9 +120,12 @@ class Nemesis:
         self.done: list[str] = []
         self.may_forget = True
 
-    def begin(self) -> None:
-        """Schedule all faults from now on."""
-        loop = self._world.loop
+    def begin(self, quiet: list[tuple[float, float]]) -> None:
+        """Schedule all faults from now on, and quiet times."""
+        loop, pace = self._world.loop, self._world.pace
+        for start_s, end_s in quiet:
+            loop.call_in_later(start_s, loop.outside, pace.set_quiet, True)
+            loop.call_in_later(end_s, loop.outside, pace.set_quiet, False)
         for fault in self._plan:
             loop.call_in_later(fault.at_s, loop.outside, self._strike, fault)
 

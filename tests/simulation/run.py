@@ -15,7 +15,7 @@ from typing import Final
 from tests.simulation.clients import Consumer, Producer, Session, create_topic
 from tests.simulation.history import History
 from tests.simulation.invariants import Invariants
-from tests.simulation.nemesis import Fault, Nemesis, draw_plan
+from tests.simulation.nemesis import Fault, Nemesis, draw_plan, quiet_times
 from tests.simulation.transactions import (
     CommittedReader,
     TransactionalProducer,
@@ -39,7 +39,11 @@ PRODUCERS: Final = (("idempotent", -1), ("second-idempotent", -1), ("lone", 1))
 
 @dataclass(frozen=True)
 class Shape:
-    """What a cluster and its load look like."""
+    """What a cluster and its load look like.
+
+    Attributes:
+        has_quiet_times: Faults come in episodes, and clients do little between them.
+    """
 
     brokers: int = 3
     replicas: int = 3
@@ -47,13 +51,17 @@ class Shape:
     partitions: int = 2
     pause_s: float = 0.5
     transactional: int = 1
+    has_quiet_times: bool = False
     settings: dict[str, object] = field(default_factory=dict)
 
 
-def draw_shape(seed: int) -> Shape:
+def draw_shape(seed: int, *, quiet: bool = False) -> Shape:
     """The shape of a seed: settings that bring faults of other kinds to the surface."""
     random = Random(f"shape {seed}")
+    session_ms, heartbeat_ms = random.choice(((3_000, 500), (3_000, 800), (9_000, 2_000)))
     settings: dict[str, object] = {
+        "broker_session_timeout_ms": session_ms,
+        "broker_heartbeat_interval_ms": heartbeat_ms,
         "replica_lag_time_max_ms": random.choice((1_000, 4_000, 30_000)),
         "replica_fetch_wait_max_ms": random.choice((100, 500)),
     }
@@ -61,8 +69,9 @@ def draw_shape(seed: int) -> Shape:
         settings["log_flush_interval_messages"] = 1
     return Shape(
         partitions=random.randint(1, 3),
-        pause_s=random.choice((0.3, 1.0, 3.0)),
+        pause_s=random.choice((1.0, 2.0, 4.0) if quiet else (0.3, 1.0, 3.0, 3.0)),
         transactional=random.randint(0, 2),
+        has_quiet_times=quiet,
         settings=settings,
     )
 
@@ -107,7 +116,7 @@ def run(
     """Run a seed; its faults, or those of `plan`."""
     shape = shape or draw_shape(seed)
     if plan is None:
-        plan = draw_plan(seed, shape.brokers, duration_s)
+        plan = draw_plan(seed, shape.brokers, duration_s, quiet=shape.has_quiet_times)
     outcome = Outcome(seed, plan)
     world = World(
         seed,
@@ -127,6 +136,7 @@ def run(
     nemesis = Nemesis(world, plan)
     nemesis.may_forget = shape.min_in_sync > 1
     work = _Run(world, history, invariants, nemesis, shape)
+    work.plan = plan
     try:
         work.run(duration_s)
     except Violation as violation:
@@ -168,11 +178,12 @@ class _Run:
         self.places = [Place(TOPIC, index) for index in range(shape.partitions)]
         self.transactions = TransactionHistory()
         self.sessions: list[Session] = []
+        self.plan: list[Fault] = []
 
     def run(self, duration_s: float) -> None:
         self.boot()
         self.work()
-        self.nemesis.begin()
+        self.nemesis.begin(quiet_times(self.plan, duration_s) if self.shape.has_quiet_times else [])
         self.world.run_for(duration_s)
         self.heal()
         self.judge()

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from tests.simulation.history import History
-from tests.simulation.nemesis import draw_plan
+from tests.simulation.nemesis import Fault, draw_plan, quiet_times
 from tests.simulation.run import Shape, run
 from tests.simulation.transactions import Outcome, TransactionHistory
 from tests.simulation.world import Place, Violation
@@ -33,6 +33,27 @@ def test_a_plan_follows_from_its_seed() -> None:
     assert len(plan) > 50
     assert len({fault.kind for fault in plan}) > 8
     assert all(fault.target != fault.other for fault in plan)
+
+
+def test_between_episodes_of_faults_is_quiet_time() -> None:
+    plan = draw_plan(1, 3, 3600, quiet=True)
+    times = quiet_times(plan, 3600)
+    assert len(times) > 5
+    assert all(start_s < end_s for start_s, end_s in times)
+    assert 0.6 < sum(end_s - start_s for start_s, end_s in times) / 3600 < 0.95
+    for fault in plan:
+        assert not any(start_s <= fault.at_s <= end_s for start_s, end_s in times)
+
+
+def test_quiet_time_costs_little_and_nothing_is_missed_after_it() -> None:
+    shape = Shape(has_quiet_times=True)
+    plan = [Fault(5, "kill", 1, 2, 3, 0), Fault(300, "kill", 2, 1, 3, 0)]
+    outcome = run(3, 320, shape=shape, plan=plan)
+    assert outcome.violation is None
+    assert outcome.virtual_s > 320
+    # Clients work around both faults, and hardly between them.
+    assert 100 < outcome.acked < 2500
+    assert outcome.handles < 320 * 300
 
 
 def test_a_lost_record_is_found() -> None:
@@ -106,7 +127,7 @@ def test_a_transaction_that_ended_otherwise_is_found() -> None:
 @pytest.mark.parametrize("bug", ["epoch_kept_over_restart", "controller_without_guard"])
 def test_a_seeded_bug_is_found(bug: str) -> None:
     """In a process of its own: pieces of the broker are replaced."""
-    command = [sys.executable, "-m", "tests.simulation", "--mutant", bug]
+    command = [sys.executable, "-m", "tests.simulation", "--dense", "--mutant", bug]
     ended = subprocess.run(
         [*command, "--seed", "2", "--runs", "8", "--length", "20"],
         cwd=ROOT,

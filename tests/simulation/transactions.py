@@ -132,7 +132,7 @@ class TransactionalProducer:
                 continue
             outcome = await self._end(commits)
             self._history.add(outcome, written)
-            await self._session.pause(self._pause_s)
+            await self._session.rest(self._pause_s)
 
     async def _coordinator_of(self) -> int | None:
         if self._coordinator < 0:

@@ -1,7 +1,8 @@
 """A whole simulated cluster: loop, network, store, brokers; and what went wrong in it."""
 
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
 from typing import Final, NamedTuple
 
 from broker.controller.images.cluster_image import ClusterImage
@@ -9,6 +10,7 @@ from protocol.records.batch import iterate_batches
 from tests.simulation.brokers import SimBroker
 from tests.simulation.loop import SimLoop
 from tests.simulation.network import SimNetwork
+from tests.simulation.pace import Pace, seldom_timers
 from tests.simulation.store import StoreServer
 
 RESTART_S: Final = 1.0
@@ -44,6 +46,7 @@ class World:
 
     Attributes:
         exits: Brokers that ended by themselves, and why.
+        pace: How busy it is.
         problems: Exceptions that nobody expected.
         lines: Of the brokers' logs, warnings and above, with time and process.
     """
@@ -58,8 +61,12 @@ class World:
             node_id: SimBroker(node_id, self.network, self.server, **settings)
             for node_id in range(1, brokers + 1)
         }
+        self.pace = Pace(self.loop, lambda: list(self.brokers.values()))
         for place in self.brokers.values():
             place.on_exit = self._exited
+            place.on_started = self.pace.settle
+        self._timers = ExitStack()
+        self._timers.enter_context(seldom_timers())
         self._image = ClusterImage.empty()
         self.exits: list[str] = []
         self.problems: list[str] = []
@@ -72,6 +79,7 @@ class World:
 
     def close(self) -> None:
         """End the run; give the log back."""
+        self._timers.close()
         self.loop.bury()
         logging.getLogger().handlers = self._others
 
@@ -80,10 +88,15 @@ class World:
         line = f"{self.loop.time():.6f} {self.loop.current.name} {record.getMessage()}"
         self.lines.append(line)
         if record.getMessage().startswith(TRUNCATED):
-            self.problems.append(f"I12 {line}")
+            self.fail(f"I12 {line}")
         if record.exc_info:
             text = logging.Formatter().formatException(record.exc_info)
-            self.problems.append(f"{line}\n{text}")
+            self.fail(f"{line}\n{text}")
+
+    def fail(self, problem: str) -> None:
+        """Something is wrong: the run ends."""
+        self.problems.append(problem)
+        self.loop.is_over = True
 
     def start(self, node_id: int) -> None:
         """Start a broker, unless it runs."""
@@ -146,22 +159,27 @@ class World:
             lines += [f"{topic.name} {partition}" for partition in topic.partitions]
         return lines
 
-    def segments(self, node_id: int, place: Place) -> list[bytes]:
-        """The segment files of a replica, as they lie on its disk."""
+    def segments(self, node_id: int, place: Place, start: int = 0) -> Iterator[bytes]:
+        """The segment files of a replica from that of an offset on, as they lie on its disk."""
         disk = self.brokers[node_id].filesystem
         folder = f"/data/{place.topic}-{place.partition}"
         if not disk.exists(folder):
-            return []
+            return
         names = sorted(e.name for e in disk.list_directory(folder) if e.name.endswith(".log"))
-        return [disk.peek(f"{folder}/{name}") for name in names]
+        first = max((name for name in names if int(name[:-4]) <= start), default="")
+        for name in names:
+            if name >= first:
+                yield disk.peek(f"{folder}/{name}")
 
     def batches(self, node_id: int, place: Place, start: int, end: int) -> dict[int, bytes]:
         """Batches of a replica from one offset on and before another, by their base offsets."""
-        found = {}
-        for data in self.segments(node_id, place):
+        found: dict[int, bytes] = {}
+        for data in self.segments(node_id, place, start):
             memory = memoryview(data)
             for position, header in iterate_batches(memory, allow_partial=True):
-                if start <= header.base_offset < end:
+                if header.base_offset >= end:
+                    return found
+                if header.base_offset >= start:
                     found[header.base_offset] = bytes(memory[position : position + header.size])
         return found
 
@@ -171,13 +189,14 @@ class World:
         Raises:
             Violation: It does not within so much virtual time.
         """
-        if not self.loop.run(lambda: condition() or bool(self._wrong()), limit_s=limit_s):
+        if not self.loop.run(lambda: bool(self._wrong()) or condition(), limit_s=limit_s):
             raise Violation(f"not within {limit_s} s: {what}")
         self.check()
 
     def run_for(self, duration_s: float) -> None:
         """Run for so much virtual time."""
-        self.loop.run(lambda: bool(self._wrong()), limit_s=duration_s)
+        loop = self.loop
+        loop.run(lambda: loop.is_over and bool(self._wrong()), limit_s=duration_s)
         self.check()
 
     def _wrong(self) -> list[object]:

@@ -349,7 +349,7 @@ class ReplicaFetcher:
             # A second request had left before this one's answer was appended: the leader gives
             # again what it gave, or what was asked for before. The rest is true all the same.
             self._resources.stats.late_records += len(fetched.records) > 0
-            if not fetched.error_code:
+            if not fetched.error_code and fetched.diverging_epoch is None:
                 partition.follow_high_watermark(fetched.high_watermark, fetched.log_start_offset)
             return
         if fetched.error_code:

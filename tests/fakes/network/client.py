@@ -84,6 +84,7 @@ class Read(NamedTuple):
     high_watermark: int
     log_start_offset: int
     size: int
+    preferred: int = -1
 
 
 class _Sent(NamedTuple):
@@ -279,18 +280,27 @@ class Client:
         max_wait_ms: int = 0,
         min_bytes: int = 1,
         max_bytes: int = 16 << 20,
+        rack: str = "",
+        leader_epoch: int = -1,
+        isolation_level: int = 0,
+        version: int | None = None,
     ) -> "asyncio.Future[Any]":
         """Send a Fetch of one partition; its answer goes to `read_of`."""
         wanted = FetchPartition(
-            partition=partition, fetch_offset=offset, partition_max_bytes=max_bytes
+            partition=partition,
+            fetch_offset=offset,
+            partition_max_bytes=max_bytes,
+            current_leader_epoch=leader_epoch,
         )
         request = FetchRequest(
             max_wait_ms=max_wait_ms,
             min_bytes=min_bytes,
             max_bytes=max_bytes,
+            isolation_level=isolation_level,
+            rack_id=rack,
             topics=[FetchTopic(topic=topic, partitions=[wanted])],
         )
-        return self.send(request)
+        return self.send(request, version)
 
     async def fetch(self, topic: str, offset: int, **options: Any) -> Read:
         """Fetch once; options as in `start_fetch`."""
@@ -423,6 +433,7 @@ def read_of(response: Any) -> Read:
         partition.high_watermark,
         partition.log_start_offset,
         len(data),
+        partition.preferred_read_replica,
     )
 
 

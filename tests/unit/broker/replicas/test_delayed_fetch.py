@@ -25,14 +25,10 @@ class Reader:
     def __init__(self) -> None:
         self.reads: list[bool] = []
         self.enough = True
-        self.here = True
 
     def read_and_answer(self, force: bool) -> bool:
         self.reads.append(force)
         return force or self.enough
-
-    def is_here(self, _partition: Partition) -> bool:
-        return self.here
 
 
 @pytest.fixture
@@ -51,7 +47,7 @@ async def test_logs_are_read_when_so_much_has_come(partition: Partition) -> None
     """A fetch of a thousand partitions is not read anew for every batch of each."""
     reader = Reader()
     size = append(partition)
-    fetch = DelayedFetch([partition], 3 * size, reader.is_here, reader.read_and_answer)
+    fetch = DelayedFetch([partition], 3 * size, reader.read_and_answer)
     for _ in range(2):
         append(partition)
         assert not fetch.try_complete()
@@ -66,7 +62,7 @@ async def test_not_enough_after_all_goes_on_waiting(partition: Partition) -> Non
     """Bytes are counted per topic: another partition's do not help."""
     reader = Reader()
     reader.enough = False
-    fetch = DelayedFetch([partition], 1, reader.is_here, reader.read_and_answer)
+    fetch = DelayedFetch([partition], 1, reader.read_and_answer)
     append(partition)
     assert not fetch.try_complete()
     assert not fetch.completed
@@ -78,7 +74,7 @@ async def test_not_enough_after_all_goes_on_waiting(partition: Partition) -> Non
 async def test_time_is_up_answers_with_what_is_there(partition: Partition) -> None:
     reader = Reader()
     reader.enough = False
-    fetch = DelayedFetch([partition], 1_000_000, reader.is_here, reader.read_and_answer)
+    fetch = DelayedFetch([partition], 1_000_000, reader.read_and_answer)
     fetch.complete(expired=True)
     assert reader.reads == [True]
     assert not fetch.complete(expired=True)
@@ -88,9 +84,9 @@ async def test_time_is_up_answers_with_what_is_there(partition: Partition) -> No
 async def test_a_partition_that_is_gone_ends_it(partition: Partition) -> None:
     """Although nothing has come."""
     reader = Reader()
-    fetch = DelayedFetch([partition], 1_000_000, reader.is_here, reader.read_and_answer)
+    fetch = DelayedFetch([partition], 1_000_000, reader.read_and_answer)
     assert not fetch.try_complete()
-    reader.here = False
+    partition.resign(ErrorCode.NOT_LEADER_OR_FOLLOWER)
     assert fetch.try_complete()
     assert reader.reads == [True]
 
@@ -167,16 +163,13 @@ async def test_deleting_a_topic_ends_those_who_wait_in_slices(world: World) -> N
     """All at once they would hold the loop as an append would."""
     partition = world.add("t")
     reader = Reader()
-    reader.here = False
-    waits = [
-        DelayedFetch([partition], 1, reader.is_here, reader.read_and_answer) for _ in range(1000)
-    ]
+    reader.enough = False
+    waits = [DelayedFetch([partition], 1, reader.read_and_answer) for _ in range(1000)]
     for wait in waits:
         partition.watch_fetch().add(wait)
     begin_ms = world.clock.monotonic_ms()
-    reader.is_here = lambda _partition: world.clock.advance(0.1) or False  # type: ignore[method-assign,func-returns-value]  # a look takes time
     for wait in waits:
-        wait._is_here = reader.is_here
+        wait._read_and_answer = lambda _force: world.clock.advance(0.1) or True  # type: ignore[func-returns-value]  # a read takes time
     world.replicas.remove_topic("t")
     assert world.clock.monotonic_ms() - begin_ms < 5
     await world.until(lambda: not world.replicas.waker.is_busy)
@@ -213,10 +206,8 @@ async def test_a_marker_makes_readable_what_was_there(partition: Partition) -> N
     """It is small, and what it lets through is not: readers of committed data look at once."""
     begin(partition)
     committed, dirty = Reader(), Reader()
-    waiting = DelayedFetch(
-        [partition], 900, committed.is_here, committed.read_and_answer, committed_only=True
-    )
-    other = DelayedFetch([partition], 900, dirty.is_here, dirty.read_and_answer)
+    waiting = DelayedFetch([partition], 900, committed.read_and_answer, committed_only=True)
+    other = DelayedFetch([partition], 900, dirty.read_and_answer)
     assert not waiting.try_complete()
     end(partition)
     assert waiting.try_complete()
@@ -228,9 +219,7 @@ async def test_a_marker_that_lets_nothing_through(partition: Partition) -> None:
     begin(partition)
     begin(partition, pid=10)
     reader = Reader()
-    fetch = DelayedFetch(
-        [partition], 900, reader.is_here, reader.read_and_answer, committed_only=True
-    )
+    fetch = DelayedFetch([partition], 900, reader.read_and_answer, committed_only=True)
     end(partition, pid=10)
     assert not fetch.try_complete()
     assert reader.reads == []
