@@ -268,19 +268,23 @@ async def measure(rounds: int, idle: int) -> list[Cost]:
     return costs
 
 
-def main() -> None:
-    """Print a table."""
-    parser = argparse.ArgumentParser(prog="bench.follower_round", description=__doc__)
-    parser.add_argument("--rounds", type=int, default=500)
-    parser.add_argument("--idle", type=int, default=1000)
-    chosen = parser.parse_args()
-    costs = asyncio.run(measure(chosen.rounds, chosen.idle))
+def print_costs(costs: Sequence[Cost]) -> None:
+    """A table, and what of a round is by partition: from the first and the third cost."""
     print("with records    idle   us a round   1000 instructions")
     for cost in costs:
         print(f"{cost.busy:12} {cost.idle:7} {cost.us:12.1f} {cost.instructions / 1000:19.1f}")
     one, _, hundred = costs[:3]
     each = (hundred.us - one.us) / (hundred.busy - one.busy)
     print(f"base {one.us - each:.1f} us, each partition {each:.1f} us")
+
+
+def main() -> None:
+    """Print a table."""
+    parser = argparse.ArgumentParser(prog="bench.follower_round", description=__doc__)
+    parser.add_argument("--rounds", type=int, default=500)
+    parser.add_argument("--idle", type=int, default=1000)
+    chosen = parser.parse_args()
+    print_costs(asyncio.run(measure(chosen.rounds, chosen.idle)))
 
 
 if __name__ == "__main__":

@@ -39,6 +39,9 @@ _PARTITION_V12: Final = Struct(">iiqiqi")
 
 _INT64: Final = Struct(">q")
 _REPLICA_STATE: Final = Struct(">iq")
+_REPLICA_TAG: Final = b"\x01\x01\x0d"
+"""One tagged field: tag 1, 13 bytes."""
+_REPLICA_FIELDS: Final = Struct(">iqb")
 
 
 def decode_request(data: memoryview, position: int, version: int) -> FetchRequest:
@@ -161,6 +164,13 @@ def _decode_flexible(data: memoryview, position: int, version: int) -> FetchRequ
         rack_id,
     )
     if data[position]:
+        if version >= 15 and bytes(data[position : position + 3]) == _REPLICA_TAG:
+            # What followers send; a tag within it is for the long way.
+            request.replica_id, request.replica_epoch, has_tags = _REPLICA_FIELDS.unpack_from(
+                data, position + 3
+            )
+            if not has_tags:
+                return request
         _decode_tags(data, position, version, request)
     return request
 

@@ -85,6 +85,18 @@ class LogReader:
             at += 1
         return None
 
+    def is_at_end(self, offset: int) -> bool:
+        """Whether a reader at `offset` has all there is, and comes back for what is appended next.
+
+        False of a log that is out of service: `read` says why.
+        """
+        state = self._state
+        if offset != state.log_end_offset or state.failure is not None:
+            return False
+        active = state.segments.active
+        active.remember(offset, active.size)
+        return True
+
     def aborted_transactions(
         self, start: int, end: int | FileSlice, reads: Reads = WAITING
     ) -> list[tuple[int, int]]:

@@ -4,6 +4,8 @@ from typing import TYPE_CHECKING, Protocol
 
 if TYPE_CHECKING:
     from broker.replicas.cold_reads import ColdRead
+    from broker.replicas.partition import Partition
+    from broker.replication.replica_progress import ReplicaProgress
     from protocol.hot.fetch import FetchPartition
     from storage.index.reads import CachedReads
 
@@ -48,12 +50,17 @@ class FollowedPartition:
         sent_log_start_offset: Likewise.
         cold: A thread reads the disk for it: there is nothing to answer yet.
         found: What threads have read for it.
+        partition: What it is, as it was last found right; None before.
+        role_number: Of the partition then.
+        followers: Of its leader's state then.
+        progress: The follower's among them.
     """
 
     __slots__ = (
         "cold",
         "current_leader_epoch",
         "fetch_offset",
+        "followers",
         "found",
         "index",
         "is_listed",
@@ -61,6 +68,9 @@ class FollowedPartition:
         "last_fetched_epoch",
         "log_start_offset",
         "max_bytes",
+        "partition",
+        "progress",
+        "role_number",
         "sent_high_watermark",
         "sent_log_start_offset",
         "session",
@@ -75,8 +85,24 @@ class FollowedPartition:
         self.sent_log_start_offset = NEVER_SENT
         self.cold: ColdRead | None = None
         self.found: CachedReads | None = None
+        self.partition: Partition | None = None
+        self.role_number = 0
+        self.followers: tuple[ReplicaProgress, ...] = ()
+        self.progress: ReplicaProgress | None = None
         self.is_marked = False
         self.list(wanted)
+
+    def found_right(
+        self,
+        partition: "Partition",
+        followers: "tuple[ReplicaProgress, ...]",
+        progress: "ReplicaProgress",
+    ) -> None:
+        """It may be followed, as long as the roles are these."""
+        self.partition = partition
+        self.role_number = partition.role_number
+        self.followers = followers
+        self.progress = progress
 
     def list(self, wanted: "FetchPartition") -> None:
         """Take what a request asks for; reads for an earlier offset are of no use any more."""
@@ -91,6 +117,8 @@ class FollowedPartition:
     def leave(self) -> None:
         """Belong to no session any more: nothing that changes is of interest."""
         self.session = None
+        self.partition = self.progress = None
+        self.followers = ()
         self.end_reads()
 
     def end_reads(self) -> None:

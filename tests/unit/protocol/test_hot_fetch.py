@@ -297,6 +297,23 @@ def test_unknown_tagged_fields_are_skipped_at_every_level() -> None:
     assert request.replica_epoch == -1
 
 
+@pytest.mark.parametrize(
+    "tags",
+    [
+        "01010d" + "00000002" + "0000000000000007" + "00",  # what followers send
+        "010110" + "00000002" + "0000000000000007" + "01" + "0501" + "ff",  # a tag within it
+        "02010d" + "00000002" + "0000000000000007" + "00" + "0901ff",  # a tag behind it
+    ],
+)
+def test_a_follower_names_itself_in_a_tagged_field(tags: str) -> None:
+    head = bytes(13 + 8) + b"\x01\x01\x01"
+    request = decode_request(memoryview(head + bytes.fromhex(tags)), 0, 17)
+    assert (request.replica_id, request.replica_epoch) == (2, 7)
+    for end in range(len(head) + 1, len(head) + len(tags) // 2):
+        with pytest.raises(DecodeError):
+            decode_request(memoryview((head + bytes.fromhex(tags))[:end]), 0, 17)
+
+
 partition_responses = st.builds(
     FetchPartitionResponse,
     index=int32,

@@ -1,9 +1,11 @@
 """Fetches of followers: what they read, what counts, and what wakes them."""
 
 import asyncio
+from typing import Any
 
 import pytest
 
+from broker.replication.followers.look import Look, Looks
 from protocol.api_keys import ApiKey
 from protocol.error_codes import ErrorCode
 from tests.unit.broker.replication.followers.follower_world import (
@@ -245,6 +247,27 @@ async def test_idle_partitions_of_a_session_are_not_looked_at(
     session = f.fetch(dict.fromkeys(partitions, 0)).session_id
     f.fetch({}, session=(session, 1))
     looked: list[str] = []
+    look_at = Looks._look_at
+
+    def counted(self: Looks, look: Look, followed: Any, *at: Any, **options: Any) -> bool:
+        looked.append(f.replicas.topic_name(followed.topic) or "")
+        return look_at(self, look, followed, *at, **options)
+
+    monkeypatch.setattr(Looks, "_look_at", counted)
+    assert f.fetch({}, session=(session, 2)).responses == []
+    assert looked == []
+    f.write(partitions["t7"], b"a")
+    assert len(f.fetch({}, session=(session, 3)).responses) == 1
+    assert looked == ["t7"]
+
+
+async def test_what_was_found_right_is_not_looked_up_again(
+    f: FollowerWorld, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As long as the roles, the epochs and the replicas are what they were."""
+    partition = f.led()
+    session = f.fetch({"t": 0}).session_id
+    looked: list[str] = []
     leader_of = f.replicas.leader_of
 
     def counted(topic: str, index: int) -> object:
@@ -252,11 +275,33 @@ async def test_idle_partitions_of_a_session_are_not_looked_at(
         return leader_of(topic, index)
 
     monkeypatch.setattr(type(f.replicas), "leader_of", lambda _self, *at: counted(*at))
-    assert f.fetch({}, session=(session, 2)).responses == []
+    f.write(partition, b"a")
+    assert len(f.fetch({}, session=(session, 1)).responses) == 1
+    assert f.fetch({"t": 1}, session=(session, 2)).responses == []
     assert looked == []
-    f.write(partitions["t7"], b"a")
-    assert len(f.fetch({}, session=(session, 3)).responses) == 1
-    assert looked == ["t7"]
+    assert partition.leading is not None
+    assert partition.leading.followers[0].end_offset == 1
+    # Broker 2 is no replica any more.
+    partition.update_isr(record((1, 3), partition_epoch=1, replicas=(1, 3)))
+    ((answer,),) = (t.partitions for t in f.fetch({"t": 1}, session=(session, 3)).responses)
+    assert answer.error_code == ErrorCode.UNKNOWN_LEADER_EPOCH
+    assert looked == ["t"]
+
+
+async def test_a_later_life_of_a_follower_ends_what_the_earlier_one_was_allowed(
+    f: FollowerWorld,
+) -> None:
+    """Its session was found right, in a life that has ended (KIP-903)."""
+    partition = f.led()
+    session = f.fetch({"t": 0}).session_id
+    f.registered[2] = 21
+    f.write(partition, b"a")
+    ((answer,),) = (
+        t.partitions for t in f.fetch({"t": 1}, session=(session, 1), broker_epoch=20).responses
+    )
+    assert answer.error_code == ErrorCode.NOT_LEADER_OR_FOLLOWER
+    assert partition.leading is not None
+    assert partition.leading.followers[0].end_offset == 0
 
 
 async def test_records_come_again_until_the_follower_has_them(f: FollowerWorld) -> None:
