@@ -13,8 +13,12 @@ import pytest
 
 from bench.cluster.cluster import Cluster
 from bench.cluster.kinds import KafkaCluster, VarveCluster
+from config.sections.replication import RACK_AWARE_SELECTOR
 from tests.harness.etcd import etcd_or_skip
 from tests.interop.conftest import BROKER, COORDINATOR_PROPERTIES, PROPERTIES
+
+RACKS = ("rack-1", "rack-2", "rack-3")
+"""Of brokers 1, 2, 3: a consumer with `client.rack` reads from the broker in its rack."""
 
 KEPT_LOGS = Path(__file__).resolve().parents[3] / ".build" / "cluster-logs"
 
@@ -23,13 +27,17 @@ KEPT_LOGS = Path(__file__).resolve().parents[3] / ".build" / "cluster-logs"
 def running_cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
     """Three brokers, started."""
     directory = tmp_path_factory.mktemp("cluster")
-    properties = {**PROPERTIES, **COORDINATOR_PROPERTIES}
+    properties = {
+        **PROPERTIES,
+        **COORDINATOR_PROPERTIES,
+        "replica.selector.class": RACK_AWARE_SELECTOR,
+    }
     cluster: Cluster
     if BROKER == "kafka":
-        cluster = KafkaCluster(directory, properties)
+        cluster = KafkaCluster(directory, properties, racks=RACKS)
     else:
         etcd_or_skip()
-        cluster = VarveCluster(directory, properties)
+        cluster = VarveCluster(directory, properties, racks=RACKS)
     try:
         cluster.start()
         yield cluster
