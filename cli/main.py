@@ -37,6 +37,9 @@ COMMANDS = {
     "transactions": Command("cli.transactions", "show transactions, abort hanging ones"),
     "features": Command("cli.features", "show, raise and lower the levels of features"),
     "cluster": Command("cli.cluster.cluster", "show brokers and partitions, elect leaders"),
+    "metadata": Command(
+        "cli.cluster.metadata_copy", "copy a node's metadata to a cluster's store, or back"
+    ),
     "configs": Command("cli.configs", "describe and alter settings of topics and brokers"),
     "dirs": Command("cli.dirs", "look after log directories: list, drop, adopt"),
     "tier": Command("cli.tier.tier", "look after remote storage: list, verify, clean, restore"),

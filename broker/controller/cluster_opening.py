@@ -20,6 +20,7 @@ from broker.controller.images.metadata_records import (
     encode_config,
     encode_features,
 )
+from broker.controller.images.store_marks import check_marks
 from broker.controller.store.metadata_store import (
     Compare,
     MetadataStore,
@@ -69,10 +70,12 @@ async def open_cluster(
     Raises:
         ClusterIdError: The store belongs to another cluster.
         MetadataFormatError: The store's content cannot be read.
+        UnfinishedStoreError: The store's contents are half of a copy or of a recovery.
         StoreError: The store cannot be used.
     """
     for _ in range(ATTEMPTS_MAX):
         content = await whole_range(store, "")
+        check_marks(content.items)
         image = ClusterImage.loaded(
             content.items, content.revision, controller_id=settings.node_id if is_alone else -1
         )

@@ -12,6 +12,7 @@ from posixpath import join
 from uuid import UUID
 
 from broker.controller.images.metadata_records import INCARNATION_KEY
+from broker.controller.images.store_marks import check_whole
 from broker.controller.store.metadata_store import MetadataStore, StoreReplacedError
 from broker.node.node_store import METADATA_FILE, NodeStoreError
 from storage.checkpoints.log_directory import LogDirectory
@@ -33,8 +34,10 @@ async def check_store(
     Raises:
         NodeStoreError: It is another one, or was emptied.
         StoreReplacedError: It is behind what was seen: restored from a copy.
+        UnfinishedStoreError: Its contents are half of a copy or of a recovery.
         StoreError: It cannot be read.
     """
+    await check_whole(store)
     named = {
         directory.path: directory.meta.store_id
         for directory in directories
@@ -89,7 +92,8 @@ def check_directories(directories: Sequence[LogDirectory], filesystem: Filesyste
         if filesystem.exists(path):
             raise NodeStoreError(
                 f"{path} is the metadata store of a node that was alone, and metadata.store names "
-                "a cluster's: give this broker other log directories"
+                "a cluster's: give this broker other log directories, or make it the first of a "
+                "cluster with `varve metadata copy`"
             )
     if not any(d.meta is not None and d.meta.store_id is not None for d in online):
         for directory in online:

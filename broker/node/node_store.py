@@ -4,7 +4,7 @@
                          ─> in none, all of them empty      ─> made new
                          ─> in none, a Kafka's partitions   ─> made new from them and their settings
                          ─> in none, but directories of ours, or a disk that cannot be read,
-                            or partitions of unknown settings; or in two
+                            or partitions of unknown settings; or in two; or copied to a cluster
                                                             ─> the start is refused
 
 Log directories mean nothing without the store: a topic it does not know is set aside, a setting it
@@ -41,6 +41,7 @@ from broker.controller.images.metadata_records import (
 from broker.controller.store.metadata_store import MetadataStore, Put, StoreError, key_absent
 from broker.controller.store.sqlite_store import SqliteStore, read_keys
 from broker.controller.topic_planner import fresh_id
+from broker.node.moved_note import read_moved_note
 from config.broker import BrokerConfig
 from storage.checkpoints.log_directory import LogDirectory
 from storage.environment.environment import Environment
@@ -54,7 +55,9 @@ METADATA_FILE: Final = "varve-metadata.sqlite"
 NEW_SUFFIX: Final = ".new"
 """Suffix of a store that is being made; one that is found was never used."""
 
-_SQLITE_SUFFIXES: Final = ("", "-wal", "-shm", "-journal")
+SQLITE_SUFFIXES: Final = ("", "-wal", "-shm", "-journal")
+"""Of the files that SQLite keeps beside each other."""
+
 _ADOPT: Final = "`varve dirs adopt`"
 
 
@@ -77,6 +80,7 @@ class NodeStore:
     Attributes:
         path: Of the file; empty before `open`.
         store_id: Of the store; None before `open`.
+        environment: As given.
     """
 
     def __init__(
@@ -99,6 +103,7 @@ class NodeStore:
         if metadata_directory is not None:
             self._directories.insert(0, metadata_directory)
         self._metadata_directory = metadata_directory
+        self.environment = environment
         self._filesystem = environment.filesystem
         self._clock = environment.clock
         self._randomness = environment.randomness
@@ -106,6 +111,21 @@ class NodeStore:
         self._run = environment.run_blocking
         self.path = ""
         self.store_id: UUID | None = None
+
+    @property
+    def node_id(self) -> int:
+        """Of the node."""
+        return self._settings.node_id
+
+    @property
+    def directories(self) -> Sequence[LogDirectory]:
+        """Where the store may be: `metadata.log.dir`, if it is one more, then the log's."""
+        return self._directories
+
+    @property
+    def log_directories(self) -> Sequence[LogDirectory]:
+        """Where partitions may be."""
+        return [d for d in self._directories if d is not self._metadata_directory]
 
     async def open(self) -> SqliteStore:
         """The store, found or begun.
@@ -230,6 +250,12 @@ class NodeStore:
             )
         if stores:
             return stores[0]
+        for directory in self._directories:
+            note = (
+                read_moved_note(self._filesystem, directory.path) if directory.is_online else None
+            )
+            if note is not None:
+                raise NodeStoreError(note.refusal(directory.path))
         ours = [d.path for d in self._directories if d.meta is not None and d.meta.is_ours]
         unread = [
             f"{d.path} ({d.offline_reason})"
@@ -335,7 +361,7 @@ class NodeStore:
         return path
 
     def _remove(self, path: str) -> None:
-        for suffix in _SQLITE_SUFFIXES:
+        for suffix in SQLITE_SUFFIXES:
             self._filesystem.unlink(path + suffix, missing_ok=True)
 
     def _publish(self, path: str) -> None:
