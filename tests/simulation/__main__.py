@@ -19,6 +19,7 @@ from tests.simulation.run import Outcome, Shape, draw_shape, run
 RUN_S = 900.0
 DENSE_S = 60.0
 LINES_SHOWN = 15
+LINE_SHOWN = 200
 
 
 def main(arguments: Sequence[str]) -> int:
@@ -119,7 +120,7 @@ def timed(
         f"handles {outcome.handles} virtual {outcome.virtual_s:.0f} s "
         f"({outcome.virtual_s / took_s:.0f}x) acked {outcome.acked} lone {outcome.lone_acks} "
         f"read {outcome.read} transactions {outcome.committed}/{outcome.aborted}/{outcome.unknown} "
-        f"faults {len(outcome.plan)}",
+        f"commits {outcome.commits}/{outcome.fetches} faults {len(outcome.plan)}",
         flush=True,
     )
     return outcome
@@ -133,7 +134,7 @@ def report(outcome: Outcome) -> None:
     for line in outcome.lines[-LINES_SHOWN:]:
         print(f"      {line}")
     for line in outcome.state:
-        print(f"    | {line}")
+        print(f"    | {line[:LINE_SHOWN]}")
 
 
 def shrink(outcome: Outcome, length_s: float, shape: Shape, log: str | None) -> None:

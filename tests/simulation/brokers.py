@@ -71,6 +71,7 @@ class SimBroker:
         self.lives = 0
         self.is_running = False
         self.on_exit: Callable[[int, str], None] = lambda _node_id, _reason: None
+        self.on_ending: Callable[[int], None] = lambda _node_id: None
         self.on_started: Callable[[SimBroker], None] = lambda _place: None
         self._server = server
         self._settings = {
@@ -143,6 +144,7 @@ class SimBroker:
 
     def ended(self) -> None:
         """The process has come to its end by itself."""
+        self.on_ending(self.node_id)
         self.loop.graveyard.append(self.broker)
         self.is_running = False
         self.loop.kill(self.process)
@@ -155,6 +157,7 @@ class SimBroker:
 
     def crash(self, keep: Random | None) -> None:
         """The machine loses its power: what was not synced is gone, or (`keep`) some of it."""
+        self.on_ending(self.node_id)
         self.loop.graveyard.append(self.broker)
         self.is_running = False
         self.loop.kill(self.process)

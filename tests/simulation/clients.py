@@ -36,7 +36,7 @@ BROKEN_PROMISE: Final = {
 """Answers to a batch repeated by an idempotent producer that say that earlier ones are lost."""
 
 
-async def _within(work: Awaitable[T], more_s: float = 0.0) -> T:
+async def within(work: Awaitable[T], more_s: float = 0.0) -> T:
     """Wait for an answer, but not for ever."""
     async with asyncio.timeout(ANSWER_S + more_s):
         return await work
@@ -119,7 +119,7 @@ class Session:
             node_id = self.any_broker()
             try:
                 client = await self.client(node_id)
-                answer = await _within(client.metadata(place.topic))
+                answer = await within(client.metadata(place.topic))
             except LOST:
                 self.drop(node_id)
                 raise
@@ -138,7 +138,7 @@ class Session:
         """
         try:
             client = await self.client(node_id)
-            return await _within(client.send(request))
+            return await within(client.send(request))
         except LOST:
             self.drop(node_id)
             raise
@@ -191,7 +191,7 @@ class Producer:
         while producer[0] < 0 and self._acks < 0:
             try:
                 client = await self._session.client(node_id := self._session.any_broker())
-                producer = await _within(client.init_producer_id())
+                producer = await within(client.init_producer_id())
             except RefusedError:
                 await self._session.pause(BACK_OFF_S)
             except LOST:
@@ -271,13 +271,14 @@ class Consumer:
             if not await self.read():
                 await self._session.pause(BACK_OFF_S)
 
-    async def read(self) -> bool:
+    async def read(self, *, max_wait_ms: int | None = None) -> bool:
         """Fetch once; whether the leader answered."""
-        max_wait_ms = self._session.world.pace.poll_ms
+        if max_wait_ms is None:
+            max_wait_ms = self._session.world.pace.poll_ms
         try:
             leader = await self._session.leader(self._place)
             client = await self._session.client(leader)
-            read = await _within(
+            read = await within(
                 client.fetch(
                     self._place.topic,
                     self.position,

@@ -1,6 +1,7 @@
 """What clients of a simulated cluster were told, and what that promises about the logs."""
 
 from collections import defaultdict
+from collections.abc import Callable
 from itertools import pairwise
 from typing import Final
 
@@ -15,6 +16,7 @@ class History:
         acked_end: By partition, the offset behind the last of them.
         seen: By partition, offset and value of each record that a consumer was given.
         sent: By producer, values in the order in which they were sent first.
+        on_ack: Called with the partition and the offset behind what was acknowledged.
         lone_acks: Records acknowledged with acks=1: they may be lost, and are counted.
     """
 
@@ -25,6 +27,7 @@ class History:
         self.sent: Final[defaultdict[str, list[bytes]]] = defaultdict(list)
         self.acked_values: Final[defaultdict[Place, set[bytes]]] = defaultdict(set)
         self.lone_acks = 0
+        self.on_ack: Callable[[Place, int], None] = lambda _place, _end: None
 
     def ack(self, place: Place, offset: int, values: list[bytes]) -> None:
         """A batch was acknowledged; -1: as written before, at an offset not named."""
@@ -37,6 +40,7 @@ class History:
                 raise Violation(f"{place} offset {at} was acknowledged as {other!r} and {value!r}")
             self._compare(place, at, value)
         self.acked_end[place] = max(self.acked_end[place], offset + len(values))
+        self.on_ack(place, offset + len(values))
 
     def saw(self, place: Place, offset: int, value: bytes) -> None:
         """A consumer was given a record."""

@@ -10,6 +10,7 @@
     I9   what the controller writes carries the guard of its election
     I10  a broker's validity is over when its lease ends by time
     I12  no log ends below its own high watermark, or remembers batches of producers beyond its end
+    A    what was acknowledged with acks=all lies below the high watermark
     M    the high watermark stands while the ISR is smaller than `min.insync.replicas`
     E    who is proposed for the ISR has reached where the leader's epoch began (KAFKA-7128)
 
@@ -35,6 +36,7 @@ class _Known:
     """What was seen of a partition so far."""
 
     committed: int = 0
+    high_watermark: int = 0
     leader_epoch: int = -1
     partition_epoch: int = -1
     leaders: dict[int, Process] = field(default_factory=dict)
@@ -79,6 +81,22 @@ class Invariants:
                 self._world.fail(
                     f"I10 broker {place.node_id} believes its lease for {left_ms:.0f} ms more"
                 )
+
+    def acknowledged(self, place: Place, end: int) -> None:
+        """A: a client was told that its records up to `end` are committed."""
+        known = self._of(place)
+        if end <= known.high_watermark:
+            return
+        for one in self._world.brokers.values():
+            if one.is_running and one.broker is not None:
+                replica = one.broker.replicas.replica_of(*place)
+                if replica is not None:
+                    high_watermark = replica.log.high_watermark
+                    known.high_watermark = max(known.high_watermark, high_watermark)
+        if end > known.high_watermark:
+            raise Violation(
+                f"A {place}: {end} was acknowledged, {known.high_watermark} is committed"
+            )
 
     def observe(self, process: Process) -> None:
         """After a handle: what only clients did has changed no broker."""
@@ -221,6 +239,7 @@ class Invariants:
                     f"I2 {place} is led in epoch {epoch} by {node_id}, whose log ends at {end}; "
                     f"{acked_end} was acknowledged"
                 )
+        known.high_watermark = max(known.high_watermark, high_watermark)
         known.committed = max(known.committed, self._history.acked_end[place])
         if end < known.committed:
             stored = self._image.partition(*place)

@@ -25,9 +25,9 @@ def committed_isr_counts() -> None:
 
 def acked_at_append() -> None:
     """A batch is acknowledged when the leader has it."""
-    from broker.replicas.partition import Partition
+    from broker.replicas.delayed_produce import DelayedProduce
 
-    replace(Partition, "is_committed", lambda self, end: self.log.log_end_offset >= end)
+    replace(DelayedProduce, "wait_for", lambda *_: None)
 
 
 def truncated_to_high_watermark() -> None:
@@ -191,16 +191,37 @@ def lease_counted_from_answer() -> None:
 
 
 def coordinator_not_reloaded() -> None:
-    """A coordinator goes on with its state in a newer leader epoch."""
+    """A coordinator goes on with its state in a newer epoch, whoever was it in between."""
+    from broker.coordinator.elected_appender import ElectedAppender
+    from broker.coordinator.election import ElectionState
     from broker.coordinator.runtime import CoordinatorRuntime
 
     on_elected = CoordinatorRuntime.on_elected
+    on_resigned = CoordinatorRuntime.on_resigned
 
-    def once(self: CoordinatorRuntime[Any], partition: Any, leader_epoch: int) -> None:
-        if partition not in self._elections:
+    def is_kept(self: CoordinatorRuntime[Any], partition: int) -> bool:
+        known = self._elections.get(partition)
+        return known is not None and known.state is ElectionState.ACTIVE
+
+    def keeping(self: CoordinatorRuntime[Any], partition: int, leader_epoch: int) -> None:
+        if is_kept(self, partition):
+            self._elections[partition].leader_epoch = leader_epoch
+        else:
             on_elected(self, partition, leader_epoch)
 
-    replace(CoordinatorRuntime, "on_elected", once)
+    def staying(
+        self: CoordinatorRuntime[Any], partition: int, leader_epoch: int | None = None
+    ) -> None:
+        if not is_kept(self, partition):
+            on_resigned(self, partition, leader_epoch)
+
+    def append(self: ElectedAppender, *arguments: Any, **named: Any) -> int:
+        named.setdefault("timeout_ms", self._timeout_ms)
+        return self._replicas.append_coordinated(*arguments, **named)
+
+    replace(CoordinatorRuntime, "on_elected", keeping)
+    replace(CoordinatorRuntime, "on_resigned", staying)
+    replace(ElectedAppender, "append_coordinated", append)
 
 
 MUTANTS: Final[dict[str, Callable[[], None]]] = {

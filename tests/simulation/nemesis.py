@@ -3,9 +3,11 @@
 A plan is a list, so that faults can be left out of it: what is left still makes sense.
 """
 
+import asyncio
 from random import Random
 from typing import Final, NamedTuple
 
+from tests.simulation.scripts import Script
 from tests.simulation.store import HOST
 from tests.simulation.world import World
 
@@ -42,6 +44,10 @@ KINDS: Final = {
     "pause store": 1,
     "end leases": 2,
     "compact": 1,
+    "leader comes back": 2,
+    "eligible loses its log": 1,
+    "leader alone": 1,
+    "two changes": 2,
 }
 """Each with how often it is drawn.
 
@@ -57,7 +63,10 @@ cut from store  one way or both
 pause store     the store's server stands still, and ends leases when it wakes
 end leases      some leases end before their time
 compact         the store forgets its history
+others          scripts of several steps (`scripts.py`), which end by themselves
 """
+
+SCRIPTS: Final = ("leader comes back", "eligible loses its log", "leader alone", "two changes")
 
 EVERY_S: Final = 6.0
 LASTS_S: Final = 8.0
@@ -111,6 +120,7 @@ class Nemesis:
 
     Attributes:
         may_forget: Disks may lose what was not synced: others have it.
+        is_over: No fault begins any more.
         done: What was done, with times: for a report.
     """
 
@@ -119,6 +129,8 @@ class Nemesis:
         self._plan = plan
         self.done: list[str] = []
         self.may_forget = True
+        self.is_over = False
+        self._script: asyncio.Task[None] | None = None
 
     def begin(self, quiet: list[tuple[float, float]]) -> None:
         """Schedule all faults from now on, and quiet times."""
@@ -129,11 +141,25 @@ class Nemesis:
         for fault in self._plan:
             loop.call_in_later(fault.at_s, loop.outside, self._strike, fault)
 
+    async def end(self) -> None:
+        """Nothing more happens; what a script has begun is undone."""
+        self.is_over = True
+        if self._script is not None and not self._script.done():
+            self._script.cancel()
+            await asyncio.wait([self._script])
+
     def _note(self, text: str) -> None:
         self.done.append(f"{self._world.loop.time():.3f} {text}")
 
     def _strike(self, fault: Fault) -> None:
         loop = self._world.loop
+        if self.is_over:
+            return
+        if fault.kind in SCRIPTS:
+            if self._script is None or self._script.done():
+                script = Script(self._world, fault.salt, self._note, may_forget=self.may_forget)
+                self._script = loop.spawn(loop.outside, script.run(fault.kind))
+            return
         undo = getattr(self, "_" + fault.kind.replace(" ", "_"))(fault)
         if undo is not None:
             self._note(f"{fault.kind} {fault.target} {fault.other} for {fault.lasts_s:.1f} s")

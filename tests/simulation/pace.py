@@ -104,7 +104,7 @@ class Pace:
         dynamic._current = dynamic.current.replace(replica_fetch_wait_max_ms=wait_ms)
         broker.replicas.terms.fetch_wait_max_ms = wait_ms
 
-    async def pause(self, share: float, busy_s: float) -> None:
+    async def pause(self, share: float, busy_s: float, quiet_s: float = QUIET_PAUSE_S) -> None:
         """Wait between two pieces of work: a share of what is usual at the time."""
         if not self.is_quiet:
             await asyncio.sleep(share * busy_s)
@@ -112,6 +112,6 @@ class Pace:
         over: asyncio.Future[None] = self._loop.create_future()
         self._paused.append(over)
         with suppress(TimeoutError):
-            async with asyncio.timeout(share * QUIET_PAUSE_S):
+            async with asyncio.timeout(share * quiet_s):
                 await over
         self._paused = [one for one in self._paused if not one.done()]

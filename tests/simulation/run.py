@@ -13,8 +13,10 @@ from random import Random
 from typing import Final
 
 from tests.simulation.clients import Consumer, Producer, Session, create_topic
+from tests.simulation.groups import Committed, GroupHistory, GroupMember, OffsetReader
 from tests.simulation.history import History
 from tests.simulation.invariants import Invariants
+from tests.simulation.latest import LatestReader
 from tests.simulation.nemesis import Fault, Nemesis, draw_plan, quiet_times
 from tests.simulation.transactions import (
     CommittedReader,
@@ -27,6 +29,7 @@ from tests.simulation.transactions import (
 from tests.simulation.world import Place, Violation, World
 
 TOPIC: Final = "orders"
+GROUP: Final = "readers"
 BOOT_S: Final = 60.0
 LED_S: Final = 20.0
 WHOLE_S: Final = 60.0
@@ -51,6 +54,7 @@ class Shape:
     partitions: int = 2
     pause_s: float = 0.5
     transactional: int = 1
+    members: int = 2
     has_quiet_times: bool = False
     settings: dict[str, object] = field(default_factory=dict)
 
@@ -71,6 +75,7 @@ def draw_shape(seed: int, *, quiet: bool = False) -> Shape:
         partitions=random.randint(1, 3),
         pause_s=random.choice((1.0, 2.0, 4.0) if quiet else (0.3, 1.0, 3.0, 3.0)),
         transactional=random.randint(0, 2),
+        members=random.randint(0, 3),
         has_quiet_times=quiet,
         settings=settings,
     )
@@ -99,6 +104,8 @@ class Outcome:
     committed: int = 0
     aborted: int = 0
     unknown: int = 0
+    commits: int = 0
+    fetches: int = 0
     checks: int = 0
     done: list[str] = field(default_factory=list)
     lines: list[str] = field(default_factory=list)
@@ -156,6 +163,8 @@ def run(
     outcome.committed = work.transactions.count(End.COMMITTED)
     outcome.aborted = work.transactions.count(End.ABORTED)
     outcome.unknown = work.transactions.count(End.UNKNOWN)
+    outcome.commits = work.groups.commits
+    outcome.fetches = work.groups.fetches
     outcome.done = nemesis.done
     outcome.lines = world.lines
     return outcome
@@ -177,6 +186,7 @@ class _Run:
         self.shape = shape
         self.places = [Place(TOPIC, index) for index in range(shape.partitions)]
         self.transactions = TransactionHistory()
+        self.groups = GroupHistory()
         self.sessions: list[Session] = []
         self.plan: list[Fault] = []
 
@@ -196,6 +206,9 @@ class _Run:
     def boot(self) -> None:
         world = self.world
         world.loop.observer = self.invariants.observe
+        self.history.on_ack = self.invariants.acknowledged
+        for place in world.brokers.values():
+            place.on_ending = self.invariants.check
         world.server.store.on_expired = self.invariants.lease_expired
         for place in world.brokers.values():
             place.start()
@@ -221,6 +234,19 @@ class _Run:
                 session.begin(producer.run())
             session = self._session(f"consumer{at}")
             session.begin(Consumer(session, self.history, place).run())
+            session = self._session(f"latest{at}")
+            session.begin(LatestReader(session, place, pause_s=self.shape.pause_s).run())
+        for number in range(self.shape.members):
+            session = self._session(f"member{number}")
+            member = GroupMember(
+                session,
+                self.history,
+                self.groups,
+                group=GROUP,
+                topic=TOPIC,
+                pause_s=self.shape.pause_s,
+            )
+            session.begin(member.run())
         for number in range(self.shape.transactional):
             session = self._session(f"txn{number}")
             worker = TransactionalProducer(
@@ -230,6 +256,8 @@ class _Run:
 
     def heal(self) -> None:
         world = self.world
+        ended = world.loop.spawn(world.loop.outside, self.nemesis.end())
+        world.until(ended.done, limit_s=LED_S, what="the faults have ended")
         world.network.heal()
         world.loop.resume(world.server.process)
         for node_id, place in world.brokers.items():
@@ -269,6 +297,21 @@ class _Run:
         for reader, place in readers:
             self.history.judge(place, dict(sorted(reader.history.seen[place].items())))
         self._judge_transactions()
+        self._judge_groups()
+
+    def _judge_groups(self) -> None:
+        """I11, and that a coordinator is there again."""
+        readers = []
+        for place in self.places if self.groups.commits else ():
+            session = self._session(f"committed offset{place.partition}")
+            reader = OffsetReader(session, self.groups, Committed(GROUP, place))
+            session.begin(reader.run())
+            readers.append(reader)
+        self.world.until(
+            lambda: all(reader.is_done for reader in readers),
+            limit_s=READ_S,
+            what="I11 committed offsets can be read",
+        )
 
     def _judge_transactions(self) -> None:
         readers = []

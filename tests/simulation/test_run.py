@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.simulation.groups import Committed, GroupHistory
 from tests.simulation.history import History
 from tests.simulation.nemesis import Fault, draw_plan, quiet_times
 from tests.simulation.run import Shape, run
@@ -15,7 +16,7 @@ from tests.simulation.world import Place, Violation
 ONE = Shape(brokers=1, replicas=1, min_in_sync=1)
 PLACE = Place("t", 0)
 ROOT = Path(__file__).parents[2]
-RULES = {"epoch_kept_over_restart": "I1", "controller_without_guard": "I9"}
+RULES = {"epoch_kept_over_restart": "I1", "acked_at_append": "I3"}
 
 
 def test_a_broker_serves_what_clients_write_and_a_seed_repeats_it() -> None:
@@ -101,6 +102,31 @@ def test_faults_are_repeated_with_their_seed() -> None:
     assert (first.trace, first.done) == (second.trace, second.done)
 
 
+def test_a_committed_offset_that_goes_back_is_found() -> None:
+    groups, what = GroupHistory(), Committed("g", PLACE)
+    groups.fetched(what, groups.least(what), -1)
+    groups.send(what, 5)
+    groups.ack(what, 5)
+    least = groups.least(what)
+    groups.fetched(what, least, 5)
+    with pytest.raises(Violation, match="I11"):
+        groups.fetched(what, least, 4)
+    with pytest.raises(Violation, match="nobody has sent"):
+        groups.fetched(what, least, 6)
+
+
+def test_a_commit_without_an_answer_counts_until_its_member_has_left() -> None:
+    groups, what = GroupHistory(), Committed("g", PLACE)
+    groups.send(what, 7)
+    groups.lose(what, 7, "one")
+    groups.send(what, 9)
+    groups.ack(what, 9)
+    groups.fetched(what, groups.least(what), 7)
+    groups.gone("one")
+    with pytest.raises(Violation, match="9 was acknowledged"):
+        groups.fetched(what, groups.least(what), 7)
+
+
 def test_a_transaction_seen_in_part_is_found() -> None:
     history = TransactionHistory()
     other = Place("t", 1)
@@ -124,7 +150,7 @@ def test_a_transaction_that_ended_otherwise_is_found() -> None:
         history.judge({PLACE: [b"txn-0", b"txn-0"]})
 
 
-@pytest.mark.parametrize("bug", ["epoch_kept_over_restart", "controller_without_guard"])
+@pytest.mark.parametrize("bug", ["epoch_kept_over_restart", "acked_at_append"])
 def test_a_seeded_bug_is_found(bug: str) -> None:
     """In a process of its own: pieces of the broker are replaced."""
     command = [sys.executable, "-m", "tests.simulation", "--dense", "--mutant", bug]

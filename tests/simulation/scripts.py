@@ -1,0 +1,196 @@
+"""Faults of several steps, each of which waits until the one before has had its effect.
+
+What single faults bring about once in hours: a leader that comes back to a partition that another
+has led meanwhile; a replica that is eligible and has lost its log; a leader that starts alone.
+"""
+
+import asyncio
+from collections.abc import AsyncIterator, Callable
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from random import Random
+from typing import Final
+
+from broker.controller.images.partition_image import PartitionImage
+from tests.simulation.brokers import SimBroker
+from tests.simulation.store import HOST
+from tests.simulation.world import Place, World
+
+LOOK_S: Final = 0.05
+PATIENCE_S: Final = 15.0
+"""A step that has no effect after so long is given up, and with it the rest of the script."""
+
+DOWN_S: Final = 2.0
+
+
+class GivenUpError(Exception):
+    """A step had no effect."""
+
+
+class Script:
+    """One run of a script, on one partition. Everything it has done is undone at its end."""
+
+    def __init__(
+        self, world: World, salt: int, note: Callable[[str], None], *, may_forget: bool
+    ) -> None:
+        self._world = world
+        self._random = Random(salt)
+        self._note = note
+        self._may_forget = may_forget
+
+    async def run(self, kind: str) -> None:
+        """Run the script of a name until its end, or until a step has no effect."""
+        image = self._world.image
+        places = [
+            Place(topic.name, partition.index)
+            for topic in image.topics.values()
+            for partition in topic.partitions
+            if partition.leader >= 0 and len(partition.replicas) > 2
+        ]
+        if not places:
+            return
+        place = self._random.choice(sorted(places))
+        self._note(f"{kind}: {place.topic}-{place.partition}")
+        try:
+            await getattr(self, "_" + kind.replace(" ", "_"))(place)
+        except GivenUpError as given_up:
+            self._note(f"{kind} given up: {given_up}")
+        else:
+            self._note(f"end of {kind}")
+
+    # -- scripts ---------------------------------------------------------------------------------
+
+    async def _leader_comes_back(self, place: Place) -> None:
+        """A leads, is paused, B leads, A goes on, B dies: A leads again, in the same process."""
+        first = self._of(place).leader
+        async with self._paused(first):
+            await self._until(lambda: self._of(place).leader not in (first, -1), "another leads")
+            await asyncio.sleep(self._random.uniform(0.5, 3.0))
+        second = self._of(place).leader
+        await self._until(lambda: first in self._of(place).isr, "the first is in sync")
+        await asyncio.sleep(self._random.uniform(0.0, 1.0))
+        others = [node for node in self._of(place).replicas if node not in (first, second)]
+        # The third would be elected where it comes first.
+        async with self._paused(*others), self._killed(second):
+            await asyncio.sleep(0.2)
+            await self._until(lambda: self._of(place).leader == first, "the first leads")
+        await asyncio.sleep(1.0)
+
+    async def _eligible_loses_its_log(self, place: Place) -> None:
+        """A leads, C dies, B's machine loses its disk's cache and is cut from A; A dies."""
+        if not (self._may_forget and self._world.is_whole()):
+            raise GivenUpError("not everything is whole")
+        leader = self._of(place).leader
+        second, third = (node for node in self._of(place).replicas if node != leader)
+        async with self._killed(third):
+            await self._until(
+                lambda: set(self._of(place).isr) == {leader, second}, "the third leaves the ISR"
+            )
+            await asyncio.sleep(self._random.uniform(0.2, 1.5))
+            if not self._is_safe_without(second):
+                raise GivenUpError("the second has what no other has")
+            place_of = self._broker(second)
+            if not place_of.is_running or place_of.process.is_paused:
+                raise GivenUpError("the second is not there")
+            async with self._cut(leader, second):
+                place_of.crash(None)
+                await asyncio.sleep(0.3)
+                self._world.start(second)
+                await asyncio.sleep(self._random.uniform(1.0, 4.0))
+                async with self._killed(leader):
+                    await asyncio.sleep(self._random.uniform(4.0, 8.0))
+            await asyncio.sleep(1.0)
+
+    async def _leader_alone(self, place: Place) -> None:
+        """A leads, the others are cut from all; A starts again and leads alone; they are back."""
+        leader = self._of(place).leader
+        others = [node for node in self._of(place).replicas if node != leader]
+        links = [(leader, other) for other in others]
+        async with self._cut_from_store(*others), self._cut_all(links):
+            await asyncio.sleep(self._random.uniform(1.0, 6.0))
+            async with self._killed(leader, down_s=0.3):
+                pass
+            await asyncio.sleep(self._random.uniform(0.0, 6.0))
+
+    async def _two_changes(self, place: Place) -> None:
+        """The leader dies, and as soon as there is another, that one, too."""
+        first = self._of(place).leader
+        async with self._killed(first, down_s=self._random.uniform(0.2, 2.0)):
+            await self._until(lambda: self._of(place).leader not in (first, -1), "another leads")
+            await asyncio.sleep(self._random.choice((0.0, 0.001, 0.02, 0.3)))
+        async with self._killed(self._of(place).leader, down_s=self._random.uniform(0.2, 2.0)):
+            pass
+
+    # -- steps -----------------------------------------------------------------------------------
+
+    def _of(self, place: Place) -> PartitionImage:
+        found = self._world.image.partition(*place)
+        if found is None:
+            raise GivenUpError("the partition is gone")
+        return found
+
+    def _broker(self, node_id: int) -> SimBroker:
+        return self._world.brokers[node_id]
+
+    def _is_safe_without(self, node_id: int) -> bool:
+        """Whether everything committed is on another that is in sync."""
+        return all(
+            set(partition.isr) - {node_id}
+            for topic in self._world.image.topics.values()
+            for partition in topic.partitions
+        )
+
+    async def _until(self, condition: Callable[[], bool], what: str) -> None:
+        end_s = self._world.loop.time() + PATIENCE_S
+        while not condition():
+            if self._world.loop.time() > end_s:
+                raise GivenUpError(what)
+            await asyncio.sleep(LOOK_S)
+
+    @asynccontextmanager
+    async def _paused(self, *nodes: int) -> AsyncIterator[None]:
+        loop = self._world.loop
+        processes = [
+            self._broker(node).process
+            for node in nodes
+            if self._broker(node).is_running and not self._broker(node).process.is_paused
+        ]
+        for process in processes:
+            loop.pause(process)
+        try:
+            yield
+        finally:
+            for process in processes:
+                loop.resume(process)
+
+    @asynccontextmanager
+    async def _killed(self, node_id: int, down_s: float = DOWN_S) -> AsyncIterator[None]:
+        if node_id < 0 or not self._broker(node_id).is_running:
+            raise GivenUpError("it is dead already")
+        self._broker(node_id).kill()
+        try:
+            yield
+            await asyncio.sleep(down_s)
+        finally:
+            self._world.start(node_id)
+
+    @asynccontextmanager
+    async def _links(self, links: list[tuple[str, str]]) -> AsyncIterator[None]:
+        network = self._world.network
+        fresh = [link for link in links if link not in network.cut]
+        network.cut.update(fresh)
+        try:
+            yield
+        finally:
+            if fresh:
+                network.heal(*fresh)
+
+    def _cut_all(self, pairs: list[tuple[int, int]]) -> AbstractAsyncContextManager[None]:
+        hosts = [(self._broker(one).host, self._broker(other).host) for one, other in pairs]
+        return self._links([*hosts, *((other, one) for one, other in hosts)])
+
+    def _cut(self, one: int, other: int) -> AbstractAsyncContextManager[None]:
+        return self._cut_all([(one, other)])
+
+    def _cut_from_store(self, *nodes: int) -> AbstractAsyncContextManager[None]:
+        hosts = [self._broker(node).host for node in nodes]
+        return self._links([link for host in hosts for link in ((host, HOST), (HOST, host))])
