@@ -190,7 +190,9 @@ class Follower:
                 poller=self.loop,
                 timer=timer,
                 clock=clock,
-                repair=LogRepair(FOLLOWER, peers, truncations, stats, timeout_ms=lambda: 1e4),
+                repair=LogRepair(
+                    FOLLOWER, peers, truncations, stats, clock=clock, timeout_ms=lambda: 1e4
+                ),
                 stats=stats,
             ),
         )

@@ -418,6 +418,7 @@ class Broker:
             self.peers,
             self.log_manager,
             dynamic,
+            remote=self.remote,
             broker_epoch=lambda: membership.broker_epoch,
             loop=self.loop,
             timer=self.timer,

@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from broker.controller.images.cluster_image import ClusterImage
     from broker.membership.membership import Membership
     from broker.replicas.replica_manager import ReplicaManager
+    from broker.replication.fetcher.log_repair import RemoteState
     from broker.replication.terms import ValidUntil
 
 SYSTEM_BUFFER: Final = -1
@@ -107,6 +108,7 @@ def build_fetchers(
     log_manager: LogManager,
     dynamic: DynamicSettings,
     *,
+    remote: "RemoteState | None",
     broker_epoch: Callable[[], int],
     loop: asyncio.AbstractEventLoop,
     timer: Timer,
@@ -122,7 +124,9 @@ def build_fetchers(
         log_manager.truncation,
         stats,
         timeout_ms=lambda: float(settings().socket_timeout_ms),
+        clock=clock,
     )
+    repair.remote = remote
     return Fetchers(
         peers,
         FetcherResources(

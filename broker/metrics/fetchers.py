@@ -75,6 +75,11 @@ class FetcherMetrics:
                 "Fetches of offsets that the leader has in remote storage only.",
                 stats.moved_to_remote,
             ),
+            (
+                "rebuilt_from_remote",
+                "Followers' logs that were begun behind what the leader has in remote storage.",
+                stats.rebuilt_from_remote,
+            ),
         ):
             yield counter(f"varve_replica_fetch_{name}", text, (), [((), value)])
         peers = self._peers

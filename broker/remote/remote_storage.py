@@ -25,6 +25,7 @@ from config.tier import TierConfig
 from storage.environment.alerts import Alerts
 from storage.environment.environment import Environment
 from tiered.deadline import CallDeadlines
+from tiered.errors import RemoteStorageNotReadyError
 from tiered.segment_metadata import TopicIdPartition
 from tiered.tasks.tiered_partition import TieredPartition
 from tiered.tier import Tier, TopicFacts
@@ -35,9 +36,12 @@ if TYPE_CHECKING:
     from broker.remote.metadata_log import ReplicaMetadataLog
     from broker.replicas.partition import Partition
     from broker.replicas.replica_manager import ReplicaManager
+    from storage.log.log import Log
+    from storage.log.truncation import StateBelow
     from tiered.fetch.reader import Reader
     from tiered.metadata.topic_based_manager import TopicMetadataManager
     from tiered.restore.metadata_rebuild import MetadataRebuild
+    from tiered.tasks.follower import LeaderEndpoint, TierStateMachine
     from tiered.tasks.remote_log_manager import RemoteLogManager
 
 LOGGER = logging.getLogger(__name__)
@@ -86,6 +90,7 @@ class RemoteStorage:
         self.reader: Reader | None = None
         self.manager: RemoteLogManager | None = None
         self.rebuild: MetadataRebuild | None = None
+        self._follower_state: TierStateMachine | None = None
         self._replicas = replicas
         self._controller = controller
         self._environment = environment
@@ -130,6 +135,7 @@ class RemoteStorage:
         )
         from tiered.metadata.topic_based_manager import TopicMetadataManager
         from tiered.restore.metadata_rebuild import MetadataRebuild
+        from tiered.tasks.follower import TierStateMachine
         from tiered.tasks.remote_log_manager import RemoteLogManager
         from tiered.worker.factory import open_tier
 
@@ -170,6 +176,13 @@ class RemoteStorage:
             settings=self._present,
             is_deleted=lambda topic_id: topic_id in self._controller.image.deleted_topics,
             alerts=self._alerts,
+        )
+        self._follower_state = TierStateMachine(
+            metadata=metadata,
+            tier=tier,
+            timer=self._timer,
+            counters=manager.counters,
+            call_timeout_ms=settings.store.call_timeout_ms,
         )
         manager.on_segment_deleted = lambda segment: reader.forget_segment(segment.id)
         self.tier, self.metadata, self.reader, self.manager = tier, metadata, reader, manager
@@ -325,6 +338,51 @@ class RemoteStorage:
             self._metadata_log.on_gone(index)
         elif self._concerns(partition):
             self._open().on_follower(self._tiered(partition))
+
+    async def state_below(
+        self,
+        partition: TopicIdPartition,
+        log: "Log",
+        leader: "LeaderEndpoint",
+        *,
+        leader_epoch: int,
+    ) -> "StateBelow":
+        """What a follower has to know of records that its leader has in remote storage only.
+
+        At most `remote.log.manager.follower.thread.pool.size` at a time are looked for.
+
+        Args:
+            partition: Followed here.
+            log: Its log, which is not changed.
+            leader: Is asked where its local log begins.
+            leader_epoch: The present one.
+
+        Raises:
+            TieredError, OSError: To be tried again after a while.
+        """
+        if self._closed or self.manager is None or self._follower_state is None:
+            raise RemoteStorageNotReadyError(f"{partition} has no remote storage here, so far")
+        find = self._follower_state.find
+        found: asyncio.Future[StateBelow] = asyncio.get_running_loop().create_future()
+
+        async def work() -> None:
+            state = await find(partition, log, leader, leader_epoch=leader_epoch)
+            if not found.done():
+                found.set_result(state)
+
+        def done(error: BaseException | None) -> None:
+            if found.done():
+                return
+            if isinstance(error, asyncio.CancelledError):
+                found.set_exception(RemoteStorageNotReadyError("the broker stops"))
+            elif error is not None:
+                found.set_exception(error)
+
+        job = self.manager.follower_pool.submit(work, done)
+        try:
+            return await found
+        finally:
+            job.cancel()
 
     def resign(self, partition: "Partition") -> None:
         """Do nothing for a partition any more: it has no role here."""

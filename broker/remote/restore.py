@@ -47,6 +47,7 @@ from storage.environment.environment import Environment
 from storage.environment.filesystem import Filesystem
 from storage.environment.randomness import Randomness
 from storage.errors import CorruptFileError
+from storage.log.truncation import StateBelow
 from storage.manager.log_manager import LogManager, LogManagerSettings
 from storage.producers.snapshot import decode_snapshot
 from storage.types.append_origin import AppendOrigin
@@ -60,7 +61,7 @@ from tiered.segment_metadata import (
     RemoteLogSegmentMetadataUpdate,
     SegmentState,
 )
-from tiered.tasks.follower import AuxiliaryState, install_auxiliary_state
+from tiered.tasks.follower import install_auxiliary_state
 
 LOGGER = logging.getLogger(__name__)
 
@@ -255,7 +256,7 @@ class Restoring:
             logs = self._log_manager.creation.create_all(wanted)
             for log, restored in zip(logs, topic.partitions.values(), strict=True):
                 plan, epoch = restored.plan, _leader_epoch(restored)
-                state = AuxiliaryState(
+                state = StateBelow(
                     plan.end_offset, list(plan.leader_epochs), restored.producer_snapshot
                 )
                 install_auxiliary_state(

@@ -42,7 +42,8 @@ class FetchedPartition(NamedTuple):
     Attributes:
         topic_id: Sixteen bytes.
         partition: Its index.
-        error_code: 0 or Kafka's code; the offsets are -1 then.
+        error_code: 0 or Kafka's code; the offsets are -1 then, but for
+            OFFSET_MOVED_TO_TIERED_STORAGE.
         high_watermark: The leader's.
         log_start_offset: The leader's.
         records: Batches, the last of which may be cut off; a view of the answer.

@@ -5,6 +5,9 @@ Wherever a crash stops it, the next start finds a log without a gap.
 Source: Kafka, UnifiedLog.java (truncateTo, truncateFullyAndStartAt).
 """
 
+from collections.abc import Sequence
+from typing import NamedTuple
+
 from storage.log.deletion import SegmentDeletion
 from storage.log.disk_work import LogDiskWork
 from storage.log.flush import LogFlusher
@@ -12,6 +15,20 @@ from storage.log.recovery.loader import replay
 from storage.log.segment_factory import SegmentFactory
 from storage.log.state import LogState
 from storage.segment.segment import Segment
+
+
+class StateBelow(NamedTuple):
+    """What a log has to know of records that are not here.
+
+    Attributes:
+        next_offset: The first offset behind them.
+        epochs: (epoch, start offset) of all below it.
+        snapshot: The producer snapshot as of it, as a file.
+    """
+
+    next_offset: int
+    epochs: Sequence[tuple[int, int]]
+    snapshot: bytes
 
 
 class LogTruncation:
@@ -113,6 +130,44 @@ class LogTruncation:
         self._end_at(offset)
         state.high_watermark = offset
         state.recovery_point = offset
+
+    def start_behind(self, below: StateBelow, *, log_start_offset: int, now_ms: int) -> None:
+        """Remove everything; the log goes on behind records that are elsewhere.
+
+        Blocks for the disk.
+
+        That it begins there is the last that is written: a log that is found to begin behind its
+        log start has the epochs and the producers of what lies before. Wherever a crash stops it
+        earlier, the next start finds an empty log that begins before `below.next_offset`.
+
+        Args:
+            below: What lies before.
+            log_start_offset: Of the log from now on, at most `below.next_offset`.
+            now_ms: Wall clock; producers that are silent too long are left out.
+
+        Raises:
+            CorruptFileError: The snapshot is none; the log is empty.
+            DiskError: The disk refused; the log may be empty.
+        """
+        state, end = self._state, below.next_offset
+        log_start_offset = min(log_start_offset, end)
+        self.truncate_fully_and_start_at(min(log_start_offset, max(end - 1, 0)))
+        state.leader_epochs.replace(below.epochs)
+        state.leader_epochs.truncate_from_end(end)
+        state.leader_epochs.truncate_from_start(log_start_offset)
+        state.producer_state.restore(end, below.snapshot, now_ms)
+        first = state.segments[0]
+        if first.base_offset != end:
+            state.segments.remove(first)
+            first.delete_files()
+            state.segments.add(self._factory.create(end))
+            self._flusher.directory_changed = True
+            state.filesystem.sync_directory(state.directory)
+        state.log_end_offset = state.recovery_point = end
+        state.log_start_offset = log_start_offset
+        state.update_high_watermark(end)
+        state.durable_log_start_offset = min(state.durable_log_start_offset, log_start_offset)
+        state.load_latest_epoch()
 
     def _remove_now(self, segment: Segment) -> None:
         self._state.segments.remove(segment)

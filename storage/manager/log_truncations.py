@@ -44,6 +44,16 @@ class LogTruncations:
         """
         self._truncate(log, lambda: log.truncation.truncate_fully_and_start_at(offset))
 
+    def start_behind(self, log: Log, install: Callable[[Log], None]) -> None:
+        """Have `install` empty the log and let it go on behind its remote part.
+
+        Raises:
+            DiskError: The disk refused.
+        """
+        self._truncate(log, lambda: install(log))
+        # It may have gone down: what is remote above it would count as deleted after a crash.
+        self._checkpoints.write_log_start_offsets()
+
     def _truncate(self, log: Log, act: Callable[[], object]) -> None:
         cleaning = self._table.cleaning
         recovery_point = log.recovery_point

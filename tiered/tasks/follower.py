@@ -12,7 +12,9 @@ taught it (leader epochs and producers):
                       ──> go on fetching from N
 
 Both files are fetched and checked before the log is emptied, so that a failure leaves it as it was.
-A segment that is not known yet is a reason to try again, not an error of the log.
+A segment that is not known yet is a reason to try again, not an error of the log. Emptying it and
+putting both in place block for the disk: they are done in a thread, where nothing else touches the
+log (`broker.replication.fetcher.log_repair`).
 
 Source: Kafka, TierStateMachine.java; KIP-405.
 """
@@ -20,10 +22,10 @@ Source: Kafka, TierStateMachine.java; KIP-405.
 from typing import NamedTuple, Protocol
 
 from storage.checkpoints.checkpoint_files import decode_epochs
-from storage.environment.clock import Clock
 from storage.environment.timer import Timer
 from storage.errors import CorruptFileError
 from storage.log.log import Log
+from storage.log.truncation import StateBelow
 from storage.producers.snapshot import decode_snapshot
 from tiered.deadline import Deadline, call_deadline_ms
 from tiered.errors import (
@@ -46,7 +48,7 @@ class EpochOffset(NamedTuple):
 
 
 class LeaderEndpoint(Protocol):
-    """What a follower asks its leader. Each call ends; errors are RemoteStorageError's."""
+    """What a follower asks its leader. Each call ends; its errors are of OSError or TieredError."""
 
     async def earliest_local_offset(
         self, partition: TopicIdPartition, leader_epoch: int
@@ -61,23 +63,9 @@ class LeaderEndpoint(Protocol):
         ...
 
 
-class AuxiliaryState(NamedTuple):
-    """What comes with a remote segment's end.
-
-    Attributes:
-        next_offset: The first offset after the segment.
-        epochs: (epoch, start offset) of all below it.
-        snapshot: The producer snapshot as of it, as a file.
-    """
-
-    next_offset: int
-    epochs: list[tuple[int, int]]
-    snapshot: bytes
-
-
 async def fetch_auxiliary_state(
     segment: RemoteLogSegmentMetadata, tier: Tier, timer: Timer, call_timeout_ms: int
-) -> AuxiliaryState:
+) -> StateBelow:
     """Fetch and check both side files of a segment.
 
     Raises:
@@ -98,11 +86,11 @@ async def fetch_auxiliary_state(
     epochs = [entry for entry in epochs if entry[1] < next_offset]
     if not epochs:
         raise CorruptRemoteDataError(f"leader epochs of {segment.id}", -1, "there are none")
-    return AuxiliaryState(next_offset, epochs, snapshot)
+    return StateBelow(next_offset, epochs, snapshot)
 
 
 def install_auxiliary_state(
-    log: Log, state: AuxiliaryState, *, log_start_offset: int, now_ms: int
+    log: Log, state: StateBelow, *, log_start_offset: int, now_ms: int
 ) -> None:
     """Empty a log and let it begin at `state.next_offset`. Blocks for the disk.
 
@@ -115,87 +103,46 @@ def install_auxiliary_state(
     Raises:
         DiskError: The disk refused; the log may be empty, which is tried again in the same way.
     """
-    log.truncation.truncate_fully_and_start_at(state.next_offset)
-    log.leader_epochs.replace(state.epochs)
-    # Cuts nothing; the log takes notice of its latest epoch.
-    log.truncation.truncate_to(state.next_offset)
-    log.producer_state.restore(state.next_offset, state.snapshot, now_ms)
-    log.log_start_offset = min(log_start_offset, state.next_offset)
-    log.leader_epochs.truncate_from_start(log.log_start_offset)
-    log.update_high_watermark(state.next_offset)
+    log.truncation.start_behind(state, log_start_offset=log_start_offset, now_ms=now_ms)
     log.highest_remote_offset = state.next_offset - 1
-
-
-async def rebuild_auxiliary_state(
-    log: Log,
-    segment: RemoteLogSegmentMetadata,
-    tier: Tier,
-    *,
-    log_start_offset: int,
-    clock: Clock,
-    timer: Timer,
-    call_timeout_ms: int,
-) -> int:
-    """Let an (emptied) log go on after a remote segment; for followers and for a restore.
-
-    Returns:
-        The first offset after the segment, where the log begins now.
-
-    Raises:
-        TieredError: Nothing was changed.
-        DiskError: See `install_auxiliary_state`.
-    """
-    state = await fetch_auxiliary_state(segment, tier, timer, call_timeout_ms)
-    install_auxiliary_state(log, state, log_start_offset=log_start_offset, now_ms=clock.now_ms())
-    return state.next_offset
 
 
 class TierStateMachine:
     """See the module."""
 
-    __slots__ = ("_call_timeout_ms", "_clock", "_counters", "_metadata", "_tier", "_timer")
+    __slots__ = ("_call_timeout_ms", "_counters", "_metadata", "_tier", "_timer")
 
     def __init__(
         self,
         *,
         metadata: RemoteLogMetadataManager,
         tier: Tier,
-        clock: Clock,
         timer: Timer,
         counters: TaskCounters,
         call_timeout_ms: int,
     ) -> None:
         self._metadata = metadata
         self._tier = tier
-        self._clock = clock
         self._timer = timer
         self._counters = counters
         self._call_timeout_ms = call_timeout_ms
 
-    async def start(
-        self,
-        partition: TopicIdPartition,
-        log: Log,
-        leader: LeaderEndpoint,
-        *,
-        leader_epoch: int,
-        leader_log_start_offset: int,
-    ) -> int:
-        """Build the state; the partition's metadata must be assigned.
+    async def find(
+        self, partition: TopicIdPartition, log: Log, leader: LeaderEndpoint, *, leader_epoch: int
+    ) -> StateBelow:
+        """Find what `install_auxiliary_state` needs; the partition's metadata must be assigned.
+
+        The log is not changed, and may be in use meanwhile.
 
         Args:
             partition: Whose.
-            log: Of the follower; nothing else changes it meanwhile.
+            log: Of the follower.
             leader: Of the partition.
             leader_epoch: The present one.
-            leader_log_start_offset: As the Fetch answer said.
-
-        Returns:
-            The offset to fetch from next.
 
         Raises:
-            TieredError: To be tried again after a while; the log is as it was.
-            DiskError: The disk refused.
+            TieredError: To be tried again after a while.
+            OSError: The leader has not answered; likewise.
         """
         counters = self._counters.of(partition.topic)
         counters.build_aux_requests += 1
@@ -210,16 +157,10 @@ class TierStateMachine:
                 raise RemoteStorageError(
                     f"{partition}: no remote segment is known with offset {offset} of epoch {epoch}"
                 )
-            return await rebuild_auxiliary_state(
-                log,
-                segment,
-                self._tier,
-                log_start_offset=leader_log_start_offset,
-                clock=self._clock,
-                timer=self._timer,
-                call_timeout_ms=self._call_timeout_ms,
+            return await fetch_auxiliary_state(
+                segment, self._tier, self._timer, self._call_timeout_ms
             )
-        except TieredError:
+        except (TieredError, OSError):
             counters.build_aux_errors += 1
             raise
 

@@ -6,8 +6,12 @@
         the leader ends before                         cut there
         the leader begins behind                       begin there, empty
     an empty log's end lies in a batch                 begin where the batch does
+    the leader has the offset in remote storage only   begin behind that, with the leader epochs and
+                                                       producers of what lies there (KIP-405)
 
-A thread does it (`Partition.truncate`); afterwards the partition is fetched again. What is cut
+A thread does it (`Partition.truncate`); afterwards the partition is fetched again. What is missing
+of remote storage, or of the leader's answers, is asked for again after a delay: the log stays as it
+is meanwhile, and nothing else waits for it. What is cut
 below the high watermark was committed: by an unclean election, or because the cluster's state is
 older than the log. It follows the leader all the same, as Kafka's followers do, and says so.
 
@@ -22,27 +26,27 @@ from typing import TYPE_CHECKING, Any, Final, Protocol
 from broker.peers.errors import PeerUnavailableError
 from broker.replication.fetcher.divergence import truncation_offset
 from broker.replication.fetcher.followed_partition import FollowedPartition
-from broker.replication.fetcher.stats import FetcherStats
-from protocol.error_codes import ErrorCode
-from protocol.hot.follower_fetch import FetchedPartition
-from protocol.messages.list_offsets import (
-    ListOffsetsPartition,
-    ListOffsetsRequest,
-    ListOffsetsResponse,
-    ListOffsetsTopic,
+from broker.replication.fetcher.leader_endpoint import (
+    EARLIEST,
+    LATEST,
+    LeaderAnswerError,
+    LeaderEndpoint,
 )
+from broker.replication.fetcher.stats import FetcherStats
+from protocol.hot.follower_fetch import FetchedPartition
 from storage.errors import DiskError
+from tiered.errors import RemoteStorageError, TieredError
+from tiered.segment_metadata import TopicIdPartition
+from tiered.tasks.follower import install_auxiliary_state
 
 if TYPE_CHECKING:
     from broker.peers.peers import Peers
+    from storage.environment.clock import Clock
     from storage.log.log import Log
+    from storage.log.truncation import StateBelow
 
 LOGGER = logging.getLogger(__name__)
 
-LIST_OFFSETS_VERSION: Final = 7
-LATEST: Final = -1
-EARLIEST: Final = -2
-LIST_OFFSETS_USE: Final = "fetch-offsets"
 NO_EPOCH: Final = -1
 
 
@@ -55,6 +59,29 @@ class Truncations(Protocol):
 
     def start_at(self, log: "Log", offset: int) -> None:
         """Remove everything; the log begins at `offset`."""
+        ...
+
+    def start_behind(self, log: "Log", install: "Callable[[Log], None]") -> None:
+        """Have `install` let the log go on behind its remote part."""
+        ...
+
+
+class RemoteState(Protocol):
+    """What remote storage has of a log's past: `broker.remote.remote_storage.RemoteStorage`."""
+
+    async def state_below(
+        self,
+        partition: TopicIdPartition,
+        log: "Log",
+        leader: LeaderEndpoint,
+        *,
+        leader_epoch: int,
+    ) -> "StateBelow":
+        """What is to be known of the records that the leader has in remote storage only.
+
+        Raises:
+            TieredError, OSError: To be tried again.
+        """
         ...
 
 
@@ -71,7 +98,11 @@ class RepairedPartitions(Protocol):
 
 
 class LogRepair:
-    """See the module. Each repair is a task, which ends with a call of `RepairedPartitions`."""
+    """See the module. Each repair is a task, which ends with a call of `RepairedPartitions`.
+
+    Attributes:
+        remote: Of this broker; None: it has no remote storage.
+    """
 
     def __init__(
         self,
@@ -81,8 +112,11 @@ class LogRepair:
         stats: FetcherStats,
         *,
         timeout_ms: Callable[[], float],
+        clock: "Clock",
     ) -> None:
-        """`timeout_ms`: `replica.socket.timeout.ms`."""
+        """`timeout_ms`: `replica.socket.timeout.ms`; `clock`: for producers that are silent."""
+        self.remote: RemoteState | None = None
+        self._clock = clock
         self._node_id = node_id
         self._peers = peers
         self._truncations = truncations
@@ -90,6 +124,8 @@ class LogRepair:
         self._timeout_ms = timeout_ms
         # In the order in which they began.
         self._tasks: dict[asyncio.Task[None], None] = {}
+        # Of those, what only waits for remote storage.
+        self._asking: dict[asyncio.Task[None], None] = {}
 
     # -- what is to be done ----------------------------------------------------------------------
 
@@ -132,6 +168,16 @@ class LogRepair:
         """Ask the leader where its log begins and ends."""
         self._begin(owner, followed, self._find(followed))
 
+    def moved_to_remote(
+        self, owner: RepairedPartitions, followed: FollowedPartition, leader_log_start: int
+    ) -> None:
+        """Begin a log behind what the leader has in remote storage only.
+
+        `leader_log_start`: as the leader's answer said; -1: it did not.
+        """
+        work = self._begin_behind_remote(followed, leader_log_start)
+        self._begin(owner, followed, work, asks=True)
+
     # -- how -------------------------------------------------------------------------------------
 
     def _begin(
@@ -139,12 +185,14 @@ class LogRepair:
         owner: RepairedPartitions,
         followed: FollowedPartition,
         work: Coroutine[Any, Any, None],
+        *,
+        asks: bool = False,
     ) -> None:
         async def run() -> None:
             error: Exception | None = None
             try:
                 await work
-            except (PeerUnavailableError, _LeaderError):
+            except (PeerUnavailableError, LeaderAnswerError, TieredError):
                 owner.not_repaired(followed, None)
                 return
             except DiskError as failure:
@@ -161,10 +209,13 @@ class LogRepair:
 
         task = asyncio.get_running_loop().create_task(run())
         self._tasks[task] = None
+        if asks:
+            self._asking[task] = None
         task.add_done_callback(self._forget)
 
     def _forget(self, task: "asyncio.Task[None]") -> None:
         self._tasks.pop(task, None)
+        self._asking.pop(task, None)
 
     async def _settle(self, followed: FollowedPartition) -> None:
         await followed.partition.idle()
@@ -264,51 +315,79 @@ class LogRepair:
 
     async def _ask(self, followed: FollowedPartition, timestamp: int) -> int:
         """The leader's log end (not its high watermark: a follower asks), or its log start."""
-        topic, index = followed.partition.topic_partition
-        request = ListOffsetsRequest(
-            replica_id=self._node_id,
-            isolation_level=0,
-            topics=[
-                ListOffsetsTopic(
-                    name=topic,
-                    partitions=[
-                        ListOffsetsPartition(
-                            partition_index=index,
-                            current_leader_epoch=followed.leader_epoch,
-                            timestamp=timestamp,
-                        )
-                    ],
+        leader = self._leader_of(followed)
+        found = await leader.offset(
+            followed.partition.topic_partition, followed.leader_epoch, timestamp
+        )
+        return found.offset
+
+    def _leader_of(self, followed: FollowedPartition) -> LeaderEndpoint:
+        return LeaderEndpoint(
+            self._node_id, self._peers, followed.leader_id, timeout_ms=self._timeout_ms
+        )
+
+    async def _begin_behind_remote(
+        self, followed: FollowedPartition, leader_log_start: int
+    ) -> None:
+        partition = followed.partition
+        name = TopicIdPartition(partition.topic_id, *partition.topic_partition)
+        try:
+            if self.remote is None:
+                raise RemoteStorageError(
+                    "the leader has the records in remote storage, and this broker has none: set "
+                    "remote.log.storage.system.enable"
                 )
-            ],
-        )
-        answer = await self._peers.request(
-            followed.leader_id,
-            request,
-            LIST_OFFSETS_VERSION,
-            timeout_ms=self._timeout_ms(),
-            use=LIST_OFFSETS_USE,
-        )
-        assert isinstance(answer, ListOffsetsResponse)
-        for found in answer.topics:
-            for partition in found.partitions:
-                if partition.error_code == ErrorCode.NONE and partition.offset >= 0:
-                    return partition.offset
+            below = await self.remote.state_below(
+                name, partition.log, self._leader_of(followed), leader_epoch=followed.leader_epoch
+            )
+            if leader_log_start < 0:
+                leader_log_start = await self._ask(followed, EARLIEST)
+        except (TieredError, OSError) as error:
+            # Only with what is missing: the log of a follower never begins without its past.
+            if followed.is_current and _is_told(followed.failures + 1):
                 LOGGER.warning(
-                    "leader gives no offset partition=%s leader=%d error=%d",
-                    followed.partition.topic_partition,
+                    "follower waits for the state of records in remote storage partition=%s "
+                    "leader=%d leader_epoch=%d log_end=%d times=%d error=%s",
+                    partition.topic_partition,
                     followed.leader_id,
-                    partition.error_code,
+                    followed.leader_epoch,
+                    partition.log.log_end_offset,
+                    followed.failures + 1,
+                    error,
                 )
-        raise _LeaderError
+            raise
+        task = asyncio.current_task()
+        assert task is not None
+        self._asking.pop(task, None)
+        if not followed.is_current:
+            return
+        log = partition.log
+        LOGGER.info(
+            "follower's log begins behind remote storage partition=%s leader=%d leader_epoch=%d "
+            "log_start=%d log_end=%d begins_at=%d",
+            partition.topic_partition,
+            followed.leader_id,
+            followed.leader_epoch,
+            log.log_start_offset,
+            log.log_end_offset,
+            below.next_offset,
+        )
+        self._stats.rebuilt_from_remote += 1
+        followed.truncations += 1
+        now_ms = self._clock.now_ms()
+
+        def install(log: "Log") -> None:
+            install_auxiliary_state(log, below, log_start_offset=leader_log_start, now_ms=now_ms)
+
+        start_behind = self._truncations.start_behind
+        await partition.truncate(lambda log: start_behind(log, install))
 
     async def close(self) -> None:
-        """Wait for the repairs that are under way."""
+        """Wait for the repairs that are under way, but not for remote storage."""
+        for task in list(self._asking):
+            task.cancel()
         while self._tasks:
             await asyncio.wait(list(self._tasks))
-
-
-class _LeaderError(Exception):
-    """The leader has not said where its log begins or ends."""
 
 
 def _is_told(times: int) -> bool:

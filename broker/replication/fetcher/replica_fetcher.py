@@ -353,7 +353,7 @@ class ReplicaFetcher:
                 partition.follow_high_watermark(fetched.high_watermark, fetched.log_start_offset)
             return
         if fetched.error_code:
-            self._partition_failed(followed, fetched.error_code)
+            self._partition_failed(followed, fetched)
             return
         followed.leader_high_watermark = fetched.high_watermark
         if fetched.diverging_epoch is not None:
@@ -419,9 +419,9 @@ class ReplicaFetcher:
 
     # -- errors ----------------------------------------------------------------------------------
 
-    def _partition_failed(self, followed: FollowedPartition, error_code: int) -> None:
+    def _partition_failed(self, followed: FollowedPartition, fetched: FetchedPartition) -> None:
         """The leader has an error for a partition."""
-        resources = self._resources
+        resources, error_code = self._resources, fetched.error_code
         resources.stats.partition_errors += 1
         if error_code == ErrorCode.OFFSET_OUT_OF_RANGE:
             self._begin_repair(followed)
@@ -432,6 +432,9 @@ class ReplicaFetcher:
             return
         if error_code == ErrorCode.OFFSET_MOVED_TO_TIERED_STORAGE:
             resources.stats.moved_to_remote += 1
+            self._begin_repair(followed)
+            resources.repair.moved_to_remote(self, followed, fetched.log_start_offset)
+            return
         if not followed.failures:
             LOGGER.warning(
                 "leader refuses a fetch partition=%s leader=%d leader_epoch=%d offset=%d error=%d",

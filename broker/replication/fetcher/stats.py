@@ -13,6 +13,7 @@ class FetcherStats:
         truncations_below_high_watermark: Of those, what was committed as far as was known here:
             records were lost by an unclean election, or the cluster's state was.
         moved_to_remote: Offsets that the leader has in remote storage only.
+        rebuilt_from_remote: Logs that begin behind what the leader has in remote storage only.
         partition_errors: Errors of single partitions in answers.
     """
 
@@ -22,6 +23,7 @@ class FetcherStats:
         "late_records",
         "moved_to_remote",
         "partition_errors",
+        "rebuilt_from_remote",
         "requests",
         "truncations",
         "truncations_below_high_watermark",
@@ -35,4 +37,5 @@ class FetcherStats:
         self.truncations = 0
         self.truncations_below_high_watermark = 0
         self.moved_to_remote = 0
+        self.rebuilt_from_remote = 0
         self.partition_errors = 0

@@ -198,6 +198,11 @@ class Looks:
                 _count(partition, progress, followed, look)
             self._read_cold(look.session, followed, partition, need)
             return False
+        except OffsetNotLocalError:
+            moved = response_of(partition, followed.index)
+            moved.error_code = ErrorCode.OFFSET_MOVED_TO_TIERED_STORAGE
+            look.urgent.append((followed, moved))
+            return True
         except (StorageError, ApiError) as error:
             look.urgent.append((followed, failure(followed.index, self._code(partition, error))))
             return True
@@ -261,8 +266,6 @@ class Looks:
         followed.found_right(partition, leading.followers, progress)
 
     def _code(self, partition: "Partition", error: StorageError | ApiError) -> ErrorCode:
-        if isinstance(error, OffsetNotLocalError):
-            return ErrorCode.OFFSET_MOVED_TO_TIERED_STORAGE
         if isinstance(error, DiskError):
             self._led.disk_failed(partition, error)
         return code_of(error)

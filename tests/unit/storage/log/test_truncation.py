@@ -1,7 +1,17 @@
 """Truncation: what is left, and who may still be reading what is not."""
 
-from tests.fakes.filesystem import FakeFilesystem
+from random import Random
+
+import pytest
+
+from config.topic import TopicConfig
+from storage.log.log import Log
+from storage.log.truncation import StateBelow
+from storage.producers.snapshot import encode_rows
+from tests.fakes.filesystem import KEEP_ALL, FakeFilesystem
 from tests.unit.storage.log.log_model import (
+    NOW_MS,
+    Opened,
     append,
     make_batch,
     open_log,
@@ -44,3 +54,70 @@ def test_a_slice_outlives_its_segment() -> None:
     assert b"A" * 40 in data
     assert (log.log_start_offset, log.log_end_offset, log.recovery_point) == (100, 100, 100)
     assert append(log, make_batch(b"n")).first_offset == 100
+
+
+EPOCHS = ((0, 0), (2, 4), (5, 9))
+
+
+def remote_segments() -> TopicConfig:
+    return small_segments(1000, remote_storage_enable=True)
+
+
+def below(at: int = 12) -> StateBelow:
+    """Twelve offsets of three epochs, by a producer that has a transaction open."""
+    row = (7, 1, 2, 11, 0, NOW_MS, 0, 10)
+    return StateBelow(at, EPOCHS, encode_rows(1, [row]))
+
+
+def reopened(filesystem: FakeFilesystem, log_start_offset: int) -> Log:
+    return open_log(filesystem, remote_segments(), opened=Opened(log_start_offset=log_start_offset))
+
+
+def test_a_log_goes_on_behind_what_is_elsewhere() -> None:
+    """It knows the epochs and the producers of what it does not have."""
+    filesystem = FakeFilesystem()
+    log = open_log(filesystem, remote_segments())
+    append(log, make_batch(b"old"), leader_epoch=1)
+    log.truncation.start_behind(below(), log_start_offset=5, now_ms=NOW_MS)
+    assert (log.log_start_offset, log.local_log_start_offset, log.log_end_offset) == (5, 12, 12)
+    assert (log.high_watermark, log.last_stable_offset) == (12, 10)
+    assert log.leader_epochs.entries() == [(2, 5), (5, 9)]
+    assert log.latest_leader_epoch == 5
+    assert [segment.base_offset for segment in log.segments] == [12]
+    log.flusher.flush()
+    again = open_log(filesystem, remote_segments())
+    assert (again.log_end_offset, again.producer_state.last_entry(7) is not None) == (12, True)
+
+
+@pytest.mark.parametrize("keep", ["what was synced", "all", "some"])
+def test_wherever_a_crash_stops_it_a_log_that_begins_there_knows_what_lies_before(
+    keep: str,
+) -> None:
+    """Else it would be taken for one that has no past: producers' retries would be doubled."""
+    filesystem = FakeFilesystem()
+    log = open_log(filesystem, remote_segments())
+    append(log, make_batch(b"old" * 30), leader_epoch=1)
+    append(log, make_batch(b"old" * 30), leader_epoch=3)
+    log.flusher.flush()
+    crashed: list[FakeFilesystem] = []
+
+    def after_change(_event: object) -> None:
+        how = {"what was synced": None, "all": KEEP_ALL, "some": Random(len(crashed))}[keep]
+        crashed.append(filesystem.after_crash(how))
+
+    filesystem.observer = after_change
+    log.truncation.start_behind(below(), log_start_offset=5, now_ms=NOW_MS)
+    filesystem.observer = None
+    assert len(crashed) > 10
+    begun = 0
+    for disk in crashed:
+        again = reopened(disk, 0)
+        assert again.log_end_offset in (0, 1, 2, 5, 12), again.log_end_offset
+        if again.log_end_offset == 12:
+            begun += 1
+            assert again.leader_epochs.epoch_for_offset(8) == 2
+            assert again.leader_epochs.epoch_for_offset(11) == 5
+            entry = again.producer_state.last_entry(7)
+            assert entry is not None
+            assert (entry.epoch, entry.txn_first_offset) == (1, 10)
+    assert begun or keep != "all"

@@ -10,13 +10,14 @@ from storage.environment.environment import Environment
 from storage.environment.randomness import SeededRandomness
 from storage.log.log import Log
 from storage.log.recovery.loader import CheckpointedLog
+from storage.log.truncation import StateBelow
 from storage.producers.entry import BatchMetadata, ProducerEntry
 from storage.types.topic_partition import TopicPartition
 from tests.fakes.clock import ManualClock
 from tests.fakes.filesystem import FakeFilesystem
 from tests.fakes.producer_snapshots import encode_snapshot
 from tiered.restore.open_transactions import abort_open_transactions
-from tiered.tasks.follower import AuxiliaryState, install_auxiliary_state
+from tiered.tasks.follower import install_auxiliary_state
 
 ID = UUID(int=5)
 DIRECTORY = "/data/t-0"
@@ -48,7 +49,7 @@ def laid(*producers: ProducerEntry) -> FakeFilesystem:
     filesystem = FakeFilesystem(ManualClock())
     filesystem.mkdir("/data")
     log = opened(filesystem)
-    state = AuxiliaryState(100, [(1, 20), (4, 60)], encode_snapshot(producers))
+    state = StateBelow(100, [(1, 20), (4, 60)], encode_snapshot(producers))
     install_auxiliary_state(log, state, log_start_offset=20, now_ms=1_700_000_000_000)
     log.close()
     return filesystem

@@ -15,7 +15,7 @@ from tiered.errors import (
     StoreUnavailableError,
 )
 from tiered.segment_metadata import TopicIdPartition
-from tiered.tasks.follower import EpochOffset, TierStateMachine
+from tiered.tasks.follower import EpochOffset, TierStateMachine, install_auxiliary_state
 
 
 class Leader:
@@ -59,7 +59,6 @@ def machine(world: World) -> TierStateMachine:
     return TierStateMachine(
         metadata=world.metadata,
         tier=world.tier,
-        clock=world.clock,
         timer=world.timer,
         counters=world.manager.counters,
         call_timeout_ms=1000,
@@ -71,9 +70,10 @@ def follower(world: World, directory: str = "/data/f-0") -> Log:
 
 
 async def start(world: World, log: Log, *, log_start: int = 0) -> int:
-    return await machine(world).start(
-        PARTITION, log, Leader(world.log), leader_epoch=3, leader_log_start_offset=log_start
-    )
+    """What a follower's repair does; the offset to fetch from next."""
+    found = await machine(world).find(PARTITION, log, Leader(world.log), leader_epoch=3)
+    install_auxiliary_state(log, found, log_start_offset=log_start, now_ms=NOW_MS)
+    return log.log_end_offset
 
 
 async def test_an_empty_follower_begins_after_the_remote_part() -> None:

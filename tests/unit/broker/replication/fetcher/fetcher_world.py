@@ -117,6 +117,9 @@ class InPlace:
     def start_at(self, log: Log, offset: int) -> None:
         log.truncation.truncate_fully_and_start_at(offset)
 
+    def start_behind(self, log: Log, install: Callable[[Log], None]) -> None:
+        install(log)
+
 
 class FetcherWorld(PeerWorld):
     """See the module."""
@@ -128,6 +131,14 @@ class FetcherWorld(PeerWorld):
         self.peers = Peers(ME, None, self.resources)
         for node_id in (LEADER, OTHER):
             self.peers._endpoints[node_id] = PeerEndpoint(f"b{node_id}", 9092, 1)
+        self.repair = LogRepair(
+            ME,
+            self.peers,
+            InPlace(),
+            self.stats,
+            timeout_ms=lambda: 30_000.0,
+            clock=self.timer.clock,
+        )
         self.fetchers = Fetchers(
             self.peers,
             FetcherResources(
@@ -137,9 +148,7 @@ class FetcherWorld(PeerWorld):
                 poller=self.poller,
                 timer=self.timer,
                 clock=self.timer.clock,
-                repair=LogRepair(
-                    ME, self.peers, InPlace(), self.stats, timeout_ms=lambda: 30_000.0
-                ),
+                repair=self.repair,
                 stats=self.stats,
             ),
         )

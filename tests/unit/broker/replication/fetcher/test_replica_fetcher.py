@@ -264,7 +264,6 @@ async def test_leader_that_has_not_heard_is_asked_again_soon(code: ErrorCode) ->
         ErrorCode.KAFKA_STORAGE_ERROR,
         ErrorCode.CORRUPT_MESSAGE,
         ErrorCode.FENCED_LEADER_EPOCH,
-        ErrorCode.OFFSET_MOVED_TO_TIERED_STORAGE,
     ],
 )
 async def test_other_errors_wait_for_the_back_off(code: ErrorCode) -> None:
@@ -278,7 +277,7 @@ async def test_other_errors_wait_for_the_back_off(code: ErrorCode) -> None:
     world.timer.advance(20)
     assert asked(world.one_sent()[1]) == {0: (0, EPOCH, -1)}
     assert world.stats.partition_errors == 1
-    assert world.stats.moved_to_remote == (code is ErrorCode.OFFSET_MOVED_TO_TIERED_STORAGE)
+    assert world.stats.moved_to_remote == 0
 
 
 async def test_damaged_records_are_never_appended() -> None:
