@@ -124,13 +124,14 @@ class VarveCluster(Cluster):
         return self.links
 
     @property
-    def _members(self) -> list[EtcdServer]:
+    def members(self) -> list[EtcdServer]:
+        """Servers of etcd."""
         return self.etcd.members if isinstance(self.etcd, EtcdCluster) else [self.etcd]
 
     @override
     def cpu_seconds(self) -> float:
         return super().cpu_seconds() + sum(
-            cpu_seconds(member.pid) for member in self._members if member.is_running
+            cpu_seconds(member.pid) for member in self.members if member.is_running
         )
 
     @override
@@ -148,7 +149,7 @@ class VarveCluster(Cluster):
 
     def heal_etcd(self) -> None:
         """Start the members of etcd that are dead."""
-        for member in self._members:
+        for member in self.members:
             if not member.is_running:
                 member.start()
 

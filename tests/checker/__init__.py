@@ -4,9 +4,11 @@
        ^                                            `history`  `versions`  `analysis`
        |  kills, stops, a bad network: `nemesis`, `tests.fakes.network.fault_proxy`
     broker, a real process: `brokers`; with a bug: `mutants`, `mutant_broker`
+    three brokers on an etcd, their faults, what is judged of their files and store: `cluster`
 
     python -m tests.checker --minutes 10 --seed 1 --faults kill,pause,clients,freeze,proxy
     python -m tests.checker --broker kafka ...          released Kafka, the same run
+    python -m tests.checker --brokers 3 --faults kill,pause,cut,operate,clients,freeze
     python -m tests.checker --clients share             a share group and who writes for it
     python -m tests.checker.delayed --transactions 50000  late requests, transaction version 2
     python -m tests.checker.delayed --version 1 --no-verification   what the old protocol cannot do

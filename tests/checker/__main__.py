@@ -8,6 +8,8 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from tests.checker.brokers import BROKERS
+from tests.checker.cluster.faults import CLUSTER_FAULTS
+from tests.checker.cluster.nemesis import GROUPS, expand
 from tests.checker.faults.nemesis import FAULTS
 from tests.checker.run import RunOptions, end_orderly_on_sigterm, run
 from tests.checker.workloads import EVERYBODY, PLAIN, SHARING, TRANSACTIONAL
@@ -22,21 +24,32 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--broker", choices=sorted(BROKERS), default="varve")
     parser.add_argument("--brokers", type=int, default=1, help="3: replicated, on an etcd")
-    parser.add_argument("--faults", default="kill,pause", help=f"of {','.join(FAULTS)}, or empty")
+    parser.add_argument("--etcd-members", type=int, choices=(1, 3), default=1)
+    parser.add_argument(
+        "--faults",
+        help=f"of {','.join(FAULTS)}; of several brokers {','.join(GROUPS)} or one by its name, "
+        f"{','.join(CLUSTER_FAULTS)}; may be empty",
+    )
     parser.add_argument("--clients", choices=sorted(WORKLOADS), default="all", help="which kinds")
     parser.add_argument("--rate", type=float, default=40.0, help="operations/s of one client")
     parser.add_argument("--keep", type=Path, help="directory for history and broker")
     given = parser.parse_args(arguments)
-    faults = tuple(one for one in given.faults.split(",") if one)
-    if unknown := set(faults) - set(FAULTS):
+    usual = ("kill", "pause") if given.brokers == 1 else tuple(GROUPS)
+    asked = None if given.faults is None else given.faults.split(",")
+    faults = usual if asked is None else tuple(one for one in asked if one)
+    if given.brokers > 1:
+        try:
+            expand(faults)
+        except ValueError as error:
+            parser.error(f"no such fault of several brokers: {error}")
+    elif unknown := set(faults) - set(FAULTS):
         parser.error(f"unknown faults: {', '.join(sorted(unknown))}")
-    if given.brokers > 1 and "proxy" in faults:
-        parser.error("there is no proxy between clients and several brokers")
     options = RunOptions(
         seconds=given.minutes * 60,
         seed=given.seed,
         broker=given.broker,
         brokers=given.brokers,
+        etcd_members=given.etcd_members,
         faults=faults,
         workload=WORKLOADS[given.clients],
         rate_per_s=given.rate,

@@ -1,7 +1,5 @@
 """Brokers for histories: started as users start them, with a proxy in front where asked for."""
 
-import random
-import time
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Final
@@ -46,47 +44,36 @@ def new_broker(
     return BROKERS[kind](directory, given)
 
 
-CLUSTERS: Final[dict[str, type[VarveCluster] | type[KafkaCluster]]] = {
-    "varve": VarveCluster,
-    "kafka": KafkaCluster,
-}
-TWO: Final = 0.2
-"""Probability that two brokers are killed at once."""
-
 READY_S: Final = 120.0
 
 
 class ReplicatedBrokers:
-    """Several brokers with three replicas of everything, as histories see one: killed, started.
-
-    What is killed is drawn anew each time: the leader of a random partition of clients or of an
-    internal topic, so its coordinator, or any broker; now and then two at once.
-    """
+    """Several brokers with three replicas of everything, as histories see one broker."""
 
     def __init__(
-        self, kind: str, directory: Path, *, brokers: int, properties: Mapping[str, str], seed: int
+        self,
+        kind: str,
+        directory: Path,
+        *,
+        brokers: int,
+        properties: Mapping[str, str],
+        etcd_members: int = 1,
     ) -> None:
         # Each of three brokers has a session with the store, or the controller, of its own.
         given = {k: v for k, v in PROPERTIES.items() if not k.startswith("broker.")}
-        self.cluster: Cluster = CLUSTERS[kind](directory, {**given, **properties}, brokers=brokers)
-        self._random = random.Random(seed + 13)
-        self._is_started = False
-        self._victim = min(self.cluster.nodes)
+        given |= properties
+        self.cluster: Cluster
+        if kind == "kafka":
+            self.cluster = KafkaCluster(directory, given, brokers=brokers)
+        else:
+            self.cluster = VarveCluster(
+                directory, given, brokers=brokers, etcd_members=etcd_members, links=True
+            )
 
     @property
     def address(self) -> str:
         """All of them, as clients take it."""
         return self.cluster.bootstrap
-
-    @property
-    def is_running(self) -> bool:
-        """Whether all run."""
-        return all(node.is_running for node in self.cluster.nodes.values())
-
-    @property
-    def pid(self) -> int:
-        """Of one of them, the same until the next start."""
-        return self.cluster.nodes[self._victim].pid
 
     def create_topic(
         self, name: str, partitions: int, configs: Mapping[str, str] | None = None
@@ -99,32 +86,9 @@ class ReplicatedBrokers:
         ]
         self.cluster.create_topic(name, assignment, dict(configs or {}))
 
-    def start(self) -> float:
-        """Start all, or those that were killed; returns the seconds until each shows all."""
-        begin = time.monotonic()
-        if self._is_started:
-            self.cluster.heal()
-            self.cluster.wait_for_all(READY_S)
-        else:
-            self._is_started = True
-            self.cluster.start(READY_S)
-        self._victim = self._random.choice(sorted(self.cluster.nodes))
-        return time.monotonic() - begin
-
-    def kill(self) -> None:
-        """SIGKILL to one, or two."""
-        ids = sorted(self.cluster.nodes)
-        first = self._random.choice(ids)
-        led = [
-            partition.leader
-            for partition in self.cluster.state().partitions
-            if partition.leader in self.cluster.nodes
-        ]
-        if led and self._random.random() < 0.7:
-            first = self._random.choice(led)
-        self.cluster.kill(first)
-        if self._random.random() < TWO:
-            self.cluster.kill(self._random.choice([one for one in ids if one != first]))
+    def start(self) -> None:
+        """Start all, and wait until each shows all of them."""
+        self.cluster.start(READY_S)
 
     def close(self) -> None:
         """SIGKILL to all that belongs to it."""

@@ -22,6 +22,8 @@ from tests.checker.clients.client_process import KEYS, WorkerOptions
 from tests.checker.clients.java_client import compiled
 from tests.checker.clients.raw import CommittedReader, RetryPolicy
 from tests.checker.clients.routes import Address
+from tests.checker.cluster.nemesis import ClusterNemesis, expand
+from tests.checker.cluster.watched import WatchedCluster
 from tests.checker.delayed import final_read
 from tests.checker.faults.nemesis import Nemesis
 from tests.checker.faults.progress import Progress, kind_of, progress_of
@@ -44,8 +46,9 @@ class RunOptions:
     seed: int = 1
     broker: str = "varve"
     brokers: int = 1
-    """With several, every topic has three replicas; there is no proxy then."""
+    """With several, every topic has three replicas; proxies are between brokers and store then."""
 
+    etcd_members: int = 1
     faults: tuple[str, ...] = ("kill", "pause")
     fault_share: float = 0.45
     """Probability of each fault in each round."""
@@ -295,7 +298,7 @@ def run(options: RunOptions, directory: Path) -> RunOutcome:
             directory / "broker",
             brokers=options.brokers,
             properties=options.properties,
-            seed=options.seed,
+            etcd_members=options.etcd_members,
         )
     elif make is not None:
         node = make(directory / "broker", None)
@@ -312,20 +315,34 @@ def run(options: RunOptions, directory: Path) -> RunOutcome:
         _prepare(options, node)
         address = node.address if proxy is None else f"127.0.0.1:{proxy.port}"
         clients = _Clients(options, directory, address)
-        nemesis = Nemesis(
-            node,
-            proxy,
-            clients,
-            faults=options.faults,
-            seed=options.seed,
-            share=options.fault_share,
-            recorder=Recorder(faults, "nemesis"),
-        )
+        nemesis: Nemesis | ClusterNemesis
+        watched: WatchedCluster | None = None
+        if isinstance(node, ReplicatedBrokers):
+            watched = WatchedCluster(node.cluster, options.seed, topics=list(KEYS))
+            nemesis = ClusterNemesis(
+                watched.faults,
+                clients,
+                names=expand(options.faults),
+                seed=options.seed,
+                recorder=Recorder(faults, "nemesis"),
+            )
+        else:
+            nemesis = Nemesis(
+                node,
+                proxy,
+                clients,
+                faults=options.faults,
+                seed=options.seed,
+                share=options.fault_share,
+                recorder=Recorder(faults, "nemesis"),
+            )
         clients.wait_until_started()
         begin_ns = time.monotonic_ns()
         nemesis.run_until(time.monotonic() + options.seconds)
         nemesis.heal()
         end_ns = time.monotonic_ns()
+        if watched is not None:
+            watched.wait_until_whole()
         clients.thaw()
         clients.stop(WRITERS, 60.0)
         groups = sorted({group for kind, group in JOBS.items() if kind in options.workload})
@@ -339,8 +356,12 @@ def run(options: RunOptions, directory: Path) -> RunOutcome:
         asyncio.run(final_read(address, keys, Recorder(final, "final"), options.drain_s))
         ops = read_history([*clients.paths, faults, final])
         progress = progress_of(ops, nemesis.disturbed, (begin_ns, end_ns))
+        report = analyse(ops)
+        if watched is not None:
+            report.add(watched.judge())
+            report.notes += watched.notes
         return RunOutcome(
-            analyse(ops),
+            report,
             nemesis.done,
             undrained,
             clients.errors,

@@ -10,8 +10,11 @@ from tests.checker.mutation.mutants import MUTANTS
 from tests.checker.mutation.score import try_mutant
 from tests.checker.run import RunOptions, run
 from tests.checker.workloads import BRIEF, EVERYBODY, PLAIN, SHARING
+from tests.harness.etcd import etcd_or_skip
 
 pytestmark = pytest.mark.interop
+
+EVERYTHING = ("kill", "pause", "cut", "operate", "clients", "freeze")
 
 
 def test_fifteen_seconds_of_kills_and_pauses(tmp_path: Path) -> None:
@@ -23,6 +26,30 @@ def test_fifteen_seconds_of_kills_and_pauses(tmp_path: Path) -> None:
     assert outcome.report.outcomes["txn ok"] > 50, outcome.text()
     assert outcome.report.outcomes["acknowledge ok"] > 10, outcome.text()
     assert outcome.faults["kill"] >= 1
+
+
+def test_twenty_seconds_of_three_brokers(tmp_path: Path) -> None:
+    """Brokers, store and network fail; replicas, store and clients' histories are judged."""
+    etcd_or_skip()
+    options = RunOptions(
+        seconds=20, seed=3, brokers=3, faults=EVERYTHING, workload=BRIEF, rate_per_s=15
+    )
+    outcome = run(options, tmp_path)
+    assert outcome.is_clean, outcome.text()
+    assert outcome.report.outcomes["txn ok"] > 20, outcome.text()
+    assert sum(outcome.faults.values()) >= 3, outcome.text()
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("brokers", [3, 4])
+def test_five_minutes_of_several_brokers(tmp_path: Path, brokers: int) -> None:
+    """All clients, all faults; with four brokers a topic's replicas are on some of them."""
+    etcd_or_skip()
+    options = RunOptions(
+        seconds=300, seed=303, brokers=brokers, faults=EVERYTHING, workload=EVERYBODY, rate_per_s=10
+    )
+    outcome = run(options, tmp_path)
+    assert outcome.is_clean, outcome.text()
 
 
 @pytest.mark.slow

@@ -42,6 +42,16 @@ class Report:
     sent: int = 0
     read: int = 0
     delivered: int = 0
+    notes: list[str] = field(default_factory=list)
+    """What else was looked at."""
+
+    def add(self, anomalies: Iterable[Anomaly]) -> None:
+        """Take in what was found."""
+        for anomaly in anomalies:
+            self.counts[anomaly.kind] += 1
+            told = self.examples.setdefault(anomaly.kind, [])
+            if len(told) < EXAMPLES_MAX:
+                told.append(anomaly.text)
 
     @property
     def forbidden(self) -> dict[str, int]:
@@ -60,6 +70,7 @@ class Report:
         lines.append(
             f"{self.sent} values sent, {self.read} reads, {self.delivered} shared deliveries"
         )
+        lines += self.notes
         lines += [f"allowed: {kind} {count}" for kind, count in self.allowed.items()]
         for kind, count in self.forbidden.items():
             lines.append(f"ANOMALY {kind}: {count}")
@@ -78,9 +89,5 @@ def analyse(ops: Iterable[Op]) -> Report:
         report.read += sum(len(read) for read in op.polls.values())
         report.delivered += sum(len(one) for one in op.value.get("deliveries", {}).values())
     for analysis in ANALYSES:
-        for anomaly in analysis(versions):
-            report.counts[anomaly.kind] += 1
-            told = report.examples.setdefault(anomaly.kind, [])
-            if len(told) < EXAMPLES_MAX:
-                told.append(anomaly.text)
+        report.add(analysis(versions))
     return report

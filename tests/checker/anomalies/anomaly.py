@@ -11,7 +11,20 @@ ALLOWED: Final = frozenset(
 """Reported and no mistake: writes of transactions interleave in Kafka, and a reader sees of others'
 transactions what it gets to, by design. Jepsen allows the same (`allowed-error-types`)."""
 
-FORBIDDEN: Final = frozenset(
+REPLICATED: Final = frozenset(
+    {
+        "diverged-replica",
+        "epoch-offset-reuse",
+        "two-leaders",
+        "epoch-went-back",
+        "record-insane",
+        "write-by-nobody",
+        "history-gap",
+    }
+)
+"""Of replicas' files and the store, not of clients' histories: see `tests.checker.cluster`."""
+
+FORBIDDEN: Final = REPLICATED | frozenset(
     {
         "inconsistent-offsets",
         "duplicate",

@@ -72,6 +72,8 @@ RETRIABLE: Final = frozenset(
         ErrorCode.KAFKA_STORAGE_ERROR,
         # What an old producer is told while its transaction cannot be verified.
         ErrorCode.NOT_ENOUGH_REPLICAS,
+        # It is there and may stay: another try is a duplicate, which is answered with its offset.
+        ErrorCode.NOT_ENOUGH_REPLICAS_AFTER_APPEND,
     }
 )
 
