@@ -18,7 +18,7 @@ COMPILE := $(BIN)/python -m compileall -q config native protocol storage tiered 
 RUNTIME := $(VENV)/.runtime
 DEVELOPMENT := $(VENV)/.development
 
-.PHONY: help setup native run cluster cluster-broker test test-system test-interop test-deep test-cluster simulate simulate-mutants test-s3 test-spark test-exact test-clients test-tools test-etcd check lint types imports fmt bench run-pipeline codegen docs lock clean
+.PHONY: help setup native run cluster cluster-broker test test-system test-interop test-deep test-cluster simulate histories simulate-mutants test-s3 test-spark test-exact test-clients test-tools test-etcd check lint types imports fmt bench run-pipeline codegen docs lock clean
 
 help: ## show this list
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' Makefile
@@ -66,6 +66,10 @@ simulate: $(DEVELOPMENT) ## run whole brokers in virtual time, with faults (ARGS
 
 simulate-mutants: $(DEVELOPMENT) ## does the simulation find each seeded bug within 300 seconds?
 	@$(BIN)/python -m tests.simulation --mutants 300 $(ARGS)
+
+histories: $(DEVELOPMENT) ## hundreds of kills under a million acknowledged records (ARGS="--seed 1 --kills 200"; an hour)
+	@.ci/etcd
+	@$(BIN)/python -m tests.checker.cluster.long_run $(ARGS)
 
 test-s3: $(DEVELOPMENT) ## build real S3 servers and run the object store's tests on each
 	@.ci/s3-servers

@@ -60,14 +60,14 @@ class ClusterNemesis:
         names: tuple[str, ...],
         seed: int,
         recorder: Recorder | None = None,
-        say: Callable[[str], None] = lambda line: print(line, file=sys.stderr),  # noqa: T201
+        say: Callable[[str], None] | None = None,
     ) -> None:
         self.faults = faults
         self._clients = clients
         self._names = names
         self._random = random.Random(seed)
         self._recorder = recorder
-        self._say = say
+        self._say = _say if say is None else say
         self._unsettled_until = 0.0
         self.disturbed: list[tuple[int, int]] = []
         self._clients_done: Counter[str] = Counter()
@@ -128,3 +128,7 @@ class ClusterNemesis:
     def heal(self) -> None:
         """Nothing is wrong any more."""
         self.faults.heal()
+
+
+def _say(line: str) -> None:
+    sys.stderr.write(f"{line}\n")

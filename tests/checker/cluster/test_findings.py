@@ -28,9 +28,9 @@ SEGMENT = "00000000000000000000.log"
 Damage = Callable[[bytearray], bytes]
 
 
-def batch(offset: int, epoch: int, text: str, key: bytes | None = None, **more: object) -> bytes:
+def batch(offset: int, epoch: int, text: str, key: bytes | None = None) -> bytes:
     """One record's batch as a leader of that epoch has appended it."""
-    data = bytearray(build_batch([(key, text.encode(), (), 1000)], **more))  # type: ignore[arg-type]
+    data = bytearray(build_batch([(key, text.encode(), (), 1000)]))
     set_offset_and_epoch(data, 0, offset, epoch)
     return bytes(data)
 
