@@ -228,7 +228,9 @@ class LeaderState:
         """Whether no other broker can have been elected by now, whatever the image lacks.
 
         Another leader would be one of the maximal ISR, and would fetch here no longer: so each of
-        its members must have fetched in this epoch, less than two waits of a follower ago. Alone in
+        its members must have sent a fetch of this epoch less than two waits of a follower ago. When
+        it was sent, not when it was read: what lay in a socket while this process was paused is old
+        (`ReplicaProgress.confirmed_ms`). Alone in
         it, this broker is the only one that can be elected, unless the ISR is smaller than
         `min.insync.replicas`: then others are eligible that have left it (KIP-966).
         """
@@ -237,7 +239,7 @@ class LeaderState:
         for follower in self.followers:
             if follower.is_counted:
                 is_alone = False
-                if follower.seen_ms < since_ms:
+                if follower.confirmed_ms < since_ms:
                     return False
         return not is_alone or not self.is_under_min_isr(min_insync_replicas)
 

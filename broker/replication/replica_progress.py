@@ -28,6 +28,7 @@ class ReplicaProgress:
     """
 
     __slots__ = (
+        "_confirmed_ms",
         "_leader_end_offset",
         "broker_epoch",
         "caught_up_ms",
@@ -48,6 +49,7 @@ class ReplicaProgress:
         self.broker_epoch = UNKNOWN_EPOCH
         self.fetched_ms = float("-inf")
         self.followed: FollowedPartition | None = None
+        self._confirmed_ms = float("-inf")
         # The leader's log end at the last fetch.
         self._leader_end_offset = UNKNOWN_OFFSET
 
@@ -74,6 +76,9 @@ class ReplicaProgress:
         self.broker_epoch = broker_epoch
         self._leader_end_offset = leader_end_offset
         self.fetched_ms = now_ms
+        followed = self.followed
+        if followed is not None and followed.session is not None:
+            self._confirmed_ms = max(self._confirmed_ms, followed.session.confirmed_ms)
 
     @property
     def seen_ms(self) -> float:
@@ -86,6 +91,18 @@ class ReplicaProgress:
         if followed is None or followed.session is None or followed.is_listed:
             return self.fetched_ms
         return max(self.fetched_ms, followed.session.fetched_ms)
+
+    @property
+    def confirmed_ms(self) -> float:
+        """Time before which it has certainly not left this epoch; minus infinity: not known.
+
+        Not `seen_ms`: see `FollowsChanges.confirmed_ms`. A partition that a request names, and that
+        has not been looked at since, may be followed in another epoch.
+        """
+        followed = self.followed
+        if followed is None or followed.session is None or followed.is_listed:
+            return self._confirmed_ms
+        return max(self._confirmed_ms, followed.session.confirmed_ms)
 
     def is_caught_up(self, leader_end_offset: int, now_ms: float, lag_time_max_ms: float) -> bool:
         """Whether it has everything, or had at most `lag_time_max_ms` ago."""

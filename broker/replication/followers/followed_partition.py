@@ -23,6 +23,16 @@ class FollowsChanges(Protocol):
         """Monotonic time of its last fetch, which is one of all its partitions."""
         ...
 
+    @property
+    def confirmed_ms(self) -> float:
+        """Monotonic time before which its last fetch was certainly not sent.
+
+        A request may have lain in a socket's buffer while this process was paused, or have been
+        repeated by TCP after a cut: that it is read now says nothing of now. But it was sent after
+        the answer before it had arrived. Minus infinity for the first fetch of a session.
+        """
+        ...
+
     def changed_at(self, followed: "FollowedPartition", *, has_records: bool) -> None:
         """Look at a partition again: something about it has changed.
 

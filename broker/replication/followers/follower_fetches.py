@@ -184,6 +184,7 @@ class FollowerFetches:
     # -- answers ---------------------------------------------------------------------------------
 
     def _answer(self, session: FollowerSession, look: Look, version: int) -> Body:
+        session.answered_ms = look.now_ms
         answers = look.urgent
         for followed, partition, records in look.found:
             response = response_of(partition, followed.index)

@@ -48,13 +48,16 @@ class FollowerSession(FollowsChanges):
         partitions: All that it follows.
         changed: Those to look at, in order; a set with an order.
         parked: The request that waits for records, if one does.
+        answered_ms: Monotonic time of its last answer.
         is_due: It is to be tried again.
         has_more: There may be records that came while no request was parked.
     """
 
     __slots__ = (
+        "_confirmed_ms",
         "_fetched_ms",
         "_on_due",
+        "answered_ms",
         "changed",
         "epoch",
         "has_more",
@@ -87,7 +90,9 @@ class FollowerSession(FollowsChanges):
         self.is_due = False
         self.has_more = False
         self._on_due = on_due
+        self.answered_ms = float("-inf")
         self._fetched_ms = float("-inf")
+        self._confirmed_ms = float("-inf")
 
     @property
     @override
@@ -95,9 +100,17 @@ class FollowerSession(FollowsChanges):
         """See `FollowsChanges`."""
         return self._fetched_ms
 
+    @property
+    @override
+    def confirmed_ms(self) -> float:
+        """See `FollowsChanges`."""
+        return self._confirmed_ms
+
     def update(self, request: "FetchRequest", now_ms: float) -> None:
         """Apply what a request lists, and look at it."""
         self._fetched_ms = now_ms
+        # It names the epoch that the last answer has made: its follower had that when it sent it.
+        self._confirmed_ms = self.answered_ms
         partitions, changed = self.partitions, self.changed
         for topic in request.topics:
             key: TopicKey = topic.topic_id if self.uses_topic_ids else topic.name or ""

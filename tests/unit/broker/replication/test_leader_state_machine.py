@@ -10,8 +10,10 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 
 from broker.controller.images.partition_image import PartitionImage
+from broker.replication.followers.followed_partition import FollowedPartition
 from broker.replication.leader_state import LeaderState
 from broker.replication.terms import ReplicationTerms
+from protocol.hot.fetch import FetchPartition
 
 LEADER = 1
 FOLLOWERS = (2, 3, 4)
@@ -23,6 +25,16 @@ START = 10
 followers = st.sampled_from(FOLLOWERS)
 
 
+class Session:
+    """A follower's: when its requests came, and since when they can have been sent."""
+
+    def __init__(self) -> None:
+        self.fetched_ms = self.confirmed_ms = float("-inf")
+
+    def changed_at(self, followed: FollowedPartition, *, has_records: bool) -> None:
+        """Nothing is parked."""
+
+
 class Follower:
     """What the model has of one follower."""
 
@@ -30,6 +42,9 @@ class Follower:
         self.end: int | None = None
         self.epoch: int | None = None
         self.fetched_ms: float | None = None
+        self.confirmed_ms = float("-inf")
+        self.session = Session()
+        self.followed = FollowedPartition(self.session, b"", FetchPartition(0, 5, 0, -1, 0, 100))
         self.leader_end: int | None = None
         self.caught_up_ms = caught_up_ms
 
@@ -64,14 +79,24 @@ class LeaderRules(RuleBasedStateMachine):
         self.end += count
         self.state.own_end_offset = self.end
 
-    @rule(node=followers, back=st.integers(0, 12), is_old_life=st.booleans())
-    def fetch(self, node: int, back: int, is_old_life: bool) -> None:
+    @rule(
+        node=followers,
+        back=st.integers(0, 12),
+        is_old_life=st.booleans(),
+        sent_ago_ms=st.sampled_from([0.0, 100.0, 700.0, float("inf")]),
+    )
+    def fetch(self, node: int, back: int, is_old_life: bool, sent_ago_ms: float) -> None:
         offset = max(self.end - back, 0)
         epoch = node * 10 - 1 if is_old_life else node * 10
         progress = self.state.follower(node)
         assert progress is not None
-        progress.fetched(offset, 0, epoch, self.end, self.now_ms)
         model = self.model[node]
+        model.session.fetched_ms = self.now_ms
+        model.session.confirmed_ms = self.now_ms - sent_ago_ms
+        model.confirmed_ms = max(model.confirmed_ms, model.session.confirmed_ms)
+        model.followed.is_listed = False
+        progress.followed = model.followed
+        progress.fetched(offset, 0, epoch, self.end, self.now_ms)
         if offset >= self.end:
             model.caught_up_ms = self.now_ms
         elif model.leader_end is not None and offset >= model.leader_end:
@@ -190,8 +215,8 @@ class LeaderRules(RuleBasedStateMachine):
     @invariant()
     def confirmed_by_all_that_could_be_elected(self) -> None:
         others = (self.isr | (self.proposed or frozenset())) - {LEADER}
-        seen = [self.model[node].fetched_ms for node in others]
-        recent = [ms is not None and self.now_ms - ms <= 2 * WAIT_MS for ms in seen]
+        confirmed = [self.model[node].confirmed_ms for node in others]
+        recent = [self.now_ms - ms <= 2 * WAIT_MS for ms in confirmed]
         expected = all(recent) and (bool(others) or len(self.isr) >= MIN_ISR)
         assert self.state.is_confirmed(MIN_ISR, self.now_ms) == expected
 

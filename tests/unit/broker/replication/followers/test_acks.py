@@ -236,21 +236,51 @@ async def doubted(f: FollowerWorld) -> FollowerWorld:
     return f
 
 
+def goes_on_fetching(f: FollowerWorld, replica: int) -> tuple[int, int]:
+    """A follower's session whose second fetch was sent after an answer; its id and next epoch."""
+    session: int = f.fetch({"t": 0}, replica=replica).session_id
+    f.fetch({}, replica=replica, session=(session, 1))
+    return session, 2
+
+
 async def test_after_the_lease_followers_confirm_their_leader(doubted: FollowerWorld) -> None:
     """Another leader would be one of them, and would fetch no longer."""
     f = doubted
-    partition = led(f, (1, 2, 3))
+    led(f, (1, 2, 3))
     produce(f, 1)
     assert produced(f) == (ErrorCode.NOT_LEADER_OR_FOLLOWER, -1)
-    caught_up(f, partition, 2)
+    goes_on_fetching(f, 2)
     produce(f, 1)
     assert produced(f) == (ErrorCode.NOT_LEADER_OR_FOLLOWER, -1)
-    caught_up(f, partition, 3)
+    goes_on_fetching(f, 3)
     produce(f, 1)
     assert produced(f) == (0, 0)
     f.clock.advance(1001)
     produce(f, 1)
     assert produced(f) == (ErrorCode.NOT_LEADER_OR_FOLLOWER, -1)
+
+
+async def test_a_fetch_that_was_sent_long_ago_confirms_nothing(doubted: FollowerWorld) -> None:
+    """It lay in the socket while the process was paused: its follower may follow another by now."""
+    f = doubted
+    partition = led(f, (1, 2))
+    session, epoch = goes_on_fetching(f, 2)
+    assert not partition.is_in_doubt(f.clock.monotonic_ms())
+    f.clock.advance(5_000)
+    f.fetch({}, session=(session, epoch))
+    assert partition.is_in_doubt(f.clock.monotonic_ms())
+    f.fetch({}, session=(session, epoch + 1))
+    assert not partition.is_in_doubt(f.clock.monotonic_ms())
+
+
+async def test_the_first_fetch_of_a_session_confirms_nothing(doubted: FollowerWorld) -> None:
+    """Nothing says when it was sent."""
+    f = doubted
+    partition = led(f, (1, 2))
+    session = f.fetch({"t": 0}).session_id
+    assert partition.is_in_doubt(f.clock.monotonic_ms())
+    f.fetch({}, session=(session, 1))
+    assert not partition.is_in_doubt(f.clock.monotonic_ms())
 
 
 async def test_acks_all_needs_no_clock(doubted: FollowerWorld) -> None:
@@ -282,16 +312,20 @@ async def test_who_follows_another_epoch_confirms_nothing(doubted: FollowerWorld
     """Though its session goes on for other partitions."""
     f = doubted
     partition = led(f, (1, 2))
-    session = f.fetch({"t": 0}).session_id
+    session, epoch = goes_on_fetching(f, 2)
     assert not partition.is_in_doubt(f.clock.monotonic_ms())
-    f.clock.advance(1001)
-    f.fetch({"t": 0}, session=(session, 1), current_leader_epoch=6)
+    f.clock.advance(600)
+    f.fetch({"t": 0}, session=(session, epoch), current_leader_epoch=6)
+    f.clock.advance(600)
+    f.fetch({}, session=(session, epoch + 1))
     assert partition.is_in_doubt(f.clock.monotonic_ms())
-    f.fetch({"t": 0}, session=(session, 2))
+    f.fetch({"t": 0}, session=(session, epoch + 2))
+    assert not partition.is_in_doubt(f.clock.monotonic_ms())
+    f.clock.advance(600)
+    f.fetch({}, session=(session, epoch + 3))
+    f.clock.advance(600)
+    f.fetch({}, session=(session, epoch + 4))
     assert not partition.is_in_doubt(f.clock.monotonic_ms())
     f.clock.advance(1001)
-    f.fetch({}, session=(session, 3))
-    assert not partition.is_in_doubt(f.clock.monotonic_ms())
-    f.clock.advance(1001)
-    f.fetch({}, session=(session, 4), forget=["t"])
+    f.fetch({}, session=(session, epoch + 5), forget=["t"])
     assert partition.is_in_doubt(f.clock.monotonic_ms())

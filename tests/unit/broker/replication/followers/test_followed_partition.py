@@ -17,6 +17,7 @@ class Read:
 
 class Session:
     fetched_ms = 7.0
+    confirmed_ms = 5.0
 
     def changed_at(self, followed: FollowedPartition, *, has_records: bool) -> None:
         raise AssertionError("nothing changes here")
