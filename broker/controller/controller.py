@@ -68,6 +68,7 @@ from broker.controller.store.metadata_store import (
 from broker.controller.store.store_writer import Unit
 from broker.controller.topic_planner import TopicPlanner
 from broker.controller.topics.auto_creation import AutoCreation
+from broker.controller.topics.lingering_brokers import LingeringBrokers
 from broker.controller.topics.min_isr_change import emptied_elrs
 from broker.controller.topics.tiered_topics import check_metadata_stays, shown, tiered_topics
 from broker.controller.topics.topic_metadata import TopicMetadata
@@ -148,6 +149,7 @@ class Controller:
             Callable[[Sequence[NewTopic]], Awaitable[list[CreateTopicResult] | None]] | None
         ) = None
         """Has topics created by the active controller, where that is another broker."""
+        self.lingering = LingeringBrokers()
         self.response_cache = ResponseCache()
         self.topic_metadata = TopicMetadata()
 

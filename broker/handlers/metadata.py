@@ -9,6 +9,7 @@ Behaviour:
   Kafka, and the reason is logged.
 - With any topic id in the request the names are ignored, as in Kafka.
 - Endpoints are those of the listener the client has connected to.
+- A broker that was fenced a moment ago is named still (`LingeringBrokers`), as no partition's.
 - Responses with all topics are cached encoded until the cluster changes.
 
 Versions:
@@ -108,13 +109,14 @@ def _all_topics(
     version = context.api_version
     with_topic = version >= 8 and request.include_topic_authorized_operations
     with_cluster = 8 <= version <= 10 and request.include_cluster_authorized_operations
-    key = (API_KEY, version, listener, with_topic, with_cluster)
+    lingering = tuple(broker.node_id for broker in controller.lingering.of(image))
+    key = (API_KEY, version, listener, with_topic, with_cluster, lingering)
     body = controller.response_cache.get(image, key)
     if body is None:
         topics = controller.topic_metadata.all_topics(
             image, listener, version, TOPIC_OPERATIONS if with_topic else NOT_ASKED
         )
-        response = _response(image, context, request, topics)
+        response = _response(controller, image, context, request, topics)
         body = encode_response(response, version)
         controller.response_cache.put(image, key, body)
     return body
@@ -137,7 +139,7 @@ def _by_id(
             )
         else:
             topics.append(_topic(controller, image, context, request, topic.name))
-    return _response(image, context, request, topics)
+    return _response(controller, image, context, request, topics)
 
 
 def _by_name(
@@ -160,7 +162,7 @@ def _by_name(
                 error_code=int(error), name=name, is_internal=name in INTERNAL_TOPICS
             )
         )
-    return _response(image, context, request, topics)
+    return _response(controller, image, context, request, topics)
 
 
 def _topic(
@@ -181,6 +183,7 @@ def _topic(
 
 
 def _response(
+    controller: "Controller",
     image: "ClusterImage",
     context: "RequestContext",
     request: MetadataRequest,
@@ -188,7 +191,9 @@ def _response(
 ) -> MetadataResponse:
     asked = context.api_version <= 10 and request.include_cluster_authorized_operations
     return MetadataResponse(
-        brokers=describe_brokers(image, context.connection.listener_name),
+        brokers=describe_brokers(
+            image, context.connection.listener_name, controller.lingering.of(image)
+        ),
         cluster_id=image.cluster_id,
         controller_id=image.controller_id,
         topics=topics,

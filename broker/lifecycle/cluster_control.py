@@ -17,6 +17,7 @@ from broker.controller.images.cluster_image import ClusterImage
 from broker.controller.images.metadata_records import CONTROLLER_KEY
 from broker.controller.store.metadata_store import MetadataStore, StoreError
 from broker.controller.store_compaction import StoreCompaction
+from broker.controller.topics.lingering_brokers import LingeringBrokers
 from broker.lifecycle.replication import receive_buffer_bytes
 from broker.membership.membership import Membership
 from broker.network.network import Network
@@ -97,6 +98,8 @@ class ClusterControl:
             self.channel, lambda: controller.image, client_id=f"broker-{node_id}"
         )
         controller.create_by_controller = creation.create
+        controller.lingering = LingeringBrokers(environment.clock)
+        controller.subscribe_now(lambda old, new: controller.lingering.image_changed(old, new))
         controller.subscribe_now(self.active.on_image)
         controller.subscribe_now(self.channel.on_image)
         controller.subscribe_now(election.on_image)

@@ -13,7 +13,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from broker.controller.images.cluster_image import ClusterImage, PartitionImage, TopicImage
+from broker.controller.images.cluster_image import (
+    BrokerImage,
+    ClusterImage,
+    PartitionImage,
+    TopicImage,
+)
 from protocol.error_codes import ErrorCode
 from protocol.messages.metadata import (
     MetadataResponseBroker,
@@ -171,8 +176,10 @@ def offline_replicas(image: ClusterImage, replicas: Sequence[int], listener: str
     return away
 
 
-def describe_brokers(image: ClusterImage, listener: str) -> list[MetadataResponseBroker]:
-    """The brokers clients of `listener` can call."""
+def describe_brokers(
+    image: ClusterImage, listener: str, lingering: Sequence[BrokerImage] = ()
+) -> list[MetadataResponseBroker]:
+    """The brokers clients of `listener` can call, and some that they could call before."""
     return [
         MetadataResponseBroker(
             node_id=broker.node_id,
@@ -181,5 +188,5 @@ def describe_brokers(image: ClusterImage, listener: str) -> list[MetadataRespons
             rack=broker.rack,
         )
         for broker in image.brokers.values()
-        if not broker.is_fenced and listener in broker.listeners
+        if (not broker.is_fenced or broker in lingering) and listener in broker.listeners
     ]
