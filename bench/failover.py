@@ -2,7 +2,9 @@
 
 One idempotent producer (librdkafka, its own defaults, acks=all) sends at a steady rate to a topic
 of three replicas; the figure is the longest time without an acknowledgement around each fault.
-Released Kafka brokers beside it get the same faults by the same program, one cluster at a time.
+`--client raw` takes a producer without timers of its own, which librdkafka has: it looks for a
+leader once a second. Coordinators are asked by raw clients in any case. Released Kafka brokers
+beside it get the same faults by the same program, one cluster at a time.
 """
 
 import argparse
@@ -35,6 +37,7 @@ def _parser() -> argparse.ArgumentParser:
         type=lambda text: text.split(","),
         help=f"by number, comma-separated: {', '.join(_numbered())}",
     )
+    parser.add_argument("--client", choices=["librdkafka", "raw"], default="librdkafka")
     parser.add_argument("--etcd-members", type=int, default=3)
     parser.add_argument("--set", action="append", default=[], metavar="KEY=VALUE", help="of ours")
     parser.add_argument("--name", default="failover", help="of the file in bench/results")
@@ -46,48 +49,73 @@ def _numbered() -> list[str]:
     return [f"{number} {fault.name}" for number, fault in enumerate(FAULTS)]
 
 
-def _cluster(kind: str, directory: Path, arguments: argparse.Namespace) -> Cluster:
+def _cluster(
+    kind: str, directory: Path, arguments: argparse.Namespace, *, needs_links: bool
+) -> Cluster:
     if kind == "kafka":
         return KafkaCluster(directory)
     given = dict(pair.partition("=")[::2] for pair in arguments.set)
-    return VarveCluster(directory, given, etcd_members=arguments.etcd_members)
+    return VarveCluster(
+        directory,
+        given,
+        etcd_members=arguments.etcd_members,
+        links="clients" if needs_links else False,
+    )
 
 
-def _measure(
-    kind: str, faults: Sequence[Fault], directory: Path, arguments: argparse.Namespace
-) -> dict[str, list[Sample]]:
+class _Measurement:
     """All samples of one kind of cluster; what fails is said, and its cluster replaced."""
-    samples: dict[str, list[Sample]] = {fault.name: [] for fault in faults if kind in fault.kinds}
-    cluster: Cluster | None = None
-    lives = 0
-    try:
-        for number in range(arguments.count):
-            for fault in faults:
-                if kind not in fault.kinds:
-                    continue
-                if cluster is None:
-                    lives += 1
-                    cluster = _cluster(kind, directory / f"{kind}-{lives}", arguments)
-                    cluster.start()
-                topic = f"failover-{lives}-{number}-{FAULTS.index(fault)}"
-                try:
-                    one = sample(cluster, fault, topic, arguments.rate)
-                except (NodeError, AssertionError) as error:
-                    print(f"{kind:6} {fault.name:28} FAILED: {error}", flush=True)
-                    print(f"logs: {cluster.keep_logs(RESULTS.parent.parent / '.build' / topic)}")
+
+    def __init__(
+        self, kind: str, faults: Sequence[Fault], directory: Path, arguments: argparse.Namespace
+    ) -> None:
+        self.samples: dict[str, list[Sample]] = {f.name: [] for f in faults if kind in f.kinds}
+        self._kind = kind
+        self._faults = [fault for fault in faults if kind in fault.kinds]
+        self._directory = directory
+        self._arguments = arguments
+        self._lives = 0
+
+    def run(self) -> None:
+        """Take them, those that need proxies on a cluster of their own."""
+        for needs_links in (False, True):
+            faults = [fault for fault in self._faults if fault.needs_links is needs_links]
+            cluster: Cluster | None = None
+            try:
+                for number in range(self._arguments.count):
+                    for fault in faults:
+                        cluster = self._take(cluster, fault, number)
+            finally:
+                if cluster is not None:
                     cluster.close()
-                    cluster = None
-                    continue
-                samples[fault.name].append(one)
-                print(
-                    f"{kind:6} {fault.name:28} gap {one.gap_s:6.2f} s, "
-                    f"in sync again after {one.in_sync_s:5.1f} s, {one.records} records",
-                    flush=True,
-                )
-    finally:
-        if cluster is not None:
+
+    def _take(self, cluster: Cluster | None, fault: Fault, number: int) -> Cluster | None:
+        """One sample; the cluster, None when it is not whole any more."""
+        kind, arguments = self._kind, self._arguments
+        if cluster is None:
+            self._lives += 1
+            cluster = _cluster(
+                kind,
+                self._directory / f"{kind}-{self._lives}",
+                arguments,
+                needs_links=fault.needs_links,
+            )
+            cluster.start()
+        topic = f"failover-{self._lives}-{number}-{FAULTS.index(fault)}"
+        try:
+            one = sample(cluster, fault, topic, arguments.rate, is_raw=arguments.client == "raw")
+        except (NodeError, AssertionError) as error:
+            print(f"{kind:6} {fault.name:32} FAILED: {error}", flush=True)
+            print(f"logs: {cluster.keep_logs(RESULTS.parent.parent / '.build' / topic)}")
             cluster.close()
-    return samples
+            return None
+        self.samples[fault.name].append(one)
+        print(
+            f"{kind:6} {fault.name:32} gap {one.gap_s:6.2f} s, "
+            f"in sync again after {one.in_sync_s:5.1f} s, {one.records} acknowledged",
+            flush=True,
+        )
+        return cluster
 
 
 def table(measured: Mapping[str, Mapping[str, Sequence[Sample]]]) -> str:
@@ -121,7 +149,9 @@ def main() -> int:
     begin = time.monotonic()
     try:
         for kind in kinds:
-            measured[kind] = _measure(kind, faults, directory, arguments)
+            measurement = _Measurement(kind, faults, directory, arguments)
+            measured[kind] = measurement.samples
+            measurement.run()
     except (NodeError, KafkaReleaseError) as error:
         print(error, file=sys.stderr)
         return 1
@@ -130,6 +160,7 @@ def main() -> int:
     document = {
         "kafka": KAFKA_VERSION,
         "rate_per_s": arguments.rate,
+        "client": arguments.client,
         "gaps_s": {
             kind: {name: [one.gap_s for one in found] for name, found in samples.items()}
             for kind, samples in measured.items()

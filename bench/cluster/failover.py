@@ -1,10 +1,12 @@
-"""One fault on a cluster under a steady producer: how long nothing was acknowledged.
+"""One fault on a cluster under steady work: how long nothing was acknowledged.
 
-The topic of a sample is its own, with its leader where the fault wants it. A sample is good only
-when everything acknowledged is there once and in order afterwards, and all replicas are in sync
-and equal.
+The work is a producer's, of a library or a raw one; for coordinators, commits of offsets, and
+transactions. The topic of a sample is its own, with its leader where the fault wants it. A sample
+is good only when everything acknowledged is there once and in order afterwards, and all replicas
+are in sync and equal.
 """
 
+import itertools
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -12,12 +14,26 @@ from typing import Final
 
 from bench.cluster.cluster import Cluster
 from bench.cluster.kinds import VarveCluster
+from bench.cluster.links import CLIENTS
 from bench.cluster.numbered import NumberedProducer, compare
+from bench.cluster.raw_clients import (
+    GROUP,
+    TRANSACTION,
+    OffsetCommits,
+    RawProducer,
+    RawTransactions,
+    RawWork,
+    coordinator_of,
+)
 from bench.cluster.replicas import wait_until_equal
+from bench.cluster.steady import Steady
 from bench.etcd_server import EtcdCluster
 from bench.node import NodeError
 
 WARM_UP_ACKS: Final = 300
+WARM_UP_WORK: Final = 50
+WORK_PER_S_MAX: Final = 50.0
+"""Commits and transactions a second: steady, not a load."""
 AFTER_S: Final = 0.5
 """A record that was sent so long after the fault is acknowledged: the fault is over."""
 SETTLE_S: Final = 1.0
@@ -44,6 +60,9 @@ class Fault:
         strike: Does it; returns whether it has happened entirely, asked again until it has.
         kinds: The clusters that can be hit so.
         client: Settings of the producer that are not the library's defaults.
+        coordinator: The broker hit is the coordinator of what `work` does, not a leader.
+        work: What goes on meanwhile, where it is not producing.
+        needs_links: Proxies are between all (`bench.cluster.links`).
     """
 
     name: str
@@ -51,6 +70,9 @@ class Fault:
     strike: Callable[[Cluster, Roles], Callable[[], bool]]
     kinds: tuple[str, ...] = ("varve", "kafka")
     client: Mapping[str, object] = field(default_factory=dict)
+    coordinator: int | None = None
+    work: Callable[[str, str, float], RawWork] | None = None
+    needs_links: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,7 +90,7 @@ class Sample:
     in_sync_s: float
 
 
-HASTY: Final = {"socket.timeout.ms": 2000}
+HASTY: Final = {"socket.timeout.ms": 1000}
 """The library waits a minute for a broker that accepts and does not answer: that would be all."""
 
 
@@ -126,6 +148,13 @@ def _pause_etcd_leader(cluster: Cluster, _roles: Roles) -> Callable[[], bool]:
     return is_over
 
 
+def _cut_leader_off(cluster: Cluster, roles: Roles) -> Callable[[], bool]:
+    assert isinstance(cluster, VarveCluster)
+    cluster.linked.isolate(roles.leader)
+    cluster.linked.cut(roles.leader, CLIENTS)
+    return _at_once
+
+
 FAULTS: Final = (
     Fault("kill -9 leader", False, _kill_leader),
     Fault("kill -9 leader = controller", True, _kill_leader),
@@ -134,6 +163,15 @@ FAULTS: Final = (
     Fault("SIGSTOP leader", False, _pause_leader, client=HASTY),
     Fault("kill -9 etcd leader", False, _kill_etcd_leader, ("varve",)),
     Fault("SIGSTOP etcd leader 5 s", False, _pause_etcd_leader, ("varve",)),
+    Fault("kill -9 group coordinator", False, _kill_leader, coordinator=GROUP, work=OffsetCommits),
+    Fault(
+        "kill -9 transaction coordinator",
+        False,
+        _kill_leader,
+        coordinator=TRANSACTION,
+        work=RawTransactions,
+    ),
+    Fault("leader cut off", False, _cut_leader_off, ("varve",), HASTY, needs_links=True),
 )
 
 
@@ -147,21 +185,63 @@ def choose_roles(cluster: Cluster, fault: Fault) -> Roles:
     return Roles(leader, tuple(n for n in ids if n != leader), controller)
 
 
-def sample(cluster: Cluster, fault: Fault, topic: str, rate_per_s: float) -> Sample:
+def _coordinated(cluster: Cluster, kind: int, topic: str) -> tuple[str, Roles]:
+    """A name that begins like the topic's, and roles: its coordinator is not the controller."""
+    controller = cluster.controller_id()
+    for number in itertools.count():
+        name = f"{topic}-{number}"
+        found = -1
+
+        def is_found(name: str = name) -> bool:
+            nonlocal found
+            with cluster.connected() as connection:
+                found, _ = coordinator_of(connection, name, kind)
+            return True
+
+        cluster.wait_until(f"a coordinator of {name}", is_found)
+        if found != controller:
+            break
+    followers = tuple(n for n in sorted(cluster.nodes) if n != found)
+    return name, Roles(found, followers, controller)
+
+
+def sample(
+    cluster: Cluster, fault: Fault, topic: str, rate_per_s: float, *, is_raw: bool = False
+) -> Sample:
     """Hit the cluster once; it is whole before and after.
+
+    Args:
+        cluster: In sync.
+        fault: What happens.
+        topic: A new one's name.
+        rate_per_s: Of the work.
+        is_raw: The producer is a raw one.
 
     Raises:
         NodeError: It does not come back; the text has the brokers' logs.
         AssertionError: A record that was acknowledged is lost, doubled or out of order.
     """
-    roles = choose_roles(cluster, fault)
-    cluster.create_topic(topic, [[roles.leader, *roles.followers]])
-    producer = NumberedProducer(
-        cluster.bootstrap, topic, rate_per_s=rate_per_s, settings=fault.client
-    )
+    if fault.coordinator is None:
+        roles = choose_roles(cluster, fault)
+        led_by = roles.leader
+    else:
+        topic, roles = _coordinated(cluster, fault.coordinator, topic)
+        led_by = roles.controller  # the topic's own leader goes on
+    others = [node_id for node_id in sorted(cluster.nodes) if node_id != led_by]
+    cluster.create_topic(topic, [[led_by, *others]])
+    # Who is cut off can still be reached where it listens, without proxies.
+    asked = roles.followers if fault.needs_links else tuple(sorted(cluster.nodes))
+    bootstrap = ",".join(cluster.nodes[node_id].address for node_id in asked)
+    producer: NumberedProducer | RawWork
+    if fault.work is not None:
+        producer = fault.work(bootstrap, topic, min(rate_per_s, WORK_PER_S_MAX))
+    elif is_raw:
+        producer = RawProducer(bootstrap, topic, rate_per_s)
+    else:
+        producer = NumberedProducer(bootstrap, topic, rate_per_s=rate_per_s, settings=fault.client)
     producer.start()
     try:
-        producer.wait_for_acks(WARM_UP_ACKS)
+        producer.wait_for_acks(WARM_UP_ACKS if fault.work is None else WARM_UP_WORK)
         begin = time.monotonic()
         is_done = fault.strike(cluster, roles)
         done = _wait_until_over(producer, begin, is_done)
@@ -173,8 +253,9 @@ def sample(cluster: Cluster, fault: Fault, topic: str, rate_per_s: float) -> Sam
         cluster.wait_until_in_sync(timeout_s=GAVE_UP_S)
         in_sync_s = time.monotonic() - returned
         producer.finish()
-        found = compare(topic, producer.acknowledged, cluster.connected_to_leader)
-        assert found.problems == [], found.problems[:5]
+        if isinstance(producer, NumberedProducer | RawProducer):
+            found = compare(topic, producer.acknowledged, cluster.connected_to_leader)
+            assert found.problems == [], found.problems[:5]
         wait_until_equal(cluster, topic, 1)
         assert done <= end
         return Sample(producer.longest_gap_s(begin, end), producer.acknowledged_count, in_sync_s)
@@ -182,9 +263,7 @@ def sample(cluster: Cluster, fault: Fault, topic: str, rate_per_s: float) -> Sam
         producer.stop()
 
 
-def _wait_until_over(
-    producer: NumberedProducer, begin: float, is_done: Callable[[], bool]
-) -> float:
+def _wait_until_over(producer: Steady, begin: float, is_done: Callable[[], bool]) -> float:
     """Until records that were sent after the fault are acknowledged; when that was."""
     done: float | None = None
     while True:

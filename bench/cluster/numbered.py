@@ -5,7 +5,6 @@ take turns: the numbers of each ascend.
 """
 
 import itertools
-import threading
 import time
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
@@ -17,6 +16,7 @@ from confluent_kafka import KafkaError, KafkaException, Message, Producer
 from typing_extensions import override
 
 from bench import wire
+from bench.cluster.steady import Steady
 from bench.verify import verify_partition
 
 QUEUE_MAX = 10_000
@@ -28,14 +28,11 @@ def number_of(value: bytes) -> int:
     return int(value.partition(b" ")[0])
 
 
-class NumberedProducer(threading.Thread):
+class NumberedProducer(Steady):
     """Sends with acks=all until it is stopped; remembers what was acknowledged, where and when.
 
     Attributes:
         acknowledged: For each partition, the offset of each number.
-        acks: Time of the monotonic clock and number of each acknowledgement, in their order.
-        sent_at: Time at which each number was given to the library.
-        failures: Errors of records and of the producer; it stops at the first.
     """
 
     def __init__(
@@ -48,16 +45,11 @@ class NumberedProducer(threading.Thread):
         value_size: int = 200,
         settings: Mapping[str, object] | None = None,
     ) -> None:
-        super().__init__(name="numbered-producer", daemon=True)
+        super().__init__("numbered-producer", rate_per_s)
         self.topic = topic
         self.partitions = tuple(partitions)
         self.acknowledged: dict[int, dict[int, int]] = {index: {} for index in partitions}
-        self.acks: list[tuple[float, int]] = []
-        self.sent_at: list[float] = []
-        self.failures: list[str] = []
-        self._interval_s = 1.0 / rate_per_s if rate_per_s else 0.0
         self._value_size = value_size
-        self._stopping = threading.Event()
         self._producer = Producer(
             {
                 "bootstrap.servers": bootstrap,
@@ -69,15 +61,6 @@ class NumberedProducer(threading.Thread):
                 **(settings or {}),
             }
         )
-
-    @property
-    def acknowledged_count(self) -> int:
-        """Records acknowledged so far."""
-        return len(self.acks)
-
-    def last_ack_sent_at(self) -> float:
-        """When the newest record that was acknowledged was sent; 0 while there is none."""
-        return self.sent_at[self.acks[-1][1]] if self.acks else 0.0
 
     def _on_error(self, error: KafkaError) -> None:
         if error.fatal():
@@ -98,9 +81,9 @@ class NumberedProducer(threading.Thread):
     @override
     def run(self) -> None:
         begin = time.monotonic()
-        while not self._stopping.is_set() and not self.failures:
+        while not self.stopping.is_set() and not self.failures:
             number = len(self.sent_at)
-            due = begin + number * self._interval_s
+            due = begin + number * self.interval_s
             while (left := due - time.monotonic()) > 0:
                 self._producer.poll(left)
             self.sent_at.append(time.monotonic())
@@ -116,31 +99,13 @@ class NumberedProducer(threading.Thread):
                 self._producer.poll(0.01)
             except KafkaException as error:  # after a fatal error nothing can be sent any more
                 self.failures.append(str(error))
-            if number % 20 == 0 or self._interval_s:
+            if number % 20 == 0 or self.interval_s:
                 self._producer.poll(0)
-            if number % 20 == 0 and not self._interval_s:
+            if number % 20 == 0 and not self.interval_s:
                 time.sleep(0.002)
 
-    def wait_for_acks(self, more: int, timeout_s: float = 60.0) -> None:
-        """Until so many more have come.
-
-        Raises:
-            AssertionError: They have not, or a record failed.
-        """
-        wanted, deadline = self.acknowledged_count + more, time.monotonic() + timeout_s
-        while self.acknowledged_count < wanted:
-            assert not self.failures, self.failures[:5]
-            assert time.monotonic() < deadline, f"{more} acknowledgements took above {timeout_s} s"
-            time.sleep(0.005)
-
-    def stop(self) -> None:
-        """Stop sending; what is in flight is given up when this object goes."""
-        self._stopping.set()
-        if self.is_alive():
-            self.join()
-
     def finish(self, timeout_s: float = 120.0) -> None:
-        """Stop sending and wait for everything in flight.
+        """Stop sending and wait for everything in flight; else that is given up with this object.
 
         Raises:
             AssertionError: A record failed or was not answered.
@@ -149,11 +114,6 @@ class NumberedProducer(threading.Thread):
         left = self._producer.flush(timeout_s)
         assert not self.failures, self.failures[:5]
         assert left == 0, f"{left} records were never answered"
-
-    def longest_gap_s(self, begin: float, end: float) -> float:
-        """The longest time without any acknowledgement in a part of the run."""
-        times = [begin, *(at for at, _ in self.acks if begin <= at <= end), end]
-        return max(after - before for before, after in itertools.pairwise(times))
 
 
 @dataclass(slots=True)
