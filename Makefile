@@ -18,7 +18,7 @@ COMPILE := $(BIN)/python -m compileall -q config native protocol storage tiered 
 RUNTIME := $(VENV)/.runtime
 DEVELOPMENT := $(VENV)/.development
 
-.PHONY: help setup native run cluster cluster-broker test test-system test-interop test-deep test-cluster simulate histories simulate-mutants test-s3 test-spark test-exact test-clients test-tools test-etcd check lint types imports fmt bench run-pipeline codegen docs lock clean
+.PHONY: help setup native run cluster cluster-broker test test-system test-interop test-deep test-cluster simulate histories grid simulate-mutants test-s3 test-spark test-exact test-clients test-tools test-etcd check lint types imports fmt bench run-pipeline codegen docs lock clean
 
 help: ## show this list
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' Makefile
@@ -70,6 +70,10 @@ simulate-mutants: $(DEVELOPMENT) ## does the simulation find each seeded bug wit
 histories: $(DEVELOPMENT) ## hundreds of kills under a million acknowledged records (ARGS="--seed 1 --kills 200"; an hour)
 	@.ci/etcd
 	@$(BIN)/python -m tests.checker.cluster.long_run $(ARGS)
+
+grid: $(DEVELOPMENT) test-tools ## every fault with every kind of client on three brokers, 72 cells (ARGS="--seconds 20"; goes on where it stopped)
+	@.ci/etcd
+	@$(BIN)/python -m tests.checker.cluster.grid $(ARGS)
 
 test-s3: $(DEVELOPMENT) ## build real S3 servers and run the object store's tests on each
 	@.ci/s3-servers

@@ -22,9 +22,11 @@ from tests.checker.clients.client_process import KEYS, WorkerOptions
 from tests.checker.clients.java_client import compiled
 from tests.checker.clients.raw import CommittedReader, RetryPolicy
 from tests.checker.clients.routes import Address
+from tests.checker.cluster.faults import ClusterFaults
 from tests.checker.cluster.nemesis import ClusterNemesis, expand
 from tests.checker.cluster.watched import WatchedCluster
 from tests.checker.delayed import final_read
+from tests.checker.faults.nemesis import Clients as NemesisClients
 from tests.checker.faults.nemesis import Nemesis
 from tests.checker.faults.progress import Progress, kind_of, progress_of
 from tests.checker.history import Recorder, read_history
@@ -36,6 +38,7 @@ SHARE_QUIET_S: Final = 8.0
 """Longer than locks and sessions of share groups: who has had nothing for so long has had all."""
 
 MakeBroker = Callable[[Path, int | None], OwnedNode]
+MakeNemesis = Callable[[ClusterFaults, NemesisClients, Recorder], ClusterNemesis]
 
 
 @dataclass(slots=True)
@@ -55,6 +58,9 @@ class RunOptions:
     workload: tuple[str, ...] = TRANSACTIONAL
     rate_per_s: float = 40.0
     make_broker: MakeBroker | None = None
+    make_nemesis: MakeNemesis | None = None
+    """For several brokers: in place of one that draws its faults."""
+
     properties: dict[str, str] = field(default_factory=dict)
     drain_s: float = DRAIN_S
     asks_for_progress: bool = True
@@ -319,13 +325,17 @@ def run(options: RunOptions, directory: Path) -> RunOutcome:
         watched: WatchedCluster | None = None
         if isinstance(node, ReplicatedBrokers):
             watched = WatchedCluster(node.cluster, options.seed, topics=list(KEYS))
-            nemesis = ClusterNemesis(
-                watched.faults,
-                clients,
-                names=expand(options.faults),
-                seed=options.seed,
-                recorder=Recorder(faults, "nemesis"),
-            )
+            recorder = Recorder(faults, "nemesis")
+            if options.make_nemesis is not None:
+                nemesis = options.make_nemesis(watched.faults, clients, recorder)
+            else:
+                nemesis = ClusterNemesis(
+                    watched.faults,
+                    clients,
+                    names=expand(options.faults),
+                    seed=options.seed,
+                    recorder=recorder,
+                )
         else:
             nemesis = Nemesis(
                 node,
