@@ -183,7 +183,7 @@ class TierPages:
         if manager is None:
             return _refusal(503, "no topic of this broker has needed remote storage yet")
         try:
-            report = await manager.scrubber.run_once(dry_run=query.get("dry-run") == "true")
+            report = await manager.collect_garbage(dry_run=query.get("dry-run") == "true")
         except TieredError as error:
             return _refusal(503, str(error))
         return _page(_report(report))

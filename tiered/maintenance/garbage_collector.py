@@ -379,6 +379,10 @@ class Scrubber:
         histories, work.histories = work.histories, []
         keys: list[str] = []
         size = 0
+        if groups:
+            # Other brokers publish too: what was begun before the listing is known then.
+            async with self._deadline(1, "reading metadata before garbage is removed"):
+                await self._metadata.caught_up({group.partition for group in groups})
         owned: dict[TopicIdPartition, Container[UUID] | None] = {}
         for group in groups:
             if group.partition not in owned:

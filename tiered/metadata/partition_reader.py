@@ -96,6 +96,7 @@ class MetadataReader:
         self._wake = asyncio.Event()
         self._pending_events = PendingEvents(environment.timer, settings.read_back_max_ms)
         self._complaints = 0
+        self._catching_up: list[asyncio.Future[None]] = []
         # Noticed, and not yet remembered.
         self._loss = ""
 
@@ -105,6 +106,22 @@ class MetadataReader:
         """Make it visible as soon as possible."""
         if self.wanted.want(partition):
             self._wake.set()
+
+    def refresh(self, partition: TopicIdPartition) -> None:
+        """Hide it until everything has been read that is committed now."""
+        self.wanted.hide(key_of(partition))
+        self._wake.set()
+
+    async def catch_up(self) -> None:
+        """Return when everything has been read that was committed when this was called.
+
+        Raises:
+            RemoteStorageNotReadyError: The reader was closed.
+        """
+        future: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        self._catching_up.append(future)
+        self._wake.set()
+        await future
 
     def release(self, partition: TopicIdPartition) -> None:
         """It is not wanted any more; its state stays, as that of all others here."""
@@ -286,7 +303,7 @@ class MetadataReader:
             text, self._loss = self._loss, ""
             await self.lose(text)
         new = self.wanted.invisible()
-        if new:
+        if new or self._catching_up:
             await self._show(state, new)
             return
         page = await self._log.read(self.partition, state.next_offset, READ_BYTES)
@@ -297,8 +314,16 @@ class MetadataReader:
             await self._wake.wait()
 
     async def _show(self, state: MetadataPartitionState, new: list[WantedPartition]) -> None:
+        catching_up = len(self._catching_up)
         offsets = await self._log.offsets(self.partition)
         await self._read_until(state, offsets.end)
+        done, self._catching_up = (
+            self._catching_up[:catching_up],
+            self._catching_up[catching_up:],
+        )
+        for future in done:
+            if not future.done():
+                future.set_result(None)
         await self._slicer.pause()
         for wanted in new:
             user = state.ensure(wanted.partition)
@@ -415,7 +440,7 @@ class MetadataReader:
         state = self._state
         if state is None or not self.is_loaded or not self.events_since_snapshot:
             return
-        if self._snapshot_task is None:
+        if self._snapshot_task is None and self._snapshotter.may_write(self.partition):
             self._snapshot_due = state.next_offset + self._settings.snapshot_events
             self._snapshot_task = asyncio.get_running_loop().create_task(self._snapshot())
 
@@ -423,7 +448,8 @@ class MetadataReader:
         """Wait for the one that is being written, then write what is new; `run` has ended."""
         if self._snapshot_task is not None:
             await self._snapshot_task
-        if self.is_loaded and self.events_since_snapshot:
+        may_write = self._snapshotter.may_write(self.partition)
+        if self.is_loaded and self.events_since_snapshot and may_write:
             await self._snapshot()
 
     async def _snapshot(self) -> None:
@@ -437,5 +463,13 @@ class MetadataReader:
 
     def close(self) -> None:
         """Fail all waiters; `run` has been cancelled."""
+        for future in self._catching_up:
+            if not future.done():
+                future.set_exception(
+                    RemoteStorageNotReadyError(
+                        f"__remote_log_metadata-{self.partition} is not read here any more"
+                    )
+                )
+        self._catching_up.clear()
         self.wanted.forget_all()
         self._pending_events.close()

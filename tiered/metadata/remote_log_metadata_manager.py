@@ -68,6 +68,43 @@ class RemoteLogMetadataManager(Protocol):
         """Metadata of these is not wanted here any more."""
         ...
 
+    def refresh(self, partition: TopicIdPartition) -> None:
+        """Hide an assigned partition until all that is committed now has been read.
+
+        A leadership begins: what the leader before has published must be known before anything
+        follows from what is not there.
+        """
+        ...
+
+    async def caught_up(self, partitions: Iterable[TopicIdPartition]) -> None:
+        """Return when all is known of these that was committed when this was called.
+
+        Raises:
+            RemoteStorageNotReadyError: Nothing is read here (any more).
+        """
+        ...
+
+    @property
+    def is_steward(self) -> bool:
+        """Whether this broker does what is done once for the whole cluster."""
+        ...
+
+    def leads(self, partition: TopicIdPartition) -> bool:
+        """Whether this broker sees the deletion of such a partition through."""
+        ...
+
+    async def begin_inspection(self) -> None:
+        """Let `partitions` be all there are in the cluster, and answer for them.
+
+        Raises:
+            RemoteStorageNotReadyError: That is another broker's to do.
+        """
+        ...
+
+    def end_inspection(self) -> None:
+        """Those that are not assigned are not wanted any more."""
+        ...
+
     def is_ready(self, partition: TopicIdPartition) -> bool:
         """Whether look-ups are answered."""
         ...
@@ -157,7 +194,7 @@ class RemoteLogMetadataManager(Protocol):
         ...
 
     def deletions(self) -> Sequence[RemotePartitionDelete]:
-        """Partitions whose deletion has begun and is not published as finished."""
+        """Partitions with a deletion that is begun, not published as finished, and ours to do."""
         ...
 
     def doubt(self, partition: TopicIdPartition) -> str:
@@ -192,5 +229,5 @@ class RemoteLogMetadataManager(Protocol):
         ...
 
     def partitions(self) -> Sequence[TopicIdPartition]:
-        """All assigned partitions."""
+        """All assigned partitions; while there is an inspection, all there are."""
         ...

@@ -75,7 +75,13 @@ class SnapshotName(NamedTuple):
 
 
 class SnapshotStore(Protocol):
-    """See the module. Raises RemoteStorageError, whatever kind of store it is."""
+    """See the module. Raises RemoteStorageError, whatever kind of store it is.
+
+    Attributes:
+        is_shared: All brokers of the cluster have the same.
+    """
+
+    is_shared: bool
 
     async def names(self, partition: int) -> Sequence[SnapshotName]:
         """What there is of a metadata partition, the newest first; also of other topic ids."""
@@ -138,12 +144,13 @@ def _sentence(data: bytes) -> str:
 class LocalSnapshotStore:
     """Snapshots in a directory of this machine."""
 
-    __slots__ = ("_directory", "_filesystem", "_run")
+    __slots__ = ("_directory", "_filesystem", "_run", "is_shared")
 
     def __init__(self, filesystem: Filesystem, directory: str, run: RunBlocking) -> None:
         self._filesystem = filesystem
         self._directory = directory
         self._run = run
+        self.is_shared = False
 
     async def names(self, partition: int) -> Sequence[SnapshotName]:
         """See SnapshotStore."""
@@ -250,11 +257,12 @@ class LocalSnapshotStore:
 class BucketSnapshotStore:
     """Snapshots in the bucket: a broker whose disk is lost has them still."""
 
-    __slots__ = ("_cluster_id", "_tier")
+    __slots__ = ("_cluster_id", "_tier", "is_shared")
 
     def __init__(self, tier: Tier, cluster_id: str) -> None:
         self._tier = tier
         self._cluster_id = cluster_id
+        self.is_shared = True
 
     async def names(self, partition: int) -> Sequence[SnapshotName]:
         """See SnapshotStore."""

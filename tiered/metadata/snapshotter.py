@@ -8,6 +8,7 @@ it says was committed.
 
 import asyncio
 import logging
+from collections.abc import Callable
 from uuid import UUID
 
 from storage.environment.environment import Environment
@@ -32,7 +33,7 @@ SNAPSHOTS_AT_A_TIME = 2
 class Snapshotter:
     """See the module; shared by all metadata partitions."""
 
-    __slots__ = ("_clock", "_run", "_slicer", "_slots", "_stats", "_store")
+    __slots__ = ("_clock", "_run", "_slicer", "_slots", "_stats", "_store", "may_write")
 
     def __init__(
         self,
@@ -43,6 +44,9 @@ class Snapshotter:
         slicer: Slicer,
     ) -> None:
         self._store = store
+        self.may_write: Callable[[int], bool] = _always
+        """Whether this broker writes the snapshots of a metadata partition: where they are shared,
+        the one that leads it does."""
         self._clock = environment.clock
         self._run = environment.run_blocking
         self._stats = stats
@@ -188,8 +192,11 @@ class Snapshotter:
         """Write a snapshot of `state`, which may change meanwhile.
 
         Returns:
-            The first offset that is not in it; None: it could not be written, which is logged.
+            The first offset that is not in it; None: it could not be written, which is logged, or
+            another broker writes it.
         """
+        if not self.may_write(state.metadata_partition):
+            return None
         async with self._slots:
             captured = state.capture(topic_id, self._clock.now_ms())
             encoded = bytearray()
@@ -218,6 +225,10 @@ class Snapshotter:
                 return None
         self._stats.snapshots_written += 1
         return captured.next_offset
+
+
+def _always(_partition: int) -> bool:
+    return True
 
 
 def gap_text(state: MetadataPartitionState, first_kept: int) -> str:

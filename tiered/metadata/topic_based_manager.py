@@ -27,7 +27,13 @@ from uuid import UUID
 
 from storage.environment.environment import Environment
 from storage.environment.timer import TimerHandle
-from tiered.errors import InvalidTransitionError, RemoteStorageError, RemoteStorageNotReadyError
+from tiered.deadline import Deadline
+from tiered.errors import (
+    InvalidTransitionError,
+    RemoteStorageError,
+    RemoteStorageNotReadyError,
+    StoreTimeoutError,
+)
 from tiered.metadata.log import MetadataLog
 from tiered.metadata.partition_reader import MetadataReader
 from tiered.metadata.partition_state import UserPartition
@@ -47,6 +53,9 @@ from tiered.segment_metadata import (
     check_partition_step,
 )
 from tiered.slicer import Slicer
+
+INSPECTION_MS = 30_000
+"""For all metadata partitions to be read; what is not read by then is left alone."""
 
 LOGGER = logging.getLogger(__name__)
 
@@ -80,6 +89,8 @@ class TopicMetadataManager:
             snapshots, environment=environment, stats=self.stats, slicer=self._slicer
         )
         self._snapshots = snapshots
+        if snapshots.is_shared:
+            self._snapshotter.may_write = lambda index: index in self._led
         self.misfit = ""
         """Why the topic is not opened, though it is there; empty: it is, or comes."""
         self._accepts_partitions = False
@@ -90,6 +101,8 @@ class TopicMetadataManager:
         self._snapshot_timer: TimerHandle | None = None
         # In the order of their assignment.
         self._assigned: dict[TopicIdPartition, None] = {}
+        # Wanted by maintenance alone, while it looks at all there is.
+        self._inspected: dict[TopicIdPartition, None] = {}
         self._led: set[int] = set()
         self._readers: dict[int, tuple[MetadataReader, asyncio.Task[None]]] = {}
         self._adding: set[UUID] = set()
@@ -123,7 +136,7 @@ class TopicMetadataManager:
                 handle.cancel()
             delay_ms = min(2 * delay_ms, self._settings.retry_max_ms)
         self._opened = True
-        for index in sorted(self._led):
+        for index in range(self._log.partition_count) if self.is_steward else sorted(self._led):
             self._reader(index)
         for partition in self._assigned:
             self._reader_of(partition).want(partition)
@@ -218,12 +231,34 @@ class TopicMetadataManager:
             return
         self._led.add(partition)
         if self._opened:
-            self._reader(partition)
+            # Who leads the first one reads all of them: see `is_steward`.
+            for index in range(self._log.partition_count) if partition == 0 else (partition,):
+                self._reader(index)
 
     def on_resigned(self, partition: int) -> None:
         """It does not any more."""
+        was_led = partition in self._led
         self._led.discard(partition)
-        self._drop_if_idle(partition)
+        if partition == 0 and was_led:
+            for index in list(self._readers):
+                self._drop_if_idle(index)
+        else:
+            self._drop_if_idle(partition)
+
+    @property
+    def is_steward(self) -> bool:
+        """Whether this broker does what is done once for the whole cluster.
+
+        It leads the first metadata partition, and reads all of them: so it has what is known of
+        every user partition, whoever hosts it.
+        """
+        return 0 in self._led
+
+    def leads(self, partition: TopicIdPartition) -> bool:
+        """See RemoteLogMetadataManager."""
+        return self._opened and (
+            metadata_partition(partition, self._log.partition_count) in self._led
+        )
 
     def on_advanced(self, partition: int) -> None:
         """There may be more to read."""
@@ -253,7 +288,8 @@ class TopicMetadataManager:
 
     def _drop_if_idle(self, index: int) -> None:
         found = self._readers.get(index)
-        if found is not None and index not in self._led and not found[0].wanted:
+        is_needed = index in self._led or self.is_steward
+        if found is not None and not is_needed and not found[0].wanted:
             reader, task = self._readers.pop(index)
             task.cancel()
             reader.close()
@@ -275,14 +311,59 @@ class TopicMetadataManager:
             self._withheld.pop(partition, None)
             if partition in self._assigned:
                 del self._assigned[partition]
-                if self._opened:
-                    reader = self._reader_of(partition)
-                    reader.release(partition)
-                    self._drop_if_idle(reader.partition)
+                if self._opened and partition not in self._inspected:
+                    self._let_go(partition)
+
+    def _let_go(self, partition: TopicIdPartition) -> None:
+        reader = self._reader_of(partition)
+        reader.release(partition)
+        self._drop_if_idle(reader.partition)
+
+    def refresh(self, partition: TopicIdPartition) -> None:
+        """See RemoteLogMetadataManager."""
+        if self._opened and partition in self._assigned and not self._closed:
+            self._reader_of(partition).refresh(partition)
+
+    async def caught_up(self, partitions: Iterable[TopicIdPartition]) -> None:
+        """See RemoteLogMetadataManager."""
+        if not self._opened or self._closed:
+            raise RemoteStorageNotReadyError("__remote_log_metadata is not open")
+        count = self._log.partition_count
+        for index in sorted({metadata_partition(one, count) for one in partitions}):
+            await self._reader(index).catch_up()
+
+    async def begin_inspection(self) -> None:
+        """See RemoteLogMetadataManager."""
+        if not self._opened or self._closed:
+            return
+        if not self.is_steward:
+            raise RemoteStorageNotReadyError(
+                "this broker does not lead the first partition of __remote_log_metadata"
+            )
+        readers = [self._reader(index) for index in range(self._log.partition_count)]
+        try:
+            async with Deadline(self._timer, INSPECTION_MS, "reading __remote_log_metadata"):
+                await asyncio.gather(*(reader.catch_up() for reader in readers))
+        except (StoreTimeoutError, RemoteStorageNotReadyError) as error:
+            LOGGER.warning("not all metadata of remote storage is inspected: %s", error)
+        for partition in self.known():
+            if partition not in self._assigned:
+                self._inspected[partition] = None
+                self._reader_of(partition).want(partition)
+        for partition in list(self._inspected):
+            await self._reader_of(partition).wanted.until_visible(partition)
+
+    def end_inspection(self) -> None:
+        """See RemoteLogMetadataManager."""
+        inspected, self._inspected = self._inspected, {}
+        for partition in inspected:
+            if partition not in self._assigned and not self._closed:
+                self._let_go(partition)
 
     def _forget(self, partition: TopicIdPartition) -> None:
         """Release a partition whose deletion is finished."""
         self._assigned.pop(partition, None)
+        self._inspected.pop(partition, None)
         self._withheld.pop(partition, None)
 
     # -- what may be lost ------------------------------------------------------------------------
@@ -337,10 +418,11 @@ class TopicMetadataManager:
 
     def partitions(self) -> Sequence[TopicIdPartition]:
         """See RemoteLogMetadataManager."""
-        return list(self._assigned)
+        return list({**self._assigned, **self._inspected})
 
     def _visible(self, partition: TopicIdPartition) -> UserPartition | None:
-        if not self._opened or partition not in self._assigned:
+        is_wanted = partition in self._assigned or partition in self._inspected
+        if not self._opened or not is_wanted:
             return None
         found = self._readers.get(metadata_partition(partition, self._log.partition_count))
         return None if found is None else found[0].wanted.visible(partition)
@@ -495,5 +577,10 @@ class TopicMetadataManager:
         return found is None or found[0].may_have(partition)
 
     def deletions(self) -> Sequence[RemotePartitionDelete]:
-        """See RemoteLogMetadataManager; of the metadata partitions that have been read."""
-        return [d for reader, _ in self._readers.values() for d in reader.deletions()]
+        """See RemoteLogMetadataManager; of the metadata partitions that are led here."""
+        return [
+            deletion
+            for index, (reader, _) in self._readers.items()
+            if index in self._led
+            for deletion in reader.deletions()
+        ]

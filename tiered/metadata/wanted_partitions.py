@@ -1,6 +1,6 @@
 """Assigned user partitions of one metadata partition.
 
-want ──> wanted ──show──> visible ──hide_all──> wanted again
+want ──> wanted ──show──> visible ──hide, hide_all──> wanted again
            └───forget──────┴──> (nothing); waiters are released
 """
 
@@ -74,6 +74,12 @@ class WantedPartitions:
         if self._wanted.get(key_of(wanted.partition)) is wanted:
             wanted.user = user
             wanted.answer()
+
+    def hide(self, key: PartitionKey) -> None:
+        """What is known of one may be out of date: it waits to be shown again."""
+        wanted = self._wanted.get(key)
+        if wanted is not None:
+            wanted.user = None
 
     def hide_all(self) -> None:
         """What is known of them is in doubt."""

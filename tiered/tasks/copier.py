@@ -102,7 +102,7 @@ class Copier:
 
     def is_due(self, led: LedPartition) -> bool:
         """Whether `run` would do something; the quota is not checked."""
-        if not (led.is_active and led.tiered.log.copies_to_remote) or led.stopped_copying:
+        if not (led.may_change and led.tiered.log.copies_to_remote) or led.stopped_copying:
             return False
         if self._settings().tier_copy_paused or led.tiered.copy_paused():
             return False
@@ -174,7 +174,7 @@ class Copier:
             return
         await self._rebuild(candidate.segment)
         self._counters.of(led.tiered.partition.topic).rebuilt_indexes += 1
-        if led.is_active:
+        if led.may_change:
             await self.copy.run(led, candidate)
 
     async def _rebuild(self, segment: Segment) -> None:

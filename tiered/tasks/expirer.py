@@ -107,7 +107,7 @@ class Expirer:
 
     def is_due(self, led: LedPartition) -> bool:
         """Whether `run` would do something."""
-        if not led.is_active or not self._metadata.is_ready(led.tiered.partition):
+        if not led.may_change or not self._metadata.is_ready(led.tiered.partition):
             return False
         if not self._claim.is_removing:
             return False
@@ -164,7 +164,7 @@ class Expirer:
         work: Callable[[LedPartition, RemoteLogSegmentMetadata], Awaitable[None]],
         errors: list[TieredError],
     ) -> bool:
-        if not led.is_active:
+        if not led.may_change:
             return False
         try:
             await work(led, segment)

@@ -60,6 +60,11 @@ class LedPartition:
     size_computation_ms: float = 0.0
     readable: ReadableBytes = field(default_factory=ReadableBytes)
 
+    @property
+    def may_change(self) -> bool:
+        """Whether events may be published and objects removed in this leadership, now."""
+        return self.is_active and self.tiered.may_change()
+
     def settle(
         self, metadata: RemoteLogMetadataManager, deletion: SegmentDeletion, *, fresh: bool = False
     ) -> None:

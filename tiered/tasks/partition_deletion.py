@@ -125,7 +125,7 @@ class RemoteDeletion:
             await self._start_deletions(led)
         failed: TieredError | None = None
         for segment in reversed(self._metadata.segments(partition)):
-            if not led.is_active:
+            if not led.may_change:
                 return
             if segment.state is not SegmentState.DELETE_SEGMENT_STARTED:
                 continue
@@ -146,7 +146,7 @@ class RemoteDeletion:
         led.tiered.log.highest_remote_offset = -1
         led.raise_log_start(led.tiered.log.local_log_start_offset)
         for segment in reversed(self._metadata.segments(partition)):
-            if not led.is_active:
+            if not led.may_change:
                 return
             if segment.state is not SegmentState.DELETE_SEGMENT_STARTED:
                 await self._deletion.begin(segment)

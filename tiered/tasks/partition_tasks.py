@@ -12,6 +12,7 @@
                                        v
                                    STOPPING ──nothing runs any more──> STOPPED
                                        └──the topic was deleted──> DELETING ──done──> STOPPED
+                                        <── another broker goes on ───┘
 
 Nothing of a new role begins before the last job of the old one has ended. LEADING goes to PURGING,
 and back, by STARTING.
@@ -51,6 +52,7 @@ _STEPS: Final = frozenset(
         (PartitionState.STOPPING, PartitionState.DELETING),
         (PartitionState.STOPPING, PartitionState.STOPPED),
         (PartitionState.DELETING, PartitionState.STOPPED),
+        (PartitionState.DELETING, PartitionState.STOPPING),
     }
 )
 

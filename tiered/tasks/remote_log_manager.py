@@ -30,7 +30,7 @@ from storage.errors import StorageError
 from tiered.deadline import CallDeadlines, Deadline
 from tiered.errors import RemoteStorageError, TieredError
 from tiered.maintenance.bucket_ownership import Claim
-from tiered.maintenance.garbage_collector import Scrubber
+from tiered.maintenance.garbage_collector import Scrubber, ScrubReport
 from tiered.maintenance.lost_metadata import HOW_TO_GO_ON, head_in_doubt, learn_epochs
 from tiered.maintenance.verifier import Verifier
 from tiered.metadata.publisher import MetadataPublisher
@@ -162,6 +162,7 @@ class RemoteLogManager:
         self._copier = Copier(
             metadata=metadata,
             copy=SegmentCopy(
+                metadata=metadata,
                 publisher=publisher,
                 tier=tier,
                 deadlines=deadlines,
@@ -241,7 +242,7 @@ class RemoteLogManager:
         self._scrub_task = tasks.make(
             "garbage collection",
             self.scrubber_pool,
-            is_due=lambda: True,
+            is_due=lambda: metadata.is_steward,
             work=self._scrub,
             interval_ms=lambda: float(settings().tier_gc_interval_ms),
         )
@@ -332,6 +333,7 @@ class RemoteLogManager:
         elif tasks.delete_remote:
             _log.error("%s: remote log is being deleted, its tasks are not started", partition)
             return
+        before = tasks.led if tasks.is_leader else None
         tasks.retire()
         self.history.drop(partition)
         self._alerts.clear(AlertKind.TIER_LEFT_BEHIND, str(partition))
@@ -341,6 +343,9 @@ class RemoteLogManager:
         tasks.led = LedPartition(tiered, purge_wanted=wanted)
         tasks.is_leader = is_leader
         self._metadata.assign([partition])
+        if is_leader and (before is None or before.tiered.leader_epoch != tiered.leader_epoch):
+            # What the leader before has published last may not have been read here yet.
+            self._metadata.refresh(partition)
         self._set_moving(partition)
 
     def on_stop(self, partition: TopicIdPartition, *, delete_remote: bool) -> None:
@@ -366,6 +371,17 @@ class RemoteLogManager:
         if tasks.state is not PartitionState.STOPPING:
             tasks.move(PartitionState.STOPPING)
         self._set_moving(partition)
+
+    def yield_deletions(self) -> None:
+        """Leave deletions to the brokers that lead their metadata partitions now."""
+        for partition, tasks in list(self._partitions.items()):
+            if not tasks.delete_remote or self._metadata.leads(partition):
+                continue
+            tasks.delete_remote = False
+            tasks.retire()
+            if tasks.state is PartitionState.DELETING:
+                tasks.move(PartitionState.STOPPING)
+            self._set_moving(partition)
 
     def on_config_change(self, partition: TopicIdPartition) -> None:
         """The topic's settings, or its pause, have changed (the log has the new ones already)."""
@@ -634,7 +650,20 @@ class RemoteLogManager:
         await self.claim.check()
 
     async def _scrub(self) -> None:
-        await self.scrubber.run_once()
+        await self.collect_garbage()
+
+    async def collect_garbage(self, *, dry_run: bool = False) -> ScrubReport:
+        """One pass over the bucket, with what is known of all partitions of the cluster.
+
+        Raises:
+            RemoteStorageNotReadyError: That is another broker's to do.
+            TieredError: It could not be finished.
+        """
+        try:
+            await self._metadata.begin_inspection()
+            return await self.scrubber.run_once(dry_run=dry_run)
+        finally:
+            self._metadata.end_inspection()
 
     def _forget_segment(self, segment: RemoteLogSegmentMetadata) -> None:
         self.verifier.forget(segment)

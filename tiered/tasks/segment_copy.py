@@ -2,11 +2,17 @@
 
     describe ──> publish COPY_SEGMENT_STARTED ──> upload ──> publish COPY_SEGMENT_FINISHED
                                                     │
-                                                    └─failed─> delete the copy at once
-                                                    (`tiered.tasks.segment_deletion`)
+                                                    ├─failed─> delete the copy at once
+                                                    │          (`tiered.tasks.segment_deletion`)
+                                                    └─refused: the next leader has given it up
+                                                               ─> remove its objects
 
 Every attempt has a new id, so nothing is ever overwritten. What a crash, a lost leadership or a
 failed deletion leaves in the bucket is found by the expirer (`tiered.tasks.unfinished_copies`).
+
+A leader that is not certain to be one (any more) publishes nothing, and deletes nothing: the next
+one may have taken the copy over. What it publishes too late all the same is refused by everybody
+who reads it, since the copy was ended before.
 
 Source: Kafka, RemoteLogManager.java (RLMCopyTask.copyLogSegment).
 """
@@ -26,8 +32,15 @@ from storage.log.log import Log
 from storage.segment.segment import Segment
 from storage.types.log_files import LOG_SUFFIX, SKIPPED_SUFFIX, log_file_name
 from tiered.deadline import CallDeadlines
-from tiered.errors import CorruptSegmentError, RemoteStorageError, TieredError
+from tiered.errors import (
+    CorruptSegmentError,
+    InvalidTransitionError,
+    RemoteStorageError,
+    RemoteStorageNotReadyError,
+    TieredError,
+)
 from tiered.metadata.publisher import MetadataPublisher
+from tiered.metadata.remote_log_metadata_manager import RemoteLogMetadataManager
 from tiered.segment_metadata import (
     RemoteLogSegmentId,
     RemoteLogSegmentMetadata,
@@ -68,6 +81,7 @@ class SegmentCopy:
         "_deadlines",
         "_deletion",
         "_environment",
+        "_metadata",
         "_publisher",
         "_settings",
         "_tier",
@@ -78,6 +92,7 @@ class SegmentCopy:
     def __init__(
         self,
         *,
+        metadata: RemoteLogMetadataManager,
         publisher: MetadataPublisher,
         tier: Tier,
         deadlines: CallDeadlines,
@@ -87,6 +102,7 @@ class SegmentCopy:
         counters: TaskCounters,
     ) -> None:
         """Copy nothing yet; `settings` gives the present ones, `deletion` is for failed copies."""
+        self._metadata = metadata
         self._publisher = publisher
         self._tier = tier
         self._deadlines = deadlines
@@ -116,6 +132,7 @@ class SegmentCopy:
             await self._environment.run_blocking(epochs.sync)
         files = self._files(tiered.log, candidate)
         metadata = self._describe(led, candidate, files)
+        _require_certainty(led)
         self.in_flight.add(metadata.id)
         try:
             await self._publisher.copy_started(metadata)
@@ -124,11 +141,17 @@ class SegmentCopy:
                 result = await self._upload(led, metadata, files)
                 self._check_custom_metadata(led, result)
             except (TieredError, StorageError, OSError):
-                await self._roll_back(metadata)
+                if led.may_change:
+                    await self._roll_back(metadata)
                 raise
-            await self._publisher.segment_state(
-                metadata, SegmentState.COPY_SEGMENT_FINISHED, result.custom_metadata
-            )
+            _require_certainty(led)
+            try:
+                await self._publisher.segment_state(
+                    metadata, SegmentState.COPY_SEGMENT_FINISHED, result.custom_metadata
+                )
+            except InvalidTransitionError:
+                await self._remove_refused(metadata)
+                raise
         finally:
             # Unless it went well, the metadata may know more of it than was answered.
             led.is_settled = False
@@ -224,6 +247,25 @@ class SegmentCopy:
             )
             raise RemoteStorageError(problem)
 
+    async def _remove_refused(self, metadata: RemoteLogSegmentMetadata) -> None:
+        """Remove the objects of a copy that another leader has given up while it was uploaded.
+
+        It has removed what there was then. What has been uploaded since has no record any more.
+        """
+        try:
+            known = self._metadata.known_of(metadata.partition).segment(metadata.id)
+            if known is not None and known.state is not SegmentState.DELETE_SEGMENT_STARTED:
+                return
+            _log.warning(
+                "%s: copy %s was given up by another leader: removing its objects",
+                metadata.partition,
+                metadata.id,
+            )
+            async with self._deadlines.of(_CALLS, f"removal of {metadata.id}"):
+                await self._tier.delete_segment(metadata)
+        except TieredError as error:
+            _log.warning("%s: objects of %s are left: %s", metadata.partition, metadata.id, error)
+
     async def _roll_back(self, metadata: RemoteLogSegmentMetadata) -> None:
         try:
             await self._deletion.delete(metadata, own=True)
@@ -233,3 +275,11 @@ class SegmentCopy:
                 metadata.id,
                 error,
             )
+
+
+def _require_certainty(led: LedPartition) -> None:
+    """Raises RemoteStorageNotReadyError: another broker may lead the partition by now."""
+    if not led.may_change:
+        raise RemoteStorageNotReadyError(
+            f"{led.tiered.partition}: nothing is published, another broker may lead it by now"
+        )

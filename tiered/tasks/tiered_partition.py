@@ -8,6 +8,10 @@ from tiered.segment_metadata import TopicIdPartition
 from tiered.tier import TopicFacts
 
 
+def _always() -> bool:
+    return True
+
+
 @dataclass(slots=True)
 class TieredPartition:
     """A partition that the broker begins to lead (or follow).
@@ -19,6 +23,8 @@ class TieredPartition:
         facts: Called when a manifest is written.
         copy_paused: Called before every segment: the topic's or the cluster's switch.
         on_log_start_moved: Called after the log start offset was moved, to notify its waiters.
+        may_change: Called before anything is published or removed: whether it is certain that no
+            other broker leads the partition by now. A process that was paused finds out so.
     """
 
     partition: TopicIdPartition
@@ -27,3 +33,4 @@ class TieredPartition:
     facts: Callable[[], TopicFacts]
     copy_paused: Callable[[], bool]
     on_log_start_moved: Callable[[], None]
+    may_change: Callable[[], bool] = _always

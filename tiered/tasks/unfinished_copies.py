@@ -93,8 +93,8 @@ class UnfinishedCopies:
     def is_in(
         self, led: LedPartition, segment: RemoteLogSegmentMetadata, state: SegmentState
     ) -> bool:
-        """Whether the leadership lasts and the segment is in this state now."""
-        if not led.is_active:
+        """Whether the leadership certainly lasts and the segment is in this state now."""
+        if not led.may_change:
             return False
         present = self._metadata.known_of(segment.partition).segment(segment.id)
         return present is not None and present.state is state

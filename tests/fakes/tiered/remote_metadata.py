@@ -115,6 +115,23 @@ class FakeRemoteMetadata:
         for partition in partitions:
             self._assigned.pop(partition, None)
 
+    def refresh(self, partition: TopicIdPartition) -> None:
+        """All that is seen is up to date."""
+
+    async def caught_up(self, partitions: Iterable[TopicIdPartition]) -> None:
+        """All that is seen is up to date."""
+
+    is_steward = True
+
+    def leads(self, partition: TopicIdPartition) -> bool:
+        return True
+
+    async def begin_inspection(self) -> None:
+        """What is assigned is all there is."""
+
+    def end_inspection(self) -> None:
+        """Nothing was begun."""
+
     def doubt(self, partition: TopicIdPartition) -> str:
         return self.withheld.get(partition) or self.loss
 

@@ -100,7 +100,8 @@ class Manager:
     )
 
     def __post_init__(self) -> None:
-        self.scrubber = SimpleNamespace(last=None, run_once=self._scrub)
+        self.scrubber = SimpleNamespace(last=None)
+        self.collect_garbage = self._scrub
         self.verifier = SimpleNamespace(
             verify=self._verify,
             faults=[SegmentFaults(segment(T0, 0, 9), [Fault("k", 7, "p")], 5)],

@@ -26,6 +26,23 @@ class LookupMetadata:
         self.waiting = 0
         self.doubts = ""
 
+    is_steward = True
+
+    def refresh(self, partition: TopicIdPartition) -> None:
+        """All is up to date."""
+
+    async def caught_up(self, partitions: Iterable[TopicIdPartition]) -> None:
+        """All is up to date."""
+
+    def leads(self, partition: TopicIdPartition) -> bool:
+        return True
+
+    async def begin_inspection(self) -> None:
+        """What is assigned is all there is."""
+
+    def end_inspection(self) -> None:
+        """Nothing was begun."""
+
     def doubt(self, partition: TopicIdPartition) -> str:
         return self.doubts
 

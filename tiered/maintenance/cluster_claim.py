@@ -1,0 +1,69 @@
+"""The claim of a whole cluster on the bucket: one incarnation for all of its brokers.
+
+The marker is `tiered.maintenance.bucket_ownership`'s. What it names is no broker's disk but the
+cluster, so that each of its brokers finds its own:
+
+    (unknown) ──no claim────────────────────────────────────────> written ──read back──> OURS
+        │ ─────the cluster's────────────────────────────────────> OURS
+        │ ─────of our id, without an incarnation, or released───> written ──read back──> OURS
+        └──another cluster's, contested, or a node's of our id──> FOREIGN ── take ──> OURS
+
+A node's of our id is that of a single node which has become the cluster's first and did not stop in
+order, or of a copy of it that still runs: an operator has to say which one goes on (`varve tier
+claim`). No broker gives the claim back when it stops: the others go on.
+"""
+
+from typing import Final
+
+from typing_extensions import override
+
+from tiered.maintenance.bucket_ownership import Claim, ClaimState, ClaimText, IncarnationMemory
+
+CLUSTER_INCARNATION: Final = "cluster"
+"""Never a node's: those are random, 32 hexadecimal digits."""
+
+
+class ClusterIncarnation:
+    """`IncarnationMemory` of a cluster: the same on every broker, and kept nowhere."""
+
+    async def load(self) -> list[str]:
+        """See IncarnationMemory."""
+        return [CLUSTER_INCARNATION]
+
+    async def save(self, incarnations: list[str]) -> None:
+        """Keep nothing."""
+
+
+class ClusterClaim(Claim):
+    """See the module; made with a `ClusterIncarnation` as its memory."""
+
+    __slots__ = ()
+
+    @override
+    async def release(self) -> None:
+        """Leave the claim to the other brokers."""
+
+    @override
+    async def _compare(self, found: ClaimText, memory: IncarnationMemory) -> None:
+        if self.state is ClaimState.FOREIGN:
+            return
+        if found.contested:
+            self.state = ClaimState.FOREIGN
+        elif found.incarnation == CLUSTER_INCARNATION:
+            self.state = ClaimState.OURS
+        elif not found.incarnation or found.released:
+            self.state = await self._put_mine(found, memory)
+        else:
+            if self.state is ClaimState.OURS:
+                # A node has taken it, or a restore: so that it stops too.
+                await self._write(found._replace(contested=True, released=False))
+            self.state = ClaimState.FOREIGN
+
+    @override
+    async def _put_mine(self, found: ClaimText, memory: IncarnationMemory) -> ClaimState:
+        await self._write(ClaimText(self.cluster_id, CLUSTER_INCARNATION))
+        back = await self._read()
+        is_mine = back is not None and back.incarnation == CLUSTER_INCARNATION
+        if back is None or not is_mine or back.contested:
+            return ClaimState.FOREIGN
+        return ClaimState.OURS
