@@ -334,6 +334,7 @@ class Broker:
                 lookups=self.lookups,
                 admin=self.admin,
                 alerts=self.alerts,
+                peers=self.peers,
             )
         coordinators = self.coordinators = Coordinators(
             settings,

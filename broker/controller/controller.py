@@ -362,7 +362,15 @@ class Controller:
         return results
 
     async def forget_deleted(self, topic_ids: Iterable[UUID]) -> None:
-        """Nothing of these is left in remote storage."""
+        """Nothing of these is left in remote storage.
+
+        In a cluster any broker says so: ids of topics never come back, and nobody decides anything
+        by the note's absence.
+        """
+        if not self._is_alone:
+            for topic_id in topic_ids:
+                await self._store.txn(then=[Delete(deleted_topic_key(topic_id))])
+            return
         await self.changes.run(
             self.changes.commit(
                 [

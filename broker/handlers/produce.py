@@ -18,7 +18,7 @@ Behaviour:
   producer's, `record.validation=full`, compacted ones) are prepared by a thread; every other append
   stays on the loop.
 - With NOT_LEADER_OR_FOLLOWER a client gets the leader and its address (KIP-951).
-- Clients may not write internal topics, nor `__remote_log_metadata`.
+- Clients may not write internal topics, nor `__remote_log_metadata`, which other brokers write.
 - Transactional records without a transactional id: the whole request is refused.
 - A request with a transactional id is verified first
   (`broker.transactions.partitions.transactional_produce`): a batch opens a transaction in a
@@ -111,10 +111,15 @@ Offloaded = list[
 TopicResponses = list[tuple[str | bytes, list[ProducePartitionResponse]]]
 
 
+def _is_from_nobody(_context: "RequestContext") -> bool:
+    """A node that is alone has no brokers to write to it."""
+    return False
+
+
 class ProduceHandler:
     """See the module."""
 
-    __slots__ = ("_clock", "_open_reply", "_replicas", "_transactional")
+    __slots__ = ("_clock", "_is_from_broker", "_open_reply", "_replicas", "_transactional")
 
     def __init__(
         self,
@@ -122,8 +127,19 @@ class ProduceHandler:
         clock: "Clock",
         open_reply: "Callable[[Connection, RequestContext], Reply]",
         registrar: "PartitionRegistrar | None" = None,
+        is_from_broker: "Callable[[RequestContext], bool]" = _is_from_nobody,
     ) -> None:
-        """`registrar`: the transaction coordinator; without one no transaction can begin."""
+        """Append nothing yet.
+
+        Args:
+            replicas: Whose partitions are written.
+            clock: Times of records.
+            open_reply: Reserves a response's place.
+            registrar: The transaction coordinator; without one no transaction can begin.
+            is_from_broker: Whether a member of the cluster writes: only asked of topics that
+                clients may not write.
+        """
+        self._is_from_broker = is_from_broker
         self._replicas = replicas
         self._clock = clock
         self._open_reply = open_reply
@@ -267,7 +283,9 @@ class ProduceHandler:
             raise ApiError(self._replicas.missing_error(name, index))
         if not -1 <= request.acks <= 1:
             raise ApiError(ErrorCode.INVALID_REQUIRED_ACKS)
-        if name in BROKERS_OWN_TOPICS and not may_produce_to(name, context.client_id):
+        if name in BROKERS_OWN_TOPICS and not may_produce_to(
+            name, context.client_id, is_broker=self._is_from_broker(context)
+        ):
             raise ApiError(
                 ErrorCode.INVALID_TOPIC_EXCEPTION, f"Cannot append to internal topic {name}"
             )

@@ -11,7 +11,7 @@ from broker.handlers.produce import ProduceHandler
 from broker.handlers.share_fetch import ShareFetchHandler
 from broker.replication.followers.follower_fetches import FollowerFetches
 from broker.replication.preferred_replica import RackAwareReplicaSelector
-from broker.requests.inter_broker import is_inter_broker
+from broker.requests.inter_broker import is_inter_broker, is_of_member
 from broker.requests.kafka_apis import Api, KafkaApis
 from protocol.api_keys import ApiKey
 
@@ -33,7 +33,13 @@ def build_apis(services: "Services", sessions: "FetchSessionCache") -> KafkaApis
     fetch_max_bytes = services.settings.fetch_max_bytes
     apis = KafkaApis(services, map(Api, handler_modules()), clock)
     apis.by_key[ApiKey.PRODUCE].hot = ProduceHandler(
-        replicas, clock, apis.open_reply, services.registrar
+        replicas,
+        clock,
+        apis.open_reply,
+        services.registrar,
+        is_from_broker=lambda context: is_of_member(
+            services.settings, context, replicas.terms.registered_epoch
+        ),
     )
     followers = services.follower_fetches = FollowerFetches(
         replicas,

@@ -24,6 +24,7 @@ from broker.network.network import Network
 from broker.peers.connection import PeerResources
 from broker.peers.observer import PeerObservers
 from broker.peers.peers import Peers, answer_buffers
+from broker.requests.inter_broker import broker_client_id
 from broker.runtime.timer import Timer
 from storage.environment.environment import Environment
 
@@ -95,7 +96,7 @@ class ClusterControl:
             revision=lambda: controller.image.revision,
         )
         creation = ForwardedCreation(
-            self.channel, lambda: controller.image, client_id=f"broker-{node_id}"
+            self.channel, lambda: controller.image, client_id=broker_client_id(node_id)
         )
         controller.create_by_controller = creation.create
         controller.lingering = LingeringBrokers(environment.clock)
@@ -153,7 +154,7 @@ def connect_peers(
             timer=timer,
             buffers=answer_buffers(),
             observers=PeerObservers(),
-            client_id=f"broker-{settings.node_id}",
+            client_id=broker_client_id(settings.node_id),
         ),
     )
 

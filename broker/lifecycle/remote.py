@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     from broker.controller.controller import Controller
     from broker.network.admin_http import AdminServer
     from broker.node.dynamic_settings import DynamicSettings
+    from broker.peers.peers import Peers
     from broker.replicas.lookups import Lookups
     from broker.replicas.replica_manager import ReplicaManager
     from config.broker import BrokerConfig
@@ -36,6 +37,7 @@ def build_remote(
     lookups: "Lookups",
     admin: "AdminServer",
     alerts: "Alerts",
+    peers: "Peers | None" = None,
 ) -> RemoteStorage:
     """Remote storage that serves nothing yet.
 
@@ -48,6 +50,7 @@ def build_remote(
         lookups: By time, which remote storage answers later.
         admin: Gets its pages.
         alerts: Of the broker.
+        peers: Other brokers; None: this one is alone.
     """
     settings = controller.settings
     home = tier_home(settings, environment.filesystem)
@@ -62,6 +65,7 @@ def build_remote(
         checkpoint_log_starts=log_manager.checkpoints.write_log_start_offsets,
         alerts=alerts,
     )
+    remote.join(peers)
     pages = TierPages(
         remote, replicas, cluster_id=controller.image.cluster_id, node_id=settings.node_id
     )

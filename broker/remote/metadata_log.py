@@ -4,7 +4,7 @@
     read   <── ReplicaManager.read_internal, up to the high watermark
     a partition's high watermark moves ──> its fetch watchers ──> listener.on_advanced
 
-In a cluster, partitions that others lead are fetched from them; on one node all are here.
+Of a single node, which has all partitions; `broker.remote.cluster_metadata_log` is a member's.
 """
 
 import asyncio
@@ -13,13 +13,12 @@ from uuid import UUID
 
 from typing_extensions import override
 
+from broker.remote.metadata_pages import page_of
 from broker.remote.metadata_topic import REMOTE_LOG_METADATA, ensure_metadata_topic
 from broker.replicas.purgatory import DelayedOperation
 from protocol.error_codes import ErrorCode
 from protocol.errors import DecodeError
-from protocol.records.batch import crc_matches, iterate_batches
 from protocol.records.builder import build_batch
-from protocol.records.record import iterate_records
 from storage.errors import OffsetOutOfRangeError, StorageError
 from storage.types.topic_partition import TopicPartition
 from tiered.errors import (
@@ -34,9 +33,6 @@ if TYPE_CHECKING:
     from broker.replicas.partition import Partition
     from broker.replicas.replica_manager import ReplicaManager
     from storage.environment.clock import Clock
-
-BATCH_BYTES_MAX = 16 * 1024 * 1024
-"""Most bytes one batch may decompress to. Ours hold a few; a client's may hold anything."""
 
 
 class _Watch(DelayedOperation):
@@ -120,6 +116,13 @@ class ReplicaMetadataLog:
             if self._replicas.leader_of(REMOTE_LOG_METADATA, index) is not None:
                 self.on_serving(index)
 
+    def on_role(self, partition: int) -> None:
+        """This broker leads a partition of the topic, or has no role for it any more."""
+        if self._replicas.leader_of(REMOTE_LOG_METADATA, partition) is None:
+            self.on_gone(partition)
+        else:
+            self.on_serving(partition)
+
     def on_serving(self, partition: int) -> None:
         """A partition of the topic is open here, and led by this broker."""
         found = self._replicas.leader_of(REMOTE_LOG_METADATA, partition)
@@ -183,7 +186,7 @@ class ReplicaMetadataLog:
         topic_partition = TopicPartition(REMOTE_LOG_METADATA, partition)
         try:
             view = await self._replicas.read_internal(topic_partition, offset, max_bytes)
-            return _page(view, offset)
+            return page_of(view, offset)
         except OffsetOutOfRangeError as error:
             raise RemoteOffsetNotFoundError(topic_partition, None, offset) from error
         except (DecodeError, StorageError, OSError) as error:
@@ -200,28 +203,3 @@ class ReplicaMetadataLog:
         for watch in self._watches.values():
             watch.abandon()
         self._watches.clear()
-
-
-def _page(view: memoryview, offset: int) -> LogPage:
-    """The records of whole batches, from `offset` on.
-
-    Raises:
-        DecodeError: A batch is damaged.
-    """
-    records: list[tuple[int, bytes]] = []
-    next_offset = offset
-    for position, header in iterate_batches(view, allow_partial=True):
-        if header.last_offset < offset:
-            continue
-        if not crc_matches(view, position, header):
-            raise DecodeError(f"checksum of the batch at {header.base_offset} does not fit")
-        if not header.is_control:
-            records += [
-                (record_offset, value or b"")
-                for record_offset, _, _, value, _ in iterate_records(
-                    view[position:], max_size=BATCH_BYTES_MAX
-                )
-                if record_offset >= offset
-            ]
-        next_offset = header.next_offset
-    return LogPage(records, next_offset)

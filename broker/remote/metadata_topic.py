@@ -15,6 +15,7 @@ from broker.controller.configs.configs import ConfigOperation, Operation
 from broker.controller.images.metadata_records import ConfigResource, ResourceType
 from broker.controller.images.topic_names import REMOTE_LOG_METADATA
 from broker.controller.topics.topics import REMOTE_LOG_METADATA_CONFIGS, NewTopic
+from broker.runtime.errors import ApiError
 from protocol.error_codes import ErrorCode
 from tiered.errors import RemoteStorageError
 
@@ -22,7 +23,12 @@ if TYPE_CHECKING:
     from broker.controller.controller import Controller
     from broker.controller.images.cluster_image import TopicImage
 
-__all__ = ["REMOTE_LOG_METADATA", "TOPIC_CONFIGS", "ensure_metadata_topic"]
+__all__ = [
+    "REMOTE_LOG_METADATA",
+    "TOPIC_CONFIGS",
+    "ensure_cluster_metadata_topic",
+    "ensure_metadata_topic",
+]
 
 LOGGER = logging.getLogger(__name__)
 
@@ -53,6 +59,28 @@ async def ensure_metadata_topic(
             len(topic.partitions),
             partitions,
         )
+    await _correct(controller, topic)
+    return topic
+
+
+async def ensure_cluster_metadata_topic(controller: "Controller") -> "TopicImage":
+    """The topic of a cluster as it is; created with the configured partitions and replicas.
+
+    Never with fewer replicas: until enough brokers are there it is waited for. Settings that would
+    lose events are corrected by the broker that is the controller.
+
+    Raises:
+        RemoteStorageError: It cannot be created now, or its settings lose events.
+    """
+    topic = controller.image.topics.get(REMOTE_LOG_METADATA)
+    if topic is None:
+        try:
+            topic = await controller.ensure_internal_topic(REMOTE_LOG_METADATA)
+        except ApiError as error:
+            raise RemoteStorageError(
+                f"{REMOTE_LOG_METADATA} cannot be created with as many replicas as "
+                f"rlmm.config.remote.log.metadata.topic.replication.factor says: {error}"
+            ) from error
     await _correct(controller, topic)
     return topic
 

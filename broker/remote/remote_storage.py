@@ -33,12 +33,15 @@ from tiered.tier import Tier, TopicFacts
 if TYPE_CHECKING:
     from broker.controller.controller import Controller
     from broker.controller.images.cluster_image import TopicImage
+    from broker.coordinator.peer_batches import PeerRequests
+    from broker.remote.cluster_metadata_log import ClusterMetadataLog
     from broker.remote.metadata_log import ReplicaMetadataLog
     from broker.replicas.partition import Partition
     from broker.replicas.replica_manager import ReplicaManager
     from storage.log.log import Log
     from storage.log.truncation import StateBelow
     from tiered.fetch.reader import Reader
+    from tiered.maintenance.bucket_ownership import Claim
     from tiered.metadata.topic_based_manager import TopicMetadataManager
     from tiered.restore.metadata_rebuild import MetadataRebuild
     from tiered.tasks.follower import LeaderEndpoint, TierStateMachine
@@ -100,7 +103,9 @@ class RemoteStorage:
         self._node_id = node_id
         self._checkpoint_log_starts = checkpoint_log_starts
         self._alerts = Alerts() if alerts is None else alerts
-        self._metadata_log: ReplicaMetadataLog | None = None
+        self._metadata_log: ReplicaMetadataLog | ClusterMetadataLog | None = None
+        # Of a member of a cluster.
+        self._peers: PeerRequests | None = None
         # Of deleted topics: when it was first seen that all of their segments are gone.
         self._gone_ms: dict[UUID, float] = {}
         self._forgetting: asyncio.Task[None] | None = None
@@ -109,6 +114,11 @@ class RemoteStorage:
         controller.may_be_remote = self._may_have
 
     # -- life ------------------------------------------------------------------------------------
+
+    def join(self, peers: "PeerRequests | None") -> None:
+        """Share bucket and metadata with other brokers, if there are any; before the first role."""
+        assert self.manager is None
+        self._peers = peers
 
     @property
     def location(self) -> str:
@@ -123,10 +133,7 @@ class RemoteStorage:
         if self.manager is not None:
             return self.manager
         # Imported by the first topic that needs them: a start should not wait for them.
-        from broker.remote.incarnation_file import IncarnationFile
-        from broker.remote.metadata_log import ReplicaMetadataLog
         from tiered.fetch.reader import Reader
-        from tiered.maintenance.bucket_ownership import Claim
         from tiered.metadata.publisher import MetadataPublisher
         from tiered.metadata.snapshot_store import (
             BucketSnapshotStore,
@@ -151,21 +158,9 @@ class RemoteStorage:
                 f"{self._log_dir}/{SNAPSHOTS_DIRECTORY}",
                 environment.run_blocking,
             )
-        log = self._metadata_log = ReplicaMetadataLog(
-            self._replicas,
-            self._controller,
-            clock=self._clock,
-            partitions=settings.rlmm_config_remote_log_metadata_topic_num_partitions,
-        )
+        log = self._metadata_log = self._open_metadata_log()
         metadata = TopicMetadataManager(log, snapshots, environment)
-        claim = Claim(
-            tier=tier,
-            environment=environment,
-            cluster_id=cluster_id,
-            settings=self._present,
-            memory=IncarnationFile(environment.filesystem, self._log_dir, environment.run_blocking),
-            alerts=self._alerts,
-        )
+        claim = self._make_claim(tier)
         reader = Reader(settings, tier, metadata, environment)
         manager = RemoteLogManager(
             metadata=metadata,
@@ -205,6 +200,51 @@ class RemoteStorage:
         )
         return manager
 
+    def _open_metadata_log(self) -> "ReplicaMetadataLog | ClusterMetadataLog":
+        if self._peers is None:
+            from broker.remote.metadata_log import ReplicaMetadataLog
+
+            partitions = self.settings.rlmm_config_remote_log_metadata_topic_num_partitions
+            return ReplicaMetadataLog(
+                self._replicas, self._controller, clock=self._clock, partitions=partitions
+            )
+        from broker.remote.cluster_metadata_log import ClusterMetadataLog
+        from broker.remote.metadata_leaders import MetadataLeaders
+        from broker.remote.metadata_writer import MetadataWriter
+
+        controller, node_id, environment = self._controller, self._node_id, self._environment
+        leaders = MetadataLeaders(self._peers, lambda: controller.image)
+        writer = MetadataWriter(
+            self._replicas,
+            leaders,
+            controller.producer_ids,
+            node_id=node_id,
+            environment=environment,
+        )
+        log = ClusterMetadataLog(
+            self._replicas, controller, leaders, writer, node_id=node_id, environment=environment
+        )
+        controller.subscribe_now(log.on_image)
+        return log
+
+    def _make_claim(self, tier: Tier) -> "Claim":
+        from broker.remote.incarnation_file import IncarnationFile
+        from tiered.maintenance.bucket_ownership import Claim
+        from tiered.maintenance.cluster_claim import ClusterClaim, ClusterIncarnation
+
+        environment = self._environment
+        is_alone = self._peers is None
+        return (Claim if is_alone else ClusterClaim)(
+            tier=tier,
+            environment=environment,
+            cluster_id=self._controller.image.cluster_id,
+            settings=self._present,
+            memory=IncarnationFile(environment.filesystem, self._log_dir, environment.run_blocking)
+            if is_alone
+            else ClusterIncarnation(),
+            alerts=self._alerts,
+        )
+
     def _present(self) -> TierConfig:
         return self.settings
 
@@ -232,13 +272,15 @@ class RemoteStorage:
             if (
                 self.manager.tasks_of(id_partition) is None
                 and id_partition not in self.manager.gone
+                and self.metadata.leads(id_partition)
             ):
                 LOGGER.info(
                     "deleting remote segments of a deleted topic partition=%s", id_partition
                 )
                 self.manager.on_stop(id_partition, delete_remote=True)
         done = self._swept(deleted - {id_partition.topic_id for id_partition in left})
-        if done and self.metadata.is_complete and self._forgetting is None:
+        is_ours = self.metadata.is_steward and self.metadata.is_complete
+        if done and is_ours and self._forgetting is None:
             self._forgetting = asyncio.ensure_future(self._forget(done))
 
     def _swept(self, done: frozenset[UUID]) -> frozenset[UUID]:
@@ -316,11 +358,9 @@ class RemoteStorage:
         assert partition.leader_epoch == leader_epoch, partition.topic_partition
         if self._closed:
             return
-        topic, index = partition.topic_partition
-        if topic == REMOTE_LOG_METADATA:
+        if partition.topic_partition.topic == REMOTE_LOG_METADATA:
             self._open()
-            assert self._metadata_log is not None
-            self._metadata_log.on_serving(index)
+            self._metadata_role(partition)
         elif self._concerns(partition):
             self._lead(partition)
 
@@ -331,11 +371,9 @@ class RemoteStorage:
         """
         if self._closed:
             return
-        topic, index = partition.topic_partition
-        if topic == REMOTE_LOG_METADATA:
+        if partition.topic_partition.topic == REMOTE_LOG_METADATA:
             self._open()
-            assert self._metadata_log is not None
-            self._metadata_log.on_gone(index)
+            self._metadata_role(partition)
         elif self._concerns(partition):
             self._open().on_follower(self._tiered(partition))
 
@@ -388,12 +426,18 @@ class RemoteStorage:
         """Do nothing for a partition any more: it has no role here."""
         if self.manager is None:
             return
-        topic, index = partition.topic_partition
-        if topic == REMOTE_LOG_METADATA:
-            assert self._metadata_log is not None
-            self._metadata_log.on_gone(index)
+        if partition.topic_partition.topic == REMOTE_LOG_METADATA:
+            self._metadata_role(partition)
         else:
             self.manager.on_stop(_id_partition(partition), delete_remote=False)
+
+    def _metadata_role(self, partition: "Partition") -> None:
+        """A partition of the metadata topic has another role here, or none."""
+        log, index = self._metadata_log, partition.topic_partition.partition
+        assert log is not None
+        log.on_role(index)
+        if self.manager is not None:
+            self.manager.yield_deletions()
 
     def on_reconfigured(self, partition: "Partition") -> None:
         """The topic's settings have changed, or the topic itself."""
@@ -449,7 +493,11 @@ class RemoteStorage:
             id_partition = _id_partition(partition)
             known = self.manager is not None and self.manager.tasks_of(id_partition) is not None
             if known or self._concerns(partition):
-                self._open().on_stop(id_partition, delete_remote=True)
+                manager = self._open()
+                assert self.metadata is not None
+                # In a cluster it goes with the metadata partition, whose leader sees it through.
+                is_ours = self._peers is None or self.metadata.leads(id_partition)
+                manager.on_stop(id_partition, delete_remote=is_ours)
             if self.reader is not None:
                 self.reader.forget_topic(id_partition.topic)
 
@@ -489,7 +537,21 @@ class RemoteStorage:
                 self.settings.tier_copy_paused or partition.log.config.tier_copy_paused
             ),
             on_log_start_moved=partition.wake_fetches,
+            may_change=self._certainty(partition),
         )
+
+    def _certainty(self, partition: "Partition") -> Callable[[], bool]:
+        """Whether it is led here for certain, in the epoch of now."""
+        leader_epoch, clock = partition.leader_epoch, self._clock
+
+        def may_change() -> bool:
+            return (
+                partition.is_leader
+                and partition.leader_epoch == leader_epoch
+                and not partition.is_in_doubt(clock.monotonic_ms())
+            )
+
+        return may_change
 
     def _facts(self, topic: str) -> TopicFacts:
         image = self._controller.image

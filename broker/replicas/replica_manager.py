@@ -519,6 +519,10 @@ class ReplicaManager:
         partition = self.leader_of(*topic_partition)
         if partition is None:
             raise KeyError(str(topic_partition))
+        return await self.read_committed(partition, offset, max_bytes)
+
+    async def read_committed(self, partition: Partition, offset: int, max_bytes: int) -> memoryview:
+        """Read as `read_internal` does, from a partition that is open here, in whatever role."""
         log = partition.log
         disk = self._disk.of(log.directory)
         reads = CachedReads()

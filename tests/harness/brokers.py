@@ -440,7 +440,7 @@ class ClusterHarness:
         return client
 
     async def create_topic(
-        self, name: str, *, partitions: int = 1, replicas: int = -1, **configs: object
+        self, name: str, *, partitions: int = 1, replicas: int = -1, **configs: Any
     ) -> None:
         """Create a topic by any broker that runs; return when all have it in their image."""
         topic = CreatableTopic(

@@ -28,15 +28,16 @@ TOPIC_NAME_LENGTH_MAX: Final = 249
 _LEGAL = re.compile(r"[a-zA-Z0-9._-]+")
 
 
-def may_produce_to(name: str, client_id: str | None) -> bool:
+def may_produce_to(name: str, client_id: str | None, *, is_broker: bool = False) -> bool:
     """Whether records of a client may go to a topic: Kafka's INVALID_TOPIC_EXCEPTION if not.
 
     Kafka's tools may write what Kafka calls internal. No client writes `__remote_log_metadata`:
-    local segments are deleted on the strength of its records, and Kafka's tools write none.
+    local segments are deleted on the strength of its records, and Kafka's tools write none. Other
+    brokers do (`is_broker`).
     """
-    return name not in BROKERS_OWN_TOPICS or (
-        client_id == ADMIN_CLIENT_ID and name in INTERNAL_TOPICS
-    )
+    if name == REMOTE_LOG_METADATA:
+        return is_broker
+    return name not in BROKERS_OWN_TOPICS or client_id == ADMIN_CLIENT_ID
 
 
 def name_problem(name: str) -> str | None:

@@ -1,0 +1,146 @@
+"""Remote storage shared by three brokers: leaders change, and bucket and metadata agree."""
+
+import asyncio
+import os
+from collections.abc import AsyncIterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.harness.brokers import ClusterHarness
+from tests.system.cluster.test_failover import isr, produce, read
+from tiered.metadata.topic_based_manager import TopicMetadataManager
+from tiered.segment_metadata import RemoteLogSegmentMetadata, SegmentState, TopicIdPartition
+
+REMOTE: dict[str, Any] = {
+    "broker_session_timeout_ms": 2_000,
+    "broker_heartbeat_interval_ms": 200,
+    "remote_log_storage_system_enable": True,
+    "remote_log_manager_task_interval_ms": 50,
+    "rlmm_config_remote_log_metadata_topic_num_partitions": 3,
+    "log_retention_check_interval_ms": 100,
+    "log_initial_task_delay_ms": 100,
+    "tier_gc_grace_ms": 0,
+    "tier_worker": "inline",
+}
+TIERED: dict[str, Any] = {
+    "remote_storage_enable": "true",
+    "min_insync_replicas": 2,
+    "segment_bytes": 1 << 20,
+    "local_retention_bytes": 1,
+    "file_delete_delay_ms": 0,
+}
+VALUE = b"x" * 250_000
+
+
+@pytest.fixture
+async def cluster(tmp_path: Path) -> AsyncIterator[ClusterHarness]:
+    root = str(tmp_path / "bucket")
+    async with ClusterHarness(tmp_path, **REMOTE, rsm_config_storage_root=root) as cluster:
+        yield cluster
+
+
+def values(count: int, first: int = 0) -> list[bytes]:
+    """Distinct, four to a segment."""
+    return [b"%08d" % number + VALUE for number in range(first, first + count)]
+
+
+def objects(cluster: ClusterHarness) -> set[str]:
+    """Names of segments' objects in the bucket, without their folders."""
+    return {
+        name
+        for _, _, names in os.walk(cluster.directory / "bucket")
+        for name in names
+        if name.endswith((".log", ".indexes", ".rsm-manifest"))
+    }
+
+
+def metadata_of(cluster: ClusterHarness, node_id: int) -> TopicMetadataManager:
+    remote = cluster.broker(node_id).remote
+    assert remote is not None
+    assert remote.metadata is not None
+    return remote.metadata
+
+
+def segments(
+    cluster: ClusterHarness, node_id: int, topic: str = "t"
+) -> list[RemoteLogSegmentMetadata]:
+    """What a broker knows of the first partition; empty while it knows nothing."""
+    controller = cluster.broker(node_id).controller
+    assert controller is not None
+    image = controller.image.topics[topic]
+    partition = TopicIdPartition(image.topic_id, topic, 0)
+    metadata = metadata_of(cluster, node_id)
+    return list(metadata.segments(partition)) if metadata.is_ready(partition) else []
+
+
+def is_copied(cluster: ClusterHarness, leader: int, topic: str = "t") -> bool:
+    """Whether the leader has copied all closed segments, and what is known of each is final."""
+    partition = cluster.broker(leader).replicas.leader_of(topic, 0)
+    if partition is None:
+        return False
+    log = partition.log
+    known = segments(cluster, leader, topic)
+    return (
+        bool(known)
+        and all(one.state is SegmentState.COPY_SEGMENT_FINISHED for one in known)
+        and log.highest_remote_offset + 1 >= log.segment_facts()[-1].base_offset
+    )
+
+
+async def steward(cluster: ClusterHarness) -> int:
+    return await cluster.leading("__remote_log_metadata", 0)
+
+
+async def expect_bucket_is_metadata(cluster: ClusterHarness, topic: str = "t") -> None:
+    """I14: after garbage collection nothing is orphaned, nothing missing."""
+    leader = await cluster.leading(topic)
+    await cluster.until(lambda: is_copied(cluster, leader, topic))
+    manager = cluster.broker(await steward(cluster)).remote.manager  # type: ignore[union-attr]  # it has started
+    assert manager is not None
+    await asyncio.sleep(0.01)
+    report = await manager.collect_garbage()
+    assert report.missing_segments == 0, report
+    assert report.unknown_copies == 0, report
+    assert report.hidden_objects == 0, report
+    ids = {str(one.id) for one in segments(cluster, leader, topic)}
+    assert len(objects(cluster)) == 3 * len(ids), (objects(cluster), ids)
+
+
+async def test_every_broker_learns_what_the_leader_has_copied(cluster: ClusterHarness) -> None:
+    """Three replicas of the metadata, too; local segments go on followers as on the leader."""
+    await cluster.create_topic("t", replicas=3, **TIERED)
+    sent = values(20)
+    await produce(cluster, "t", *sent)
+    leader = await cluster.leading("t")
+    await cluster.until(lambda: is_copied(cluster, leader))
+    copied = {one.id for one in segments(cluster, leader)}
+    for node_id in cluster.nodes:
+        await cluster.until(lambda: {one.id for one in segments(cluster, node_id)} == copied)  # noqa: B023  the loop waits for it
+        log = cluster.broker(node_id).replicas.log_of("t", 0)
+        assert log is not None
+        await cluster.until(lambda: log.local_log_start_offset > 0)  # noqa: B023  the loop waits for it
+    image = cluster.broker(leader).controller.image  # type: ignore[union-attr]  # it has started
+    for partition in image.topics["__remote_log_metadata"].partitions:
+        assert len(partition.replicas) == 3
+    assert await read(cluster, "t") == sent
+    await expect_bucket_is_metadata(cluster)
+
+
+async def test_a_killed_leader_costs_nothing_of_remote_storage(cluster: ClusterHarness) -> None:
+    """Each broker is killed once while it leads; then all is read from the first offset on."""
+    await cluster.create_topic("t", replicas=3, **{**TIERED, "local_retention_bytes": 5 << 20})
+    sent = values(30)
+    await produce(cluster, "t", *sent)
+    for _ in range(3):
+        await cluster.until(lambda: isr(cluster, "t") == set(cluster.nodes))
+        leader = await cluster.leading("t")
+        await cluster.kill(leader, revoke=True)
+        more = values(8, len(sent))
+        sent += more
+        await produce(cluster, "t", *more)
+        await cluster.restart(leader)
+        await cluster.until(lambda: cluster.let_in() == set(cluster.nodes))
+    assert await read(cluster, "t") == sent
+    await expect_bucket_is_metadata(cluster)
