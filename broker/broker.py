@@ -76,6 +76,7 @@ if TYPE_CHECKING:
     from broker.controller.images.cluster_image import ClusterImage
     from broker.controller.store.metadata_store import MetadataStore
     from broker.groups.coordinator import GroupCoordinator
+    from broker.lifecycle.cluster_directories import ClusterDirectories
     from broker.metrics.page import MetricsPage
     from broker.peers.peers import Peers
     from broker.replication.fetcher.fetchers import Fetchers
@@ -208,6 +209,7 @@ class Broker:
         self.peers: Peers | None = None
         self.isr_changes: IsrChanges | None = None
         self.control: ClusterControl | None = None
+        self.directories: ClusterDirectories | None = None
         self.fetchers: Fetchers | None = None
         self.dynamic: DynamicSettings | None = None
         self.remote: RemoteStorage | None = None
@@ -367,7 +369,6 @@ class Broker:
             fail=self._fail,
         )
         failures.watch(self._store if isinstance(self._store, SqliteStore) else None)
-        failures.on_offline = self.membership.disk_failed
         lifecycle = LogLifecycle(
             controller=controller,
             log_manager=self.log_manager,
@@ -378,6 +379,9 @@ class Broker:
             is_alone=self._is_alone,
             listener=served,
         )
+        if not self._is_alone:
+            self.directories = self._build_directories(controller, lifecycle, directories)
+            failures.on_offline = self.directories.directory_offline
         self.log_mover = build_log_mover(
             controller,
             dynamic,
@@ -427,6 +431,27 @@ class Broker:
         )
         return self.fetchers
 
+    def _build_directories(
+        self, controller: Controller, lifecycle: LogLifecycle, directories: NodeDirectories
+    ) -> "ClusterDirectories":
+        # Imported by members of a cluster alone.
+        from broker.lifecycle.cluster_directories import ClusterDirectories
+
+        assert self.control is not None
+        assert self.membership is not None
+        assert self._store is not None
+        built = ClusterDirectories(
+            controller,
+            self.control.channel,
+            self.membership,
+            self.log_manager,
+            self._store,
+            self.environment,
+            self._fail,
+        )
+        built.follow(lifecycle, directories)
+        return built
+
     def _store_replaced(self, reason: str) -> None:
         """Nothing more is taken from the store: what it says may name other things than before."""
         assert self.membership is not None
@@ -453,6 +478,8 @@ class Broker:
             except (MembershipError, StoreError) as error:
                 self._fail(str(error))
             else:
+                if self.directories is not None:
+                    self.directories.joined()
                 # The image that lets this broker in may have come before the answer that has its
                 # epoch: then no other comes.
                 roles.review()
@@ -663,6 +690,8 @@ class Broker:
             await self.remote.stop()
         if self.isr_changes is not None:
             await self.isr_changes.aclose()
+        if self.directories is not None:
+            await self.directories.aclose()
         if self.control is not None:
             self.control.stop()
         if self.peers is not None:

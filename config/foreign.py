@@ -11,7 +11,7 @@ import re
 _PASSED_OVER = re.compile(
     r"process\.roles|controller\..*|early\.start\.listeners|initial\.broker\.registration\.timeout\.ms"
     r"|metadata\.(log|max)\.(?!dir$).*"
-    r"|log\.dir\.failure\.timeout\.ms|server\.max\.startup\.time\.ms|unstable\..*|internal\..*"
+    r"|server\.max\.startup\.time\.ms|unstable\..*|internal\..*"
     # The Java machinery: metrics are scraped from the admin port instead.
     r"|metric\.reporters|metrics\..*|kafka\.metrics\..*|auto\.include\.jmx\.reporter"
     # Features to come: streams groups, quotas, client telemetry.

@@ -23,6 +23,10 @@ from broker.runtime.timer import Timer
 from protocol.error_codes import ErrorCode
 from protocol.message import Message
 from protocol.messages.alter_partition import AlterPartitionRequest, AlterPartitionResponse
+from protocol.messages.assign_replicas_to_dirs import (
+    AssignReplicasToDirsRequest,
+    AssignReplicasToDirsResponse,
+)
 from protocol.messages.envelope import EnvelopeRequest, EnvelopeResponse
 from storage.environment.clock import Clock
 
@@ -33,12 +37,14 @@ ALTER_PARTITION_VERSION: Final = 3
 ENVELOPE_VERSION: Final = 0
 
 CONTROL: Final = "control"
-"""The connection of ISR changes."""
+"""The connection of ISR changes, and of where replicas lie."""
 
 FORWARDING: Final = "forwarding"
 """The connection of administrators' requests, which may take long."""
 
-_Answer = TypeVar("_Answer", AlterPartitionResponse, EnvelopeResponse)
+ASSIGN_REPLICAS_VERSION: Final = 0
+
+_Answer = TypeVar("_Answer", AlterPartitionResponse, EnvelopeResponse, AssignReplicasToDirsResponse)
 
 
 class PeerRequests(Protocol):
@@ -120,6 +126,29 @@ class ControllerChannel:
 
         answer = await self._until_answered(here, there, timeout_ms)
         return answer or AlterPartitionResponse(error_code=int(ErrorCode.NOT_CONTROLLER))
+
+    async def assign_replicas(
+        self, request: AssignReplicasToDirsRequest, *, timeout_ms: float = 5_000.0
+    ) -> AssignReplicasToDirsResponse:
+        """Have it written down where replicas of this broker lie.
+
+        Returns:
+            As of `alter_partition`.
+        """
+
+        async def here() -> AssignReplicasToDirsResponse:
+            try:
+                return await self._active.assign_replicas(request)
+            except ApiError as error:
+                return AssignReplicasToDirsResponse(error_code=int(error.code))
+
+        async def there(node_id: int, left_ms: float) -> AssignReplicasToDirsResponse:
+            answer = await self._ask(node_id, request, ASSIGN_REPLICAS_VERSION, left_ms, CONTROL)
+            assert isinstance(answer, AssignReplicasToDirsResponse)
+            return answer
+
+        answer = await self._until_answered(here, there, timeout_ms)
+        return answer or AssignReplicasToDirsResponse(error_code=int(ErrorCode.NOT_CONTROLLER))
 
     async def forward(
         self, request: EnvelopeRequest, *, timeout_ms: float

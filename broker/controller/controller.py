@@ -150,6 +150,10 @@ class Controller:
         ) = None
         """Has topics created by the active controller, where that is another broker."""
         self.lingering = LingeringBrokers()
+        self.assign_by_controller: (
+            Callable[[Mapping[UUID, Mapping[int, UUID]]], Awaitable[set[UUID]]] | None
+        ) = None
+        """In a cluster, has the active controller write down where replicas lie."""
         self.response_cache = ResponseCache()
         self.topic_metadata = TopicMetadata()
 
@@ -444,6 +448,8 @@ class Controller:
             The topics for which this is committed; the others have been deleted, or the store
             refuses.
         """
+        if self.assign_by_controller is not None:
+            return await self.assign_by_controller(places)
         return await self.changes.run(self._assign_directories(places))
 
     async def _assign_directories(self, places: Mapping[UUID, Mapping[int, UUID]]) -> set[UUID]:

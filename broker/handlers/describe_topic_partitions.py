@@ -134,7 +134,7 @@ def _partition(
         isr_nodes=list(partition.isr),
         eligible_leader_replicas=[],
         last_known_elr=[],
-        offline_replicas=offline_replicas(image, partition.replicas, listener),
+        offline_replicas=offline_replicas(image, partition, listener),
     )
 
 

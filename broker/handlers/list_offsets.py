@@ -10,7 +10,8 @@ Behaviour:
 - A new leader does not know yet how far its predecessor had committed: until its high watermark has
   reached the log end with which it took over, -1, and times that no committed record has, are
   OFFSET_NOT_AVAILABLE, so that what consumers see never goes back (KIP-207).
-- Replicas get the log end for -1. Only the debugging replica, -2, is answered by a follower.
+- Replicas get the log end for -1. Only the debugging replica, -2, is answered by a follower, with
+  the last leader epoch of its log: which of several logs is the longest can be told by it.
 - A partition that is listed twice is INVALID_REQUEST, each time.
 - Look-ups by time read old index and log pages in a thread, and remote storage for segments that
   are not local; they wait without holding a worker, so that a store that hangs delays no other
@@ -165,7 +166,12 @@ def _partition(
     if timestamp == LATEST:
         if lagging is not None:
             raise ApiError(lagging)
-        return _found(partition, wanted, -1, end_offset), None
+        found = _found(partition, wanted, -1, end_offset)
+        if request.replica_id == DEBUGGING_REPLICA:
+            # What it has, whatever epoch it follows in: the controller compares logs by it.
+            latest = log.leader_epochs.latest_epoch
+            found.leader_epoch = -1 if latest is None else latest
+        return found, None
     if timestamp == EARLIEST:
         return _found(partition, wanted, -1, log.log_start_offset), None
     if timestamp == EARLIEST_LOCAL:

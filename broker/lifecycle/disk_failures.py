@@ -2,7 +2,8 @@
 
     what fails                              what follows
     a log directory, not the only one       its partitions are resigned; coordinators that had their
-                                            state there are unavailable
+                                            state there are unavailable; in a cluster others lead
+                                            (`broker.lifecycle.cluster_directories`)
     the last log directory                  the broker fails
     the one with the metadata store         the broker fails; in a cluster the store is elsewhere
     a write behind a Produce                the log's directory fails, as after a failed flush
@@ -37,7 +38,8 @@ class DiskFailures:
     """See the module.
 
     Attributes:
-        on_offline: Called when a log directory has failed, before anything else.
+        on_offline: Called with its path and its partitions when a log directory has failed, before
+            anything else.
     """
 
     def __init__(
@@ -69,7 +71,7 @@ class DiskFailures:
         self._is_leader = is_leader
         self._call_soon_threadsafe = call_soon_threadsafe
         self._fail = fail
-        self.on_offline: Callable[[], None] = _nothing
+        self.on_offline: Callable[[str, list[TopicPartition]], None] = _nothing
 
     def watch(self, store: "SqliteStore | None") -> None:
         """Have directories and the metadata store, where it is in one of them, report here."""
@@ -107,7 +109,7 @@ class DiskFailures:
         self._log_manager.room.out_of_room_at(dirname(path), DiskError(reason, path, errno.ENOSPC))
 
     def _directory_offline(self, path: str, partitions: list[TopicPartition]) -> None:
-        self.on_offline()
+        self.on_offline(path, partitions)
         LOGGER.error("log directory offline directory=%s partitions=%d", path, len(partitions))
         self._roles.close(partitions, ErrorCode.KAFKA_STORAGE_ERROR)
         for topic_partition in partitions:
@@ -122,5 +124,5 @@ class DiskFailures:
             self._fail(f"{path} is offline and holds the metadata store")
 
 
-def _nothing() -> None:
+def _nothing(_path: str, _partitions: list[TopicPartition]) -> None:
     """No other part is to be notified."""

@@ -15,16 +15,23 @@ A store of a release before directories were known has none. Then partitions tha
 directory, while one is empty or cannot be read, belong to a missing one without an id, `LOST`:
 those that are found later are taken out of it.
 
+In a cluster the records of other brokers' replicas say more: a log may begin empty in another
+directory, as a follower, where its leader and the in-sync replicas are elsewhere, when all of the
+broker's directories are new (a machine was replaced). What may be the last copy stays offline, and
+so does all that lay in one directory that is missing beside others. That of a directory which was
+given up begins empty, too.
+
 Two directories with one id are a copied disk; the start is refused.
 """
 
 import logging
 from collections import Counter
-from collections.abc import Awaitable, Callable, Iterable
+from collections.abc import Awaitable, Callable, Iterable, Iterator
 from typing import Any, Final
 from uuid import UUID
 
 from broker.controller.controller import Controller
+from broker.controller.images.partition_image import NO_LEADER, PartitionImage
 from broker.controller.store.metadata_store import StoreError
 from storage.checkpoints.log_directory import LOST, LogDirectory
 from storage.environment.alerts import AlertKind, Alerts
@@ -56,8 +63,9 @@ class NodeDirectories:
         *,
         is_alone: bool = True,
     ) -> None:
-        """`is_alone`: else no directory of the node is missed, see `claim`."""
+        """`is_alone`: else other brokers may have what is missing here, see the module."""
         self._is_alone = is_alone
+        self._is_replaced = False
         self._controller = controller
         self._node_id = controller.settings.node_id
         self._log_manager = log_manager
@@ -67,10 +75,6 @@ class NodeDirectories:
 
     async def claim(self, store_id: UUID | None) -> None:
         """Claim directories that are ours or new, report missing ones, record all paths.
-
-        In a cluster the metadata store does not say what lies in which directory of this node, and
-        nothing is missed: a replica without a log begins empty and follows its leader. Whether this
-        broker may lead after its directories have changed is the controller's to decide.
 
         Raises:
             InconsistentDirectoryError: A directory is another's, or is here twice.
@@ -85,21 +89,22 @@ class NodeDirectories:
         }
         counts = self._partition_counts()
         here = self._here()
-        if not self._is_alone:
-            await self._run(
-                self._log_manager.startup.claim, image.cluster_id, self._node_id, store_id
-            )
-            return
+        # Those that are in no directory yet may be in any.
+        unassigned = 0 if self._is_alone else self._unassigned()
         self.missing = {
             directory_id: path
             for directory_id, path in known.items()
-            if directory_id not in here and counts[directory_id]
+            if directory_id not in here and (counts[directory_id] or unassigned)
         }
         fresh = [d for d in self._log_manager.directories if d.is_online and d.meta is None]
+        is_new = len(fresh) == len(self._log_manager.directories)
+        self._is_replaced = not self._is_alone and is_new
+        if self._is_replaced and self.missing and not self._last_copies():
+            self.missing.clear()
         again: dict[LogDirectory, UUID] = {}
         if self.missing and fresh:
             again = await self._run(self._recognise, fresh)
-        strays = await self._find_lost(fresh) if not known else {}
+        strays = await self._find_lost(fresh) if self._is_alone and not known else {}
         if strays:
             self.missing[LOST] = ""
             counts[LOST] = sum(map(len, strays.values()))
@@ -112,7 +117,7 @@ class NodeDirectories:
                     format_uuid(again[directory]),
                 )
                 self.missing.pop(again[directory], None)
-        if self.missing:
+        if self.missing and not self._is_replaced:
             self._leave_unused([directory for directory in fresh if directory not in again])
         self._say_what_is_missing(counts)
         await self._run(
@@ -133,6 +138,40 @@ class NodeDirectories:
                 LOGGER.warning(
                     "log directory could not be removed from the metadata store error=%s", error
                 )
+
+    def begins_anew(self, partition: PartitionImage) -> bool:
+        """Whether a replica of this broker begins empty, wherever its log was.
+
+        Its directory was given up; or all directories are new, and others have what it had.
+        In any thread.
+        """
+        if self._is_alone:
+            return False
+        place = partition.directory_on(self._node_id)
+        if place is not None and self._log_manager.directory_by_id(place) is not None:
+            return False
+        if place == LOST:
+            is_whole = not self.missing and not self._log_manager.offline_directories
+        else:
+            is_whole = place is not None and place not in self._controller.image.directories
+        return is_whole or (self._is_replaced and self._is_elsewhere(partition))
+
+    def _is_elsewhere(self, partition: PartitionImage) -> bool:
+        """Whether another broker leads it: every committed record is in the ISR."""
+        return partition.leader not in (NO_LEADER, self._node_id)
+
+    def _own_partitions(self) -> Iterator[PartitionImage]:
+        for topic in self._controller.image.topics.values():
+            for partition in topic.partitions:
+                if self._node_id in partition.replicas:
+                    yield partition
+
+    def _unassigned(self) -> int:
+        return sum(one.directory_on(self._node_id) is None for one in self._own_partitions())
+
+    def _last_copies(self) -> int:
+        """Replicas that may be the last to have what they had."""
+        return sum(not self._is_elsewhere(one) for one in self._own_partitions())
 
     # -- present directories ---------------------------------------------------------------------
 

@@ -155,7 +155,7 @@ class NodeStartup:
             cluster_id=manager.startup.stored_cluster_id,
             is_alone=False,
         )
-        directories = NodeDirectories(controller, manager, self._alerts, run)
+        directories = NodeDirectories(controller, manager, self._alerts, run, is_alone=False)
         await directories.claim(await incarnation_of(store))
         return OpenNode(store, controller, directories)
 

@@ -93,6 +93,7 @@ class LeaderState:
             for node_id in state.replicas
             if node_id != state.leader
         )
+        self._place(state)
 
     def update(self, state: "PartitionImage") -> None:
         """Take a later record of the same leader epoch: it settles what was proposed."""
@@ -112,7 +113,12 @@ class LeaderState:
                 for node_id in state.replicas
                 if node_id != self.node_id
             )
+        self._place(state)
         self._count()
+
+    def _place(self, state: "PartitionImage") -> None:
+        for follower in self.followers:
+            follower.directory_id = state.directory_on(follower.node_id)
 
     def follower(self, node_id: int) -> ReplicaProgress | None:
         """The progress of a follower; None: no such replica is assigned."""
@@ -149,9 +155,9 @@ class LeaderState:
         -1: one of those has not fetched in this epoch. Others do not count: when they come back,
         they follow the leader's log start.
         """
-        lowest, live_epoch = own_log_start, self._terms.live_epoch
+        lowest = own_log_start
         for follower in self.followers:
-            if follower.log_start_offset < lowest and live_epoch(follower.node_id) is not None:
+            if follower.log_start_offset < lowest and self._is_live(follower):
                 lowest = follower.log_start_offset
         return lowest
 
@@ -221,8 +227,20 @@ class LeaderState:
         ) and self.may_join(follower)
 
     def may_join(self, follower: ReplicaProgress) -> bool:
-        """Whether a follower lives in the epoch in which it fetches; before a fetch it has none."""
-        return self._terms.live_epoch(follower.node_id) == follower.broker_epoch
+        """Whether a follower lives in the epoch in which it fetches; before a fetch it has none.
+
+        And its log directory works: what it has fetched before that failed counts for nothing.
+        """
+        terms = self._terms
+        return terms.live_epoch(follower.node_id) == follower.broker_epoch and not terms.is_offline(
+            follower.node_id, follower.directory_id
+        )
+
+    def _is_live(self, follower: ReplicaProgress) -> bool:
+        terms, node_id = self._terms, follower.node_id
+        return terms.live_epoch(node_id) is not None and not terms.is_offline(
+            node_id, follower.directory_id
+        )
 
     def is_confirmed(self, min_insync_replicas: int, now_ms: float) -> bool:
         """Whether no other broker can have been elected by now, whatever the image lacks.

@@ -6,6 +6,8 @@ Source: Kafka, Replica.scala.
 from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
+    from uuid import UUID
+
     from broker.replication.followers.followed_partition import FollowedPartition
 
 UNKNOWN_OFFSET: Final = -1
@@ -23,6 +25,7 @@ class ReplicaProgress:
         fetched_ms: Monotonic time of its last fetch; minus infinity before the first.
         caught_up_ms: When it was last known to have all that the leader had. A member of the ISR
             begins with the time at which the leader took over: its grace.
+        directory_id: Log directory that it lies in; None: it is not known.
         followed: Where its fetch session has this partition; None before its first fetch.
         is_counted: It is in the maximal ISR: the high watermark waits for it.
     """
@@ -32,6 +35,7 @@ class ReplicaProgress:
         "_leader_end_offset",
         "broker_epoch",
         "caught_up_ms",
+        "directory_id",
         "end_offset",
         "fetched_ms",
         "followed",
@@ -48,6 +52,7 @@ class ReplicaProgress:
         self.log_start_offset = UNKNOWN_OFFSET
         self.broker_epoch = UNKNOWN_EPOCH
         self.fetched_ms = float("-inf")
+        self.directory_id: UUID | None = None
         self.followed: FollowedPartition | None = None
         self._confirmed_ms = float("-inf")
         # The leader's log end at the last fetch.

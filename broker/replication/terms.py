@@ -3,6 +3,7 @@
 import math
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Protocol
+from uuid import UUID
 
 if TYPE_CHECKING:
     from broker.controller.images.broker_records import BrokerImage
@@ -10,6 +11,9 @@ if TYPE_CHECKING:
 
 EpochOf = Callable[[int], int | None]
 """Broker epoch by node id."""
+
+OfflineIn = Callable[[int, "UUID | None"], bool]
+"""Whether a log directory of a node is known not to work; of one that is not known, no."""
 
 
 class ValidUntil(Protocol):
@@ -39,12 +43,14 @@ class ReplicationTerms:
         registered_epoch: Broker epoch of a node; None of one that is not registered.
         live_epoch: Broker epoch of a node that may be in an ISR: registered, not fenced, with its
             lease, and not about to stop; None for any other (KIP-841, KIP-903).
+        is_offline: Whether a replica's log directory on a node is known not to work (KIP-858).
         validity: Of this broker's membership.
         isr_due: Called when the ISR of a partition may have to change; None: nobody asks for it.
     """
 
     __slots__ = (
         "fetch_wait_max_ms",
+        "is_offline",
         "isr_due",
         "lag_time_max_ms",
         "live_epoch",
@@ -65,6 +71,7 @@ class ReplicationTerms:
         self.fetch_wait_max_ms = fetch_wait_max_ms
         self.registered_epoch = registered_epoch or _nobody_lives
         self.live_epoch = live_epoch or _nobody_lives
+        self.is_offline: OfflineIn = _nothing_fails
         self.validity: ValidUntil = AlwaysValid()
         self.isr_due: Callable[[Partition], None] | None = None
 
@@ -86,8 +93,21 @@ class ReplicationTerms:
                 return None
             return broker.epoch
 
+        def offline(node: int, directory_id: UUID | None) -> bool:
+            broker = brokers().get(node)
+            return (
+                broker is not None
+                and directory_id is not None
+                and not broker.has_online(directory_id)
+            )
+
         self.registered_epoch = registered
         self.live_epoch = live
+        self.is_offline = offline
+
+
+def _nothing_fails(_node_id: int, _directory_id: "UUID | None") -> bool:
+    return False
 
 
 def _nobody_lives(_node_id: int) -> int | None:

@@ -86,6 +86,15 @@ class ClusterSettings(Settings):
         source="Varve",
         difference="No effect on a single node.",
     )
+    log_dir_failure_timeout_ms: int = config_key(
+        "log.dir.failure.timeout.ms",
+        milliseconds(1),
+        default=30_000,
+        text="How long a broker tries to report a failed log directory to the cluster before it "
+        "stops: until then others do not lead what lay there.",
+        source="KIP-858",
+        difference="No effect on a single node.",
+    )
     broker_fence_on_refused_connections: bool = config_key(
         "broker.fence.on.refused.connections",
         Boolean(),

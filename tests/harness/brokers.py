@@ -42,6 +42,7 @@ from protocol.messages.create_topics import (
     CreateTopicsRequest,
 )
 from storage.environment.clock import SystemClock
+from storage.environment.filesystem import Filesystem
 from tests.fakes.broker.metadata_store import MemoryStore
 from tests.fakes.network.client import Client
 
@@ -215,11 +216,17 @@ class Node:
     Attributes:
         broker: The newest; killed or stopped where `is_running` is false.
         store: Its way to the store.
+        log_dirs: Its log directories: `directory` itself, or folders in it.
+        filesystem: With them; None: the machine's.
     """
 
-    def __init__(self, node_id: int, directory: Path) -> None:
+    def __init__(self, node_id: int, directory: Path, log_dirs: int) -> None:
         self.node_id = node_id
         self.directory = directory
+        self.log_dirs = (
+            (directory,) if log_dirs == 1 else tuple(directory / f"d{n}" for n in range(log_dirs))
+        )
+        self.filesystem: Filesystem | None = None
         self.port = 0
         self.is_running = False
         self.tasks: weakref.WeakSet[asyncio.Task[Any]] = weakref.WeakSet()
@@ -229,9 +236,14 @@ class Node:
 
 
 class ClusterHarness:
-    """See the module. `settings` are those of every broker; `racks` are theirs, in order."""
+    """See the module. `settings` are those of every broker; `racks` are theirs, in order.
 
-    def __init__(self, directory: Path, *, brokers: int = 3, **settings: object) -> None:
+    Each has `log_dirs` log directories.
+    """
+
+    def __init__(
+        self, directory: Path, *, brokers: int = 3, log_dirs: int = 1, **settings: object
+    ) -> None:
         racks = settings.pop("racks", ())
         assert isinstance(racks, tuple)
         self.directory = directory
@@ -242,7 +254,8 @@ class ClusterHarness:
         self.timer = TimerWheel(self.loop, SystemClock())
         self.store = MemoryStore(self.timer)
         self.nodes = {
-            node_id: Node(node_id, directory / str(node_id)) for node_id in range(1, brokers + 1)
+            node_id: Node(node_id, directory / str(node_id), log_dirs)
+            for node_id in range(1, brokers + 1)
         }
         self._clients: list[Client] = []
 
@@ -295,7 +308,7 @@ class ClusterHarness:
         config = BrokerConfig().replace(
             **{
                 "node_id": node_id,
-                "log_dirs": (str(node.directory),),
+                "log_dirs": tuple(map(str, node.log_dirs)),
                 "listeners": (Listener("PLAINTEXT", "127.0.0.1", node.port),),
                 "admin_listener": None,
                 "broker_rack": self.racks[node_id - 1] if self.racks else None,
@@ -313,7 +326,9 @@ class ClusterHarness:
         node.network = KeptNetwork()
 
         async def run() -> None:
-            node.broker = Broker(config, store=node.store, network=node.network)
+            node.broker = Broker(
+                config, store=node.store, network=node.network, filesystem=node.filesystem
+            )
             try:
                 await node.broker.start()
             except BaseException:
@@ -467,8 +482,9 @@ class ClusterHarness:
 
     def log_bytes(self, node_id: int, topic: str, partition: int = 0) -> bytes:
         """All batches of a replica as they lie on its disk; empty where there is none."""
-        folder = self.nodes[node_id].directory / f"{topic}-{partition}"
-        segments = sorted(folder.glob("*.log"))
+        segments: list[Path] = []
+        for log_dir in self.nodes[node_id].log_dirs:
+            segments += sorted((log_dir / f"{topic}-{partition}").glob("*.log"))
         return b"".join(path.read_bytes() for path in segments)
 
     def replicas_equal(

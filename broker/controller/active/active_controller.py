@@ -40,6 +40,8 @@ from broker.controller.active.reconcile import (
     fences_of,
     plan_partitions,
 )
+from broker.controller.active.replica_assignments import plan_assignments
+from broker.controller.active.replica_assignments import response_of as where_they_lie
 from broker.controller.active.slices import Slices
 from broker.controller.active.topic_terms import TopicTerms
 from broker.controller.active.unregistration import unregistration_of
@@ -53,6 +55,10 @@ from broker.runtime.errors import ApiError
 from broker.runtime.timer import Timer, TimerHandle
 from protocol.error_codes import ErrorCode
 from protocol.messages.alter_partition import AlterPartitionRequest, AlterPartitionResponse
+from protocol.messages.assign_replicas_to_dirs import (
+    AssignReplicasToDirsRequest,
+    AssignReplicasToDirsResponse,
+)
 from storage.environment.clock import Clock
 
 LOGGER = logging.getLogger(__name__)
@@ -434,6 +440,39 @@ class ActiveController:
         for waiting, partitions in planned:
             if not waiting.answer.done():
                 waiting.answer.set_result(response_of(waiting.request, partitions, error_of))
+
+    # -- log directories -------------------------------------------------------------------------
+
+    async def assign_replicas(
+        self, request: AssignReplicasToDirsRequest
+    ) -> AssignReplicasToDirsResponse:
+        """Write down where a broker's replicas lie; answered when this broker's image has it.
+
+        Raises:
+            ApiError: NOT_CONTROLLER, STALE_BROKER_EPOCH, BROKER_ID_NOT_REGISTERED.
+        """
+        if not self.is_active:
+            raise ApiError(ErrorCode.NOT_CONTROLLER)
+        return await self._changes.run(self._assign_replicas(request))
+
+    async def _assign_replicas(
+        self, request: AssignReplicasToDirsRequest
+    ) -> AssignReplicasToDirsResponse:
+        plan = PartitionPlan(self._image())
+        planned = plan_assignments(plan, request)
+        chunks = dict(plan.units())
+        errors = await self._changes.commit(list(chunks.values()), until_applied=False)
+        if any(isinstance(error, NotControllerError) for error in errors):
+            raise ApiError(ErrorCode.NOT_CONTROLLER)
+        failed = dict(zip(chunks, errors, strict=True))
+        broker = self._image().brokers.get(request.broker_id)
+        if broker is None or not all(broker.has_online(place) for place, _ in planned):
+            # It was not known that these are there.
+            self.reconcile()
+        return where_they_lie(
+            planned,
+            lambda topic, index: _error_of(failed.get(chunk_of(topic.topic_id, index))),
+        )
 
 
 def _error_of(error: StoreError | None) -> ErrorCode | None:

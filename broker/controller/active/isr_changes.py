@@ -11,7 +11,8 @@
     RECOVERING with more than one replica, or
     after RECOVERED                                 INVALID_REQUEST
     a member is not registered, fenced, draining,
-    or of another epoch (KIP-841, KIP-903)          INELIGIBLE_REPLICA
+    of another epoch (KIP-841, KIP-903), or its
+    log directory does not work (KIP-858)           INELIGIBLE_REPLICA
     the change has made another broker the leader   NEW_LEADER_ELECTED, and it is made
 
 Source: Kafka 4.2, ReplicationControlManager.java (alterPartition).
@@ -26,6 +27,7 @@ from broker.controller.active.partition_plan import PartitionPlan
 from broker.controller.active.topic_terms import TopicTerms
 from broker.controller.images.cluster_image import ClusterImage, TopicImage
 from broker.controller.images.partition_image import PartitionImage
+from broker.controller.images.replica_directories import replicas_offline
 from broker.runtime.errors import ApiError
 from protocol.error_codes import ErrorCode
 from protocol.messages.alter_partition import (
@@ -129,7 +131,7 @@ class IsrChanges:
             return PlannedPartition(index, error)
         new = changed(
             current,
-            self._terms.of(topic),
+            self._terms.of(topic, current),
             isr=[member.broker_id for member in members],
             is_recovering=wanted.leader_recovery_state == RECOVERING,
         )
@@ -167,6 +169,8 @@ class IsrChanges:
         if is_recovering and (len(nodes) > 1 or not current.is_recovering):
             return ErrorCode.INVALID_REQUEST
         if not all(map(self._is_eligible, members)):
+            return ErrorCode.INELIGIBLE_REPLICA
+        if not replicas_offline(self._image, current).isdisjoint(nodes):
             return ErrorCode.INELIGIBLE_REPLICA
         return ErrorCode.NONE
 

@@ -61,7 +61,7 @@ def _plan(
     is_preferred = election is Election.PREFERRED
     if current.leader == current.replicas[0] if is_preferred else current.leader != NO_LEADER:
         return LeaderResult(request, ErrorCode.ELECTION_NOT_NEEDED)
-    new = changed(current, terms.of(topic, election=election))
+    new = changed(current, terms.of(topic, current, election=election))
     if new.leader == current.leader:
         code = (
             ErrorCode.PREFERRED_LEADER_NOT_AVAILABLE

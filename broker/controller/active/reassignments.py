@@ -78,7 +78,7 @@ def plan_reassignment(
     try:
         topic, current = _find(plan, request)
         if request.replicas is None:
-            new = _cancelled(topic, current, terms.of(topic))
+            new = _cancelled(topic, current, terms.of(topic, current))
         else:
             check_assignment(request.replicas, None, plan.image)
             if not may_resize and len(request.replicas) != len(current.target):
@@ -90,7 +90,7 @@ def plan_reassignment(
             assigned = _assigned(plan.image, current, request.replicas)
             if assigned.is_reassigning:
                 _check_level(plan.image)
-            new = changed(current, terms.of(topic), assigned=assigned)
+            new = changed(current, terms.of(topic, current), assigned=assigned)
     except ApiError as refusal:
         return ReassignmentResult(request, refusal.code, refusal.message)
     plan.change(topic, new)

@@ -1,6 +1,7 @@
 """The state that partitions should have, given the brokers there are: planned from state alone.
 
-    ISR          members that take part; one that wants to stop leaves when another could lead
+    ISR          members that take part; one that wants to stop leaves when another could lead;
+                 not those whose log directory does not work (KIP-858)
     leader       one that may lead (`broker.controller.active.partition_change`); one that wants to
                  stop goes on where nobody else could
     reassigned   a reassignment that is complete by now ends
@@ -13,6 +14,7 @@ comparison or two.
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from uuid import UUID
 
 from broker.controller.active.broker_states import BrokerStates
 from broker.controller.active.partition_change import changed
@@ -22,6 +24,7 @@ from broker.controller.active.topic_terms import TopicTerms
 from broker.controller.images.broker_records import encode_fence, fence_key
 from broker.controller.images.cluster_image import ClusterImage, TopicImage
 from broker.controller.images.partition_image import NO_LEADER, PartitionImage
+from broker.controller.images.replica_directories import NONE, replicas_offline
 from broker.controller.store.metadata_store import Put
 from broker.controller.store.store_writer import Unit
 
@@ -59,14 +62,22 @@ async def plan_partitions(
     """Changes of all partitions that are not as they should be."""
     plan = PartitionPlan(image)
     draining = states.draining
+    # Partitions that lie alike share one tuple: each is asked about once.
+    all_online: dict[tuple[UUID, ...], bool] = {}
     for topic in image.topics.values():
         await slices.turn()
         for partition in topic.partitions:
             if slices.is_over:
                 await slices.turn()
-            if _is_settled(partition, states, draining):
+            directories = partition.directories
+            is_online = all_online.get(directories) if directories else True
+            if is_online is None:
+                is_online = not replicas_offline(image, partition)
+                all_online[directories] = is_online
+            if is_online and _is_settled(partition, states, draining):
                 continue
-            plan.change(topic, _settled(topic, partition, states, terms))
+            offline = NONE if is_online else replicas_offline(image, partition)
+            plan.change(topic, _settled(topic, partition, states, terms, offline))
     return plan
 
 
@@ -82,14 +93,18 @@ def _is_settled(partition: PartitionImage, states: BrokerStates, draining: froze
 
 
 def _settled(
-    topic: TopicImage, partition: PartitionImage, states: BrokerStates, terms: TopicTerms
+    topic: TopicImage,
+    partition: PartitionImage,
+    states: BrokerStates,
+    terms: TopicTerms,
+    offline: frozenset[int],
 ) -> PartitionImage:
-    isr = [node for node in partition.isr if node in states.active]
+    isr = [node for node in partition.isr if node in states.active and node not in offline]
     lost = frozenset(partition.elr) - states.eligible | states.lost
     staying = [node for node in isr if node in states.may_lead]
-    if staying or partition.leader not in states.active:
-        return changed(partition, terms.of(topic, lost=lost), isr=staying or isr)
-    goes_on = terms.of(topic, lost=lost, may_also_lead=partition.leader)
+    if staying or partition.leader not in states.active or partition.leader in offline:
+        return changed(partition, terms.of(topic, partition, lost=lost), isr=staying or isr)
+    goes_on = terms.of(topic, partition, lost=lost, may_also_lead=partition.leader)
     return changed(partition, goes_on, isr=isr)
 
 

@@ -1,9 +1,11 @@
-"""What elections of each topic go by: its settings over the cluster's, at one moment."""
+"""What elections of each partition go by: settings of its topic and cluster, at one moment."""
 
 from broker.controller.active.partition_change import NOBODY, Election, Terms
 from broker.controller.configs.configs import MIN_ISR, ConfigRules
 from broker.controller.images.cluster_image import ClusterImage, TopicImage
 from broker.controller.images.features import ELR_VERSION
+from broker.controller.images.partition_image import PartitionImage
+from broker.controller.images.replica_directories import replicas_offline
 from config.errors import InvalidConfigError
 from config.topic import TOPIC_KEYS
 
@@ -11,7 +13,7 @@ UNCLEAN = "unclean.leader.election.enable"
 
 
 class TopicTerms:
-    """Makes the terms of a topic; for one image, and brokers as they are."""
+    """Makes the terms of partitions; for one image, and brokers as they are."""
 
     def __init__(
         self,
@@ -19,6 +21,7 @@ class TopicTerms:
         rules: ConfigRules,
         may_lead: frozenset[int],
     ) -> None:
+        self._image = image
         self._may_lead = may_lead
         settings = rules.effective(image)
         self._min_isr = settings.min_insync_replicas
@@ -28,15 +31,18 @@ class TopicTerms:
     def of(
         self,
         topic: TopicImage,
+        partition: PartitionImage,
         *,
         election: Election | None = None,
         lost: frozenset[int] = NOBODY,
         may_also_lead: int | None = None,
     ) -> Terms:
-        """A topic's terms.
+        """The terms of one partition.
 
         Args:
-            topic: Which.
+            topic: Whose.
+            partition: A broker whose replica is in a log directory that does not work may not lead
+                it, whatever else it leads.
             election: Who may lead; None: as the topic's settings say.
             lost: Brokers that leave ISR and ELR: their logs may lack what they had.
             may_also_lead: A broker that goes on leading although it wants to stop.
@@ -49,6 +55,9 @@ class TopicTerms:
             is_allowed = self._unclean if allowed is None else bool(allowed)
             election = Election.UNCLEAN if is_allowed else Election.ONLINE
         may_lead = self._may_lead if may_also_lead is None else self._may_lead | {may_also_lead}
+        offline = replicas_offline(self._image, partition)
+        if offline:
+            may_lead -= offline
         return Terms(
             may_lead,
             min_isr,

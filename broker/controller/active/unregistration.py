@@ -7,7 +7,7 @@ Its replicas stay where they are assigned, but out of ISRs and ELRs: a broker th
 later has none of their records.
 """
 
-from broker.controller.images.broker_records import broker_key, fence_key
+from broker.controller.images.broker_records import broker_key, fence_key, offline_key
 from broker.controller.images.cluster_image import ClusterImage
 from broker.controller.store.metadata_store import Delete, unchanged_since
 from broker.controller.store.store_writer import Unit
@@ -33,4 +33,5 @@ def unregistration_of(image: ClusterImage, node_id: int) -> Unit:
             f"Broker {node_id} takes part in the cluster; it has to be stopped first",
         )
     key = broker_key(node_id)
-    return Unit((unchanged_since(key, broker.epoch),), (Delete(key), Delete(fence_key(node_id))))
+    others = (Delete(fence_key(node_id)), Delete(offline_key(node_id)))
+    return Unit((unchanged_since(key, broker.epoch),), (Delete(key), *others))

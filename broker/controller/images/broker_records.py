@@ -9,6 +9,8 @@
     fences/<id>      {"v": 1, "epoch": <broker epoch that is let in, or 0>,            controller
                      "why": <why none is>}
     suspects/<id>/<by>   {"v": 1, "epoch": <broker epoch>}, under the lease of <by>    <by>
+    offline/<id>     {"v": 1, "epoch": <broker epoch>, "directories": [<id>, ...]}:    itself
+                     log directories that have failed since it registered
     controller       {"v": 1, "node": <id>, "epoch": <broker epoch>}, under the        controller
                      controller's lease
 
@@ -31,14 +33,15 @@ from broker.controller.images.metadata_records import (
     DRAINING,
     FENCES,
     LIVE,
+    OFFLINE,
     SUSPECTS,
     MetadataFormatError,
     decode_record,
     encode_record,
 )
-from storage.types.uuid_text import format_uuid, parse_uuid
+from storage.types.uuid_text import NIL, format_uuid, parse_uuid
 
-BROKER_KEYS: Final = (BROKERS, LIVE, DRAINING, FENCES, SUSPECTS)
+BROKER_KEYS: Final = (BROKERS, LIVE, DRAINING, FENCES, SUSPECTS, OFFLINE)
 """Prefixes of the keys that belong to one broker each."""
 
 
@@ -83,6 +86,13 @@ class BrokerRegistration:
     ended: LastRun = LastRun.UNKNOWN
 
 
+class FailedDirectories(NamedTuple):
+    """Log directories that have failed in one life of a broker (KIP-858)."""
+
+    epoch: int
+    directories: tuple[UUID, ...]
+
+
 class Fence(NamedTuple):
     """The controller's word about a broker: the epoch that is let in; 0: none, and why."""
 
@@ -101,6 +111,7 @@ class BrokerImage:
         is_draining: It wants to stop, and is to lead nothing.
         is_live: It holds its lease. One without is fenced by the controller before long.
         registration: All that it said of itself; None on a single node.
+        failed_directories: Those of its log directories that have failed since it registered.
     """
 
     node_id: int
@@ -111,6 +122,19 @@ class BrokerImage:
     is_draining: bool = False
     is_live: bool = True
     registration: BrokerRegistration | None = None
+    failed_directories: tuple[UUID, ...] = ()
+
+    def has_online(self, directory_id: UUID) -> bool:
+        """Whether a replica in one of its log directories can be served.
+
+        One whose directory is not known is taken to be.
+        """
+        if self.registration is None or directory_id == NIL:
+            return True
+        return (
+            directory_id in self.registration.directories
+            and directory_id not in self.failed_directories
+        )
 
     @property
     def ended(self) -> str:
@@ -127,6 +151,7 @@ class BrokerFacts:
         live: Incarnation that holds a lease; None: none does.
         draining: Broker epoch that wants to stop; 0: none.
         suspected_by: Brokers that say that it is dead, each with the broker epoch that it means.
+        failed: Log directories that have failed, and in which life.
     """
 
     registration: BrokerRegistration | None = None
@@ -135,6 +160,7 @@ class BrokerFacts:
     draining: int = 0
     fence: Fence | None = None
     suspected_by: tuple[tuple[int, int], ...] = ()
+    failed: FailedDirectories | None = None
 
     def changed(self, kind: str, key: str, value: bytes | None, revision: int) -> "BrokerFacts":
         """The same after one of the keys has changed, None: is deleted.
@@ -150,6 +176,8 @@ class BrokerFacts:
             return replace(self, live=None if value is None else decode_live(key, value))
         if kind == DRAINING:
             return replace(self, draining=0 if value is None else decode_draining(key, value))
+        if kind == OFFLINE:
+            return replace(self, failed=None if value is None else decode_failed(key, value))
         if kind == SUSPECTS:
             by = parse_suspicion_key(key)
             others = [pair for pair in self.suspected_by if pair[0] != by]
@@ -172,6 +200,9 @@ class BrokerFacts:
             is_draining=self.draining == self.epoch,
             is_live=self.live == said.incarnation,
             registration=said,
+            failed_directories=(
+                self.failed.directories if self.failed and self.failed.epoch == self.epoch else ()
+            ),
         )
 
 
@@ -196,6 +227,31 @@ def draining_key(node_id: int) -> str:
 def fence_key(node_id: int) -> str:
     """Key of the controller's word about a broker."""
     return f"{FENCES}{node_id}"
+
+
+def offline_key(node_id: int) -> str:
+    """Key of a broker's log directories that have failed."""
+    return f"{OFFLINE}{node_id}"
+
+
+def encode_failed(failed: FailedDirectories) -> bytes:
+    """Value of a broker's failed log directories."""
+    return encode_record(
+        {"epoch": failed.epoch, "directories": list(map(format_uuid, failed.directories))}
+    )
+
+
+def decode_failed(key: str, value: bytes) -> FailedDirectories:
+    """Failed log directories.
+
+    Raises:
+        MetadataFormatError: Damaged or newer.
+    """
+    try:
+        ids = tuple(map(parse_uuid, decode_record(key, value)["directories"]))
+    except (KeyError, TypeError, ValueError, AttributeError) as error:
+        raise MetadataFormatError(f"{key}: {error!r}") from error
+    return FailedDirectories(_number(key, value, "epoch"), ids)
 
 
 def suspicion_key(node_id: int, by: int | None = None) -> str:

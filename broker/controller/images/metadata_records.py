@@ -21,7 +21,7 @@
     cluster/incarnation                  of a cluster's store: a random id, plain text, written
                                          once; every log directory of its brokers names it
     brokers/ live/ draining/ fences/     brokers of a cluster, and its controller: see
-    suspects/ controller                        `broker.controller.images.broker_records`
+    suspects/ offline/ controller               `broker.controller.images.broker_records`
 
 Values are UTF-8 JSON; a topic id is written as Kafka does, 22 characters of URL-safe base64.
 Partitions lie together so that a topic of 10,000 fits one transaction (128 operations, 1.5 MiB),
@@ -60,6 +60,7 @@ LIVE = "live/"
 DRAINING = "draining/"
 FENCES = "fences/"
 SUSPECTS = "suspects/"
+OFFLINE = "offline/"
 CONTROLLER_KEY = "controller"
 
 

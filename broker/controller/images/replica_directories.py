@@ -17,6 +17,8 @@ from broker.controller.images.cluster_image import ClusterImage
 from broker.controller.images.partition_image import PartitionImage
 from storage.types.uuid_text import NIL
 
+NONE: Final[frozenset[int]] = frozenset()
+
 UNASSIGNED: Final = NIL
 """Not known: the broker has not said yet. It is taken to work."""
 
@@ -48,6 +50,21 @@ def directories_of(
         known[node] if node in known else default_directory(image, node) for node in replicas
     )
     return found if any(one != UNASSIGNED for one in found) else ()
+
+
+def replicas_offline(image: ClusterImage, partition: PartitionImage) -> frozenset[int]:
+    """Brokers whose replica of a partition is in a log directory that does not work.
+
+    It has failed, or was not there when the broker started. Brokers that are not registered are
+    not among them.
+    """
+    if not partition.directories:
+        return NONE
+    return frozenset(
+        node
+        for node, directory_id in zip(partition.replicas, partition.directories, strict=False)
+        if (broker := image.brokers.get(node)) is not None and not broker.has_online(directory_id)
+    )
 
 
 def with_replicas(

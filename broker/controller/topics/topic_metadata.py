@@ -19,6 +19,7 @@ from broker.controller.images.cluster_image import (
     PartitionImage,
     TopicImage,
 )
+from broker.controller.images.replica_directories import replicas_offline
 from protocol.error_codes import ErrorCode
 from protocol.messages.metadata import (
     MetadataResponseBroker,
@@ -123,7 +124,7 @@ class _Placement:
 def _describe_placement(
     image: ClusterImage, partition: PartitionImage, listener: str, version: int
 ) -> _Placement:
-    away = offline_replicas(image, partition.replicas, listener)
+    away = offline_replicas(image, partition, listener)
     replicas, isr = list(partition.replicas), list(partition.isr)
     error = ErrorCode.NONE
     if version == 0 and away:
@@ -147,7 +148,7 @@ def describe_partitions(
     placements: dict[tuple[object, ...], _Placement] = {}
     described = []
     for partition in partitions:
-        key = (partition.leader, partition.replicas, partition.isr)
+        key = (partition.leader, partition.replicas, partition.isr, partition.directories)
         placement = placements.get(key)
         if placement is None:
             placement = _describe_placement(image, partition, listener, version)
@@ -166,12 +167,18 @@ def describe_partitions(
     return described
 
 
-def offline_replicas(image: ClusterImage, replicas: Sequence[int], listener: str) -> list[int]:
-    """Those replicas that clients of `listener` cannot reach."""
+def offline_replicas(image: ClusterImage, partition: PartitionImage, listener: str) -> list[int]:
+    """Those replicas that clients of `listener` cannot reach, or whose log directory has failed."""
+    offline = replicas_offline(image, partition)
     away = []
-    for node in replicas:
+    for node in partition.replicas:
         broker = image.brokers.get(node)
-        if broker is None or broker.is_fenced or listener not in broker.listeners:
+        if (
+            broker is None
+            or broker.is_fenced
+            or listener not in broker.listeners
+            or node in offline
+        ):
             away.append(node)
     return away
 

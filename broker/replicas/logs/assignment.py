@@ -1,11 +1,13 @@
 """What the newest image assigns to this broker: replicas, their settings and log directories."""
 
 import logging
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING
 
+from broker.controller.images.features import RecordLevel, writes
 from broker.controller.topics.tiered_topics import own_overrides
 from config.topic import TopicConfig
+from storage.checkpoints.log_directory import LOST
 from storage.types.topic_partition import TopicPartition
 from storage.types.uuid_text import NIL
 
@@ -16,17 +18,34 @@ if TYPE_CHECKING:
     from broker.controller.images.cluster_image import ClusterImage, TopicImage
     from broker.controller.images.partition_image import PartitionImage
 
+
+def _never(_partition: "PartitionImage") -> bool:
+    return False
+
+
+def _nothing(_topic_id: "UUID", _index: int, _directory_id: "UUID") -> None:
+    pass
+
+
 LOGGER = logging.getLogger(__name__)
 
 
 class Assignment:
-    """See the module. Images are replaced as a whole: in any thread."""
+    """See the module. Images are replaced as a whole: in any thread.
+
+    Attributes:
+        begins_anew: Whether a replica begins empty, in whichever log directory has room.
+        report: Called, in a cluster, with topic id, index and log directory of a replica, for the
+            controller to hear where it lies. On the loop's thread.
+    """
 
     def __init__(self, controller: "Controller", *, is_alone: bool) -> None:
         """`is_alone`: a single node, which writes down in which directories its logs are."""
         self._controller = controller
         self._is_alone = is_alone
         self._node_id = controller.settings.node_id
+        self.begins_anew: Callable[[PartitionImage], bool] = _never
+        self.report: Callable[[UUID, int, UUID], None] = _nothing
 
     @property
     def image(self) -> "ClusterImage":
@@ -54,7 +73,20 @@ class Assignment:
     def directory_of(self, topic_partition: TopicPartition) -> "UUID | None":
         """The log directory that a partition belongs to."""
         partition = self.image.partition(*topic_partition)
-        return None if partition is None else partition.directory_on(self._node_id)
+        if partition is None or self.begins_anew(partition):
+            return None
+        return partition.directory_on(self._node_id)
+
+    def may_begin(self, topic_partition: TopicPartition) -> bool:
+        """Whether a replica may begin empty although a log directory is offline or missing."""
+        partition = self.image.partition(*topic_partition)
+        return partition is not None and self.begins_anew(partition)
+
+    def report_lost(self, topic_partition: TopicPartition) -> None:
+        """A replica is in a log directory that is not here, and it is not known in which."""
+        topic = self.image.topics.get(topic_partition.topic)
+        if topic is not None and writes(self.image.features, RecordLevel.MOVES):
+            self.report(topic.topic_id, topic_partition.partition, LOST)
 
     async def record_directories(self, places: "Mapping[TopicPartition, UUID]") -> None:
         """Write down the log directories of partitions; a member of a cluster does not."""

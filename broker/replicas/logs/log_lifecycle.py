@@ -27,8 +27,11 @@ from config.topic import is_tiered
 from storage.checkpoints.log_loading import LoadingStoppedError
 
 if TYPE_CHECKING:
+    from uuid import UUID
+
     from broker.controller.controller import Controller
     from broker.controller.images.cluster_image import ClusterImage, TopicImage
+    from broker.controller.images.partition_image import PartitionImage
     from broker.replicas.partition import Partition
     from broker.replicas.replica_manager import ReplicaManager
     from broker.replicas.role_reconciler import RoleReconciler
@@ -106,6 +109,15 @@ class LogLifecycle:
             folders=self._folders,
             serve=self.serve,
         )
+
+    def report_places(
+        self,
+        report: "Callable[[UUID, int, UUID], None]",
+        begins_anew: "Callable[[PartitionImage], bool]",
+    ) -> None:
+        """Have the controller hear where logs lie, and replicas begin empty; see `Assignment`."""
+        self._assignment.report = report
+        self._assignment.begins_anew = begins_anew
 
     def config_for(self, topic: str) -> "TopicConfig":
         """The topic's settings: broker's defaults under its own."""
@@ -201,7 +213,9 @@ class LogLifecycle:
             pair
             for pair in self._making.not_open(topic)
             # Earlier ones may be missing for a reason: in recovery, or on a disk that failed.
-            if pair[0].partition >= len(known) or not is_here(known[pair[0].partition])
+            if pair[0].partition >= len(known)
+            or not is_here(known[pair[0].partition])
+            or self._making.is_free(pair[0])
         ]
 
     def _reconfigure(self, topic: "TopicImage") -> None:

@@ -78,6 +78,8 @@ class LogMaking:
         self.tasks: set[asyncio.Task[None]] = set()
         # Partitions whose logs could not be made for want of room, and their topics.
         self._unmade: dict[TopicPartition, UUID] = {}
+        # Partitions whose log may be in a directory that is offline or missing.
+        self._held: set[TopicPartition] = set()
 
     def not_open(self, topic: "TopicImage") -> list[Missing]:
         """Partitions of a topic that are assigned here, and not open."""
@@ -88,6 +90,13 @@ class LogMaking:
             and self._replicas.replica_of(topic.name, partition.index) is None
             and not self._log_manager.is_given_up(TopicPartition(topic.name, partition.index))
         ]
+
+    def is_free(self, topic_partition: TopicPartition) -> bool:
+        """Whether a partition that was held back after the load may be made now, and once."""
+        if topic_partition not in self._held or not self._assignment.may_begin(topic_partition):
+            return False
+        self._held.discard(topic_partition)
+        return True
 
     def begin(self, missing: Sequence[Missing]) -> None:
         """Make logs in tasks: those of a name that is still leaving do not hold up the others."""
@@ -196,11 +205,17 @@ class LogMaking:
         for pair in missing:
             directory_id = directory_of(pair[0])
             if (
-                is_whole or pair[1].topic_id not in before.topics_by_id
+                is_whole
+                or pair[1].topic_id not in before.topics_by_id
+                or self._assignment.may_begin(pair[0])
                 if directory_id is None
                 else manager.directory_by_id(directory_id) is not None
             ):
                 kept.append(pair)
+                continue
+            self._held.add(pair[0])
+            if directory_id is None:
+                self._assignment.report_lost(pair[0])
         if len(kept) < len(missing):
             LOGGER.error(
                 "partitions are offline because their log directory is offline or missing "

@@ -163,6 +163,9 @@ class LogOpening:
             log.update_config(self._assignment.config_for(topic))
         opened = self._replicas.open_partition(log.topic_partition, found.topic_id, log)
         self._on_serving()
+        directory = self._log_manager.directory_of(log)
+        if directory is not None and directory.id is not None:
+            self._assignment.report(found.topic_id, index, directory.id)
         self._roles.opened(opened)
 
     def _hand_over(self, log: "Log") -> None:

@@ -18,13 +18,16 @@ from broker.controller.election import ControllerElection
 from broker.controller.images.broker_records import (
     BrokerEndpoint,
     BrokerRegistration,
+    FailedDirectories,
     LastRun,
     broker_key,
     draining_key,
     encode_draining,
+    encode_failed,
     encode_live,
     encode_registration,
     live_key,
+    offline_key,
 )
 from broker.controller.images.cluster_image import ClusterImage
 from broker.controller.images.metadata_records import (
@@ -145,7 +148,12 @@ class Member:
         self.broker_epoch = 0
         self._incarnation = UUID(int=0)
 
-    async def register(self, ended: LastRun = LastRun.CLEAN, rack: str | None = None) -> None:
+    async def register(
+        self,
+        ended: LastRun = LastRun.CLEAN,
+        rack: str | None = None,
+        directories: tuple[UUID, ...] = (),
+    ) -> None:
         """A new life of the process."""
         store = self._world.store
         await self.end_lease()
@@ -155,6 +163,7 @@ class Member:
             self._incarnation,
             {"PLAINTEXT": BrokerEndpoint("broker.example", 9000 + self.node_id)},
             rack,
+            directories=directories,
             ended=ended,
         )
         self.lease = await store.grant_lease(LEASE_MS)
@@ -184,6 +193,11 @@ class Member:
         await store.txn(
             then=[Put(live_key(self.node_id), encode_live(self._incarnation), self.lease)]
         )
+
+    async def fail_directories(self, *directories: UUID) -> None:
+        """All that have failed in this life."""
+        failed = FailedDirectories(self.broker_epoch, directories)
+        await self._world.store.txn(then=[Put(offline_key(self.node_id), encode_failed(failed))])
 
     async def drain(self) -> None:
         """It wants to stop."""

@@ -1,16 +1,20 @@
 """Roll call of log directories; the rest is in `tests/system/disks/test_missing_directory.py`."""
 
+from dataclasses import replace
 from uuid import UUID
 
 import pytest
 
 from broker.controller.controller import Controller
+from broker.controller.images.metadata_records import chunks, directory_key
+from broker.controller.store.metadata_store import Delete, Put
 from broker.controller.topics.topics import NewTopic
 from broker.node.node_directories import NodeDirectories
 from storage.environment.alerts import AlertKind, Alerts
 from storage.environment.randomness import SeededRandomness
 from storage.errors import InconsistentDirectoryError
 from storage.manager.log_manager import LogManager
+from storage.types.uuid_text import NIL
 from tests.fakes.broker.controller import open_controller
 from tests.fakes.broker.metadata_store import MemoryStore
 from tests.fakes.clock import ManualClock
@@ -73,17 +77,87 @@ async def test_what_is_claimed_is_known_by_id_and_place() -> None:
     assert node.kinds() == {}
 
 
-async def test_a_member_of_a_cluster_misses_no_directory() -> None:
-    """Topics of others are no sign of a loss; its directories are claimed, and not written down."""
+async def member(store: MemoryStore, filesystem: FakeFilesystem, *paths: str) -> Node:
+    filesystem.locks.clear()
+    node = Node(filesystem, await open_controller(store), *paths, is_alone=False)
+    return await node.claim()
+
+
+async def lead_elsewhere(store: MemoryStore, node: Node, *indexes: int) -> None:
+    """Another broker leads these partitions of `t`, and has all that is committed."""
+    topic = node.controller.image.topics["t"]
+    partitions = [
+        replace(one, replicas=(1, 2), isr=(2,), leader=2, directories=(*one.directories, NIL))
+        if one.index in indexes
+        else one
+        for one in topic.partitions
+    ]
+    puts = [Put(key, value) for key, value in chunks(topic.topic_id, partitions)]
+    await store.txn(then=puts)
+
+
+def begins(node: Node) -> list[bool]:
+    partitions = node.controller.image.topics["t"].partitions
+    return [node.directories.begins_anew(partition) for partition in partitions]
+
+
+async def test_topics_of_others_are_no_sign_of_a_loss() -> None:
+    """A new member claims its directories, and writes down that it has them."""
     store, filesystem = MemoryStore(), FakeFilesystem()
     controller = await open_controller(store)
     await controller.create_topics([NewTopic("t", 3, 1)])
-    revision = store.revision
-    node = Node(filesystem, controller, "/a", "/b", is_alone=False)
-    await node.claim()
+    node = await member(store, filesystem, "/a", "/b")
     assert node.directories.missing == {}
     assert [d.is_online and d.meta is not None for d in node.logs.directories] == [True, True]
-    assert (node.kinds(), store.revision) == ({}, revision)
+    assert node.kinds() == {}
+    assert set(node.controller.image.directories) == {d.id for d in node.logs.directories}
+
+
+async def test_a_member_waits_for_a_directory_that_is_missing_beside_others() -> None:
+    """Even where other brokers lead: it may be mounted in a minute."""
+    store, filesystem = MemoryStore(), FakeFilesystem()
+    node = await member(store, filesystem, "/a", "/b")
+    lost = node.logs.directories[1].id
+    await node.controller.create_topics([NewTopic("t", 2, 1)])
+    await lead_elsewhere(store, node, 0, 1)
+    filesystem.rename("/b", "/away")
+    node = await member(store, filesystem, "/a", "/b")
+    assert node.directories.missing == {lost: "/b"}
+    assert node.kinds() == {AlertKind.DIRECTORY_MISSING: 1}
+    assert [d.path for d in node.logs.directories if d.is_online] == ["/a"]
+    assert begins(node) == [False, False]
+
+
+async def test_what_a_member_was_told_to_give_up_begins_anew() -> None:
+    store, filesystem = MemoryStore(), FakeFilesystem()
+    node = await member(store, filesystem, "/a", "/b")
+    await node.controller.create_topics([NewTopic("t", 2, 1)])
+    lost = node.logs.directories[1].id
+    assert lost is not None
+    was_there = [p.directory_on(1) == lost for p in node.controller.image.topics["t"].partitions]
+    await store.txn(then=[Delete(directory_key(1, lost))])
+    filesystem.rename("/b", "/away")
+    node = await member(store, filesystem, "/a", "/b")
+    assert node.kinds() == {}
+    assert begins(node) == was_there
+
+
+async def test_a_member_with_new_directories_alone_begins_what_others_lead() -> None:
+    """What may be the last copy waits for its disk."""
+    store, filesystem = MemoryStore(), FakeFilesystem()
+    node = await member(store, filesystem, "/a")
+    await node.controller.create_topics([NewTopic("t", 2, 1)])
+    await lead_elsewhere(store, node, 0)
+    filesystem.rename("/a", "/away")
+    node = await member(store, filesystem, "/a")
+    assert [d.is_online for d in node.logs.directories] == [True]
+    assert node.kinds() == {AlertKind.DIRECTORY_MISSING: 1}
+    assert begins(node) == [True, False]
+    await lead_elsewhere(store, node, 1)
+    filesystem.rename("/a", "/again")
+    node = await member(store, filesystem, "/a")
+    assert node.kinds() == {}
+    assert begins(node) == [True, True]
 
 
 async def test_new_partitions_have_a_place_in_the_same_commit() -> None:
