@@ -11,6 +11,7 @@ from broker.controller.images.broker_records import (
     decode_registration,
 )
 from broker.controller.images.features import SUPPORTED
+from broker.controller.images.store_marks import recovery_of
 from broker.controller.store.metadata_store import MetadataStore
 from broker.membership.evidence import Evidence
 from broker.membership.fencing import Fencing
@@ -112,18 +113,24 @@ async def _last_run(
     store: MetadataStore, node_id: int, log_manager: LogManager, environment: Environment
 ) -> LastRun:
     item = await store.get(broker_key(node_id))
-    if item is None:
-        return LastRun.UNKNOWN
-    before = decode_registration(item.key, item.value)
+    if item is not None:
+        epoch = item.mod_revision
+        before = frozenset(decode_registration(item.key, item.value).directories)
+    else:
+        # The life before was registered in a store that is lost.
+        recovery = await recovery_of(store)
+        if recovery is None or node_id not in recovery.brokers:
+            return LastRun.UNKNOWN
+        epoch, before = recovery.brokers[node_id]
     here = {
         directory.id: directory.path for directory in log_manager.directories if directory.is_online
     }
-    if not set(before.directories) <= set(here):
+    if not before <= set(here):
         # What lay in the others is not here.
         return LastRun.UNKNOWN
-    paths = [here[directory_id] for directory_id in before.directories]
+    paths = [here[directory_id] for directory_id in sorted(before)]
     ended: LastRun = await environment.run_blocking(
-        partial(last_run, environment.filesystem, paths, item.mod_revision)
+        partial(last_run, environment.filesystem, paths, epoch)
     )
     return ended
 

@@ -224,7 +224,7 @@ class LeasedMembership:
 
     def image_changed(self, image: ClusterImage) -> None:
         """Look at what an image says of this broker."""
-        self.notes.seen(image.revision)
+        self.notes.seen(image.revision, image.brokers)
         if self.fencing is not None and self._state is State.MEMBER:
             self.fencing.image_changed(image)
         if self._state is not State.MEMBER or image.revision < self._live_since:

@@ -2,7 +2,7 @@
 
 import asyncio
 import logging
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import replace
 from typing import Final
 
@@ -47,10 +47,15 @@ class MemberNotes:
         await self._write()
         self._timer.call_later_ms(WRITE_EVERY_MS, self._tick)
 
-    def seen(self, revision: int) -> None:
-        """The store has shown this revision."""
-        if self._note is not None and revision > self._note.revision:
-            self._note = replace(self._note, revision=revision)
+    def seen(self, revision: int, brokers: Collection[int]) -> None:
+        """The store has shown this revision, with these brokers; new ones are written soon."""
+        note = self._note
+        if note is None or revision <= note.revision:
+            return
+        self._note = replace(note, revision=revision)
+        if len(brokers) != len(note.brokers) or not all(map(brokers.__contains__, note.brokers)):
+            self._note = replace(self._note, brokers=tuple(sorted(brokers)))
+            self._write_soon()
 
     def disk_failed(self) -> None:
         """A disk has refused a write: what the kernel had of it may be lost."""

@@ -2,34 +2,51 @@
 
 directories that name the store's incarnation          ours
 directories that are new                               they will name it
+directories that name one that this one replaces       ours, if the recovery has read them
 directories that name another, or the store has none   refused: emptied, restored, another's
 directories with a store of a single node, or with     refused: their partitions are not in the
 partitions of a Kafka                                  cluster's metadata
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from posixpath import join
+from typing import Final
 from uuid import UUID
 
 from broker.controller.images.metadata_records import INCARNATION_KEY
-from broker.controller.images.store_marks import check_whole
+from broker.controller.images.store_marks import Recovery, check_whole, recovery_of
 from broker.controller.store.metadata_store import MetadataStore, StoreReplacedError
 from broker.node.node_store import METADATA_FILE, NodeStoreError
 from storage.checkpoints.log_directory import LogDirectory
-from storage.checkpoints.member_note import highest_revision
+from storage.checkpoints.member_note import (
+    read_member_note,
+    revisions_seen,
+    write_member_note,
+)
+from storage.checkpoints.meta_properties import META_PROPERTIES, write_meta_properties
 from storage.environment.filesystem import Filesystem
 from storage.types.uuid_text import format_uuid, parse_uuid
 
+NOTHING_TOUCHED: Final = (
+    "Leader epochs could repeat, so nothing is touched: give back the newest data of the store, or "
+    "run `varve cluster recover-metadata`"
+)
+"""What a start is refused with, and the way out."""
+
 
 async def check_store(
-    store: MetadataStore, directories: Sequence[LogDirectory], floor_revision: int
-) -> None:
+    store: MetadataStore, directories: Sequence[LogDirectory], floors: Mapping[str, int]
+) -> list[LogDirectory]:
     """Refuse a store that is not the one these directories belong to.
 
     Args:
         store: Of the cluster; nothing is written to it.
         directories: Of the broker, locked.
-        floor_revision: The highest revision that was ever seen.
+        floors: The highest revision that was ever seen there, by the directory's path.
+
+    Returns:
+        Directories of a store that was lost, and which this one replaces: `take_over` them.
 
     Raises:
         NodeStoreError: It is another one, or was emptied.
@@ -38,29 +55,67 @@ async def check_store(
         StoreError: It cannot be read.
     """
     await check_whole(store)
-    named = {
-        directory.path: directory.meta.store_id
-        for directory in directories
-        if directory.meta is not None and directory.meta.store_id is not None
-    }
     item = await store.get(INCARNATION_KEY)
     incarnation = None if item is None else parse_uuid(item.value.decode())
-    others = {path: store_id for path, store_id in named.items() if store_id != incarnation}
-    if others:
-        path, store_id = next(iter(others.items()))
-        found = "it has none" if incarnation is None else f"it has {format_uuid(incarnation)}"
-        raise NodeStoreError(
-            f"log directory {path} belongs to another metadata store: it names incarnation "
-            f"{format_uuid(store_id)}, and {found}. It was emptied or restored, or is another "
-            "cluster's: leader epochs could repeat, so nothing is touched"
-        )
+    recovery = await recovery_of(store)
+    recovered = []
+    floor = 0
+    for directory in directories:
+        meta = directory.meta
+        if meta is None or meta.store_id is None:
+            continue
+        if meta.store_id == incarnation:
+            floor = max(floor, floors.get(directory.path, 0))
+        elif (
+            recovery is not None
+            and meta.node_id is not None
+            and recovery.accounts_for(meta.node_id, meta.directory_id, meta.store_id)
+        ):
+            recovered.append(directory)
+        else:
+            raise NodeStoreError(_of_another(directory.path, meta.store_id, incarnation, recovery))
     revision = (await store.range("", limit=1)).revision
-    if revision < floor_revision:
+    if revision < floor:
         raise StoreReplacedError(
-            f"the metadata store is at revision {revision} and has been at {floor_revision}: it "
-            "was restored from a copy, or emptied. Leader epochs could repeat, so nothing is "
-            "touched"
+            f"the metadata store is at revision {revision} and has been at {floor}: it was "
+            f"restored from a copy, or emptied. {NOTHING_TOUCHED}"
         )
+    return recovered
+
+
+def _of_another(path: str, named: UUID, incarnation: UUID | None, recovery: Recovery | None) -> str:
+    if recovery is not None and named in recovery.replaces:
+        return (
+            f"log directory {path} was not there when the metadata store was recovered: it may "
+            "have later leader epochs, so nothing is touched. Run `varve cluster "
+            "recover-metadata` again with it"
+        )
+    found = "it has none" if incarnation is None else f"it has {format_uuid(incarnation)}"
+    return (
+        f"log directory {path} belongs to another metadata store: it names incarnation "
+        f"{format_uuid(named)}, and {found}. It was emptied or restored, or is another "
+        f"cluster's. {NOTHING_TOUCHED}"
+    )
+
+
+def take_over(
+    directories: Sequence[LogDirectory], incarnation: UUID, filesystem: Filesystem
+) -> None:
+    """Have directories name the store that was recovered from them. Blocks.
+
+    The revisions that their notes name are those of the lost store, and go first.
+
+    Raises:
+        DiskError: A disk refused.
+    """
+    for directory in directories:
+        note = read_member_note(filesystem, directory.path)
+        if note is not None:
+            write_member_note(filesystem, directory.path, replace(note, revision=0))
+        assert directory.meta is not None
+        meta = replace(directory.meta, store_id=incarnation)
+        write_meta_properties(filesystem, join(directory.path, META_PROPERTIES), meta)
+        directory.meta = meta
 
 
 async def incarnation_of(store: MetadataStore) -> UUID:
@@ -76,11 +131,13 @@ async def incarnation_of(store: MetadataStore) -> UUID:
     return parse_uuid(item.value.decode())
 
 
-def check_directories(directories: Sequence[LogDirectory], filesystem: Filesystem) -> int:
+def check_directories(
+    directories: Sequence[LogDirectory], filesystem: Filesystem
+) -> dict[str, int]:
     """Refuse directories with partitions that no cluster's metadata has. Blocks.
 
     Returns:
-        The highest revision of the store that a process on them has seen.
+        The highest revision of the store that a process on each has seen, by path.
 
     Raises:
         NodeStoreError: They are of a node that was alone, or of a Kafka.
@@ -102,4 +159,4 @@ def check_directories(directories: Sequence[LogDirectory], filesystem: Filesyste
                     f"log directory {directory.path} holds partitions that are not this cluster's: "
                     "give this broker other log directories"
                 )
-    return highest_revision(filesystem, [directory.path for directory in online])
+    return revisions_seen(filesystem, [directory.path for directory in online])

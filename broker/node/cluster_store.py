@@ -35,7 +35,6 @@ async def open_cluster_store(
     settings: "BrokerConfig",
     environment: Environment,
     *,
-    floor_revision: int,
     waiting: Callable[[str], None],
 ) -> MetadataStore:
     """Open the store that `metadata.store` names, however long that takes.
@@ -43,7 +42,6 @@ async def open_cluster_store(
     Args:
         settings: Of the broker; `metadata.store` is not `sqlite`.
         environment: Timer and disk.
-        floor_revision: The highest revision that was ever seen in it.
         waiting: Called with what is waited for; empty: nothing any more.
 
     Raises:
@@ -58,9 +56,7 @@ async def open_cluster_store(
             "pip install 'varve[cluster]'"
         ) from error
     access = await environment.run_blocking(access_of, settings, environment.filesystem)
-    store = await EtcdStore.unopened(
-        access, prefix=settings.metadata_store_prefix, floor_revision=floor_revision
-    )
+    store = await EtcdStore.unopened(access, prefix=settings.metadata_store_prefix)
     try:
         await _wait_for(store, str(settings.metadata_store), environment, waiting)
     except BaseException:

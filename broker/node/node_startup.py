@@ -19,7 +19,7 @@ from broker.controller.store.metadata_store import MetadataStore, StoreError
 from broker.controller.store.sqlite_store import SqliteStore
 from broker.membership.membership import MembershipError
 from broker.membership.registration import Registrar
-from broker.node.cluster_node import check_directories, check_store, incarnation_of
+from broker.node.cluster_node import check_directories, check_store, incarnation_of, take_over
 from broker.node.node_directories import NodeDirectories
 from broker.node.node_store import NodeStore, NodeStoreError
 from broker.runtime.startup_errors import StartupError
@@ -142,12 +142,13 @@ class NodeStartup:
                 "brokers yet. Set it to false, or use a single node with metadata.store=sqlite"
             )
         manager, run = self._log_manager, self._environment.run_blocking
-        floor_revision: int = await run(
-            check_directories, manager.directories, self._environment.filesystem
-        )
-        store = self._shared or await self._open_shared(floor_revision)
-        await check_store(store, manager.directories, floor_revision)
+        filesystem = self._environment.filesystem
+        floors: dict[str, int] = await run(check_directories, manager.directories, filesystem)
+        store = self._shared or await self._open_shared()
+        recovered = await check_store(store, manager.directories, floors)
         await self._wait_for_other(store)
+        if recovered:
+            await run(take_over, recovered, await incarnation_of(store), filesystem)
         controller = await Controller.open(
             store,
             self._settings,
@@ -175,7 +176,7 @@ class NodeStartup:
         )
         self.waiting_for = ""
 
-    async def _open_shared(self, floor_revision: int) -> MetadataStore:
+    async def _open_shared(self) -> MetadataStore:
         # Nothing of etcd is imported by a node that is alone.
         from broker.node.cluster_store import open_cluster_store
 
@@ -185,7 +186,6 @@ class NodeStartup:
         self._opened = await open_cluster_store(
             self._settings,
             self._environment,
-            floor_revision=floor_revision,
             waiting=wait,
         )
         return self._opened

@@ -9,6 +9,7 @@ from typing import Any
 
 from cli.actions import Action, add_actions, run_action
 from cli.admin_port import AskAdmin, ask_admin
+from cli.cluster import recover_metadata
 from cli.cluster.description import ClusterDescription, PartitionInSync, describe
 from cli.connection import (
     FAILED,
@@ -244,6 +245,9 @@ def _refusals(answer: Any) -> list[tuple[str, str]]:
 
 
 ACTIONS = {
+    "recover-metadata": Action(
+        recover_metadata.SUMMARY, recover_metadata.add_arguments, recover_metadata.run
+    ),
     "describe": Action(
         "show brokers, the controller and partitions in trouble", _describe_arguments, _describe
     ),

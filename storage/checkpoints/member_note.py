@@ -2,13 +2,16 @@
 
 File `varve-member` in every log directory, JSON, one line:
 
-    {"v":1,"boot":"<boot id>","epoch":<broker epoch>,"revision":<revision>,"failed":false}
+    {"v":1,"boot":"<boot id>","epoch":<broker epoch>,"revision":<revision>,"failed":false,
+     "brokers":[<node id>,...]}
 
     boot      the machine's boot id when this life began: while it is the same, the kernel has had
               all that was written, whatever became of the process
     epoch     of this life of the broker
     revision  the highest of the metadata store that was seen: a store behind it was restored
     failed    a disk has refused a write or a sync in this life: then the kernel may have lost some
+    brokers   that were registered: whose directories a recovery of a lost store must have; missing
+              in notes of earlier releases
 
 A note that cannot be read counts as none.
 """
@@ -37,6 +40,7 @@ class MemberNote:
     epoch: int
     revision: int
     failed: bool = False
+    brokers: tuple[int, ...] = ()
 
 
 def encode_member_note(note: MemberNote) -> bytes:
@@ -47,6 +51,7 @@ def encode_member_note(note: MemberNote) -> bytes:
         "epoch": note.epoch,
         "revision": note.revision,
         "failed": note.failed,
+        "brokers": list(note.brokers),
     }
     return json.dumps(fields, separators=(",", ":")).encode() + b"\n"
 
@@ -62,6 +67,7 @@ def decode_member_note(data: bytes) -> MemberNote | None:
             int(fields["epoch"]),
             int(fields["revision"]),
             bool(fields["failed"]),
+            tuple(map(int, fields.get("brokers", ()))),
         )
     except (KeyError, TypeError, ValueError):
         return None
@@ -91,7 +97,7 @@ def write_member_note(filesystem: Filesystem, directory: str, note: MemberNote) 
     filesystem.replace_bytes(join(directory, MEMBER_FILE), encode_member_note(note))
 
 
-def highest_revision(filesystem: Filesystem, directories: Iterable[str]) -> int:
-    """The highest revision that a note names; 0: none does."""
-    notes = [read_member_note(filesystem, directory) for directory in directories]
-    return max((note.revision for note in notes if note is not None), default=0)
+def revisions_seen(filesystem: Filesystem, directories: Iterable[str]) -> dict[str, int]:
+    """The highest revision that the note in each directory names; 0: it has none."""
+    notes = {directory: read_member_note(filesystem, directory) for directory in directories}
+    return {path: 0 if note is None else note.revision for path, note in notes.items()}

@@ -5,8 +5,8 @@
                         "store": <id of the node's store>, "node": <node id>}
     cluster/recovery   {"v": 1, "state": "recovering" | "recovered",          varve cluster
                         "replaces": [<incarnation>, ...],                     recover-metadata
-                        "directories": [<id>, ...],
-                        "epochs": {<node id>: <broker epoch>}}
+                        "brokers": {<node id>: [<last broker epoch>,
+                                                <directory id>, ...]}}
 
 `copying` and `recovering` are written before anything else and end with the last transaction: what
 is between is half of a cluster's state, and no broker takes it for whole. `left` says that the
@@ -20,7 +20,7 @@ written to in later leader epochs than the recovery has seen.
 import enum
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
-from typing import Final
+from typing import Final, NamedTuple
 from uuid import UUID
 
 from broker.controller.images.metadata_records import (
@@ -74,20 +74,30 @@ class Origin:
         )
 
 
+class RecoveredBroker(NamedTuple):
+    """What a recovery has read of one broker.
+
+    Attributes:
+        epoch: Of its last life, as its directories name it; 0: they do not.
+        directories: Their ids.
+    """
+
+    epoch: int
+    directories: frozenset[UUID]
+
+
 @dataclass(frozen=True, slots=True)
 class Recovery:
     """A store that was filled from what log directories say.
 
     Attributes:
         replaces: Incarnations of the stores before it.
-        directories: Ids of the log directories that were read.
-        epochs: Node id to the last broker epoch that its directories name.
+        brokers: What was read, by node id.
     """
 
     state: RecoveryState
     replaces: tuple[UUID, ...] = ()
-    directories: frozenset[UUID] = frozenset()
-    epochs: Mapping[int, int] = field(default_factory=dict)
+    brokers: Mapping[int, RecoveredBroker] = field(default_factory=dict)
 
     def encode(self) -> bytes:
         """Value of its key."""
@@ -95,17 +105,22 @@ class Recovery:
             {
                 "state": self.state.value,
                 "replaces": list(map(format_uuid, self.replaces)),
-                "directories": sorted(map(format_uuid, self.directories)),
-                "epochs": {str(node): self.epochs[node] for node in sorted(self.epochs)},
+                "brokers": {
+                    str(node): [one.epoch, *sorted(map(format_uuid, one.directories))]
+                    for node, one in sorted(self.brokers.items())
+                },
             }
         )
 
-    def accounts_for(self, directory_id: UUID | None, incarnation: UUID | None) -> bool:
-        """Whether a directory that names an incarnation belongs to the recovered store."""
+    def accounts_for(
+        self, node_id: int, directory_id: UUID | None, incarnation: UUID | None
+    ) -> bool:
+        """Whether a broker's directory that names an incarnation belongs to this store."""
         return (
             self.state is RecoveryState.RECOVERED
             and incarnation in self.replaces
-            and directory_id in self.directories
+            and node_id in self.brokers
+            and directory_id in self.brokers[node_id].directories
         )
 
 
@@ -135,8 +150,10 @@ def decode_recovery(value: bytes) -> Recovery:
         return Recovery(
             RecoveryState(fields["state"]),
             tuple(map(parse_uuid, fields["replaces"])),
-            frozenset(map(parse_uuid, fields["directories"])),
-            {int(node): int(epoch) for node, epoch in fields["epochs"].items()},
+            {
+                int(node): RecoveredBroker(int(epoch), frozenset(map(parse_uuid, ids)))
+                for node, (epoch, *ids) in fields["brokers"].items()
+            },
         )
     except (AttributeError, KeyError, TypeError, ValueError) as error:
         raise MetadataFormatError(f"{RECOVERY_KEY}: {error!r}") from error

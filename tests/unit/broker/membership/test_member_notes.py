@@ -28,7 +28,7 @@ class World:
 
 async def test_a_life_is_noted_in_every_directory_when_it_begins() -> None:
     world = World()
-    world.notes.seen(5)
+    world.notes.seen(5, ())
     world.notes.disk_failed()
     await world.notes.begin(7)
     assert world.found("/a") == world.found("/b") == MemberNote("boot", 7, 7)
@@ -38,14 +38,14 @@ async def test_a_life_is_noted_in_every_directory_when_it_begins() -> None:
 async def test_the_highest_revision_is_written_now_and_then() -> None:
     world = World()
     await world.notes.begin(7)
-    world.notes.seen(30)
-    world.notes.seen(20)
+    world.notes.seen(30, ())
+    world.notes.seen(20, ())
     await world.turns()
     assert world.found() == MemberNote("boot", 7, 7)
     world.environment.timer.advance(WRITE_EVERY_MS)
     await world.turns()
     assert world.found() == MemberNote("boot", 7, 30)
-    world.notes.seen(40)
+    world.notes.seen(40, ())
     await world.notes.end()
     assert world.found() == MemberNote("boot", 7, 40)
     world.environment.timer.advance(10 * WRITE_EVERY_MS)
@@ -68,4 +68,17 @@ async def test_a_directory_that_refuses_keeps_no_other_from_its_note() -> None:
     world.online = ["/nowhere/there", "/b"]
     await world.notes.begin(7)
     assert world.found("/b") == MemberNote("boot", 7, 7)
+    await world.notes.end()
+
+
+async def test_brokers_are_written_soon_when_there_are_others() -> None:
+    """A store that is emptied does not say who there was."""
+    world = World()
+    await world.notes.begin(7)
+    world.notes.seen(8, {2: None, 1: None})
+    await world.turns()
+    assert world.found() == MemberNote("boot", 7, 8, brokers=(1, 2))
+    world.notes.seen(9, {2: None, 1: None})
+    await world.turns()
+    assert world.found() == MemberNote("boot", 7, 8, brokers=(1, 2))
     await world.notes.end()

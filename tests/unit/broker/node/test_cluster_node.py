@@ -34,14 +34,14 @@ async def store_of(incarnation: UUID | None) -> MemoryStore:
 
 async def test_new_directories_go_with_any_store() -> None:
     manager = manager_of(FakeEnvironment())
-    await check_store(await store_of(OURS), manager.directories, 0)
-    await check_store(await store_of(None), manager.directories, 0)
+    await check_store(await store_of(OURS), manager.directories, {})
+    await check_store(await store_of(None), manager.directories, {})
 
 
 async def test_directories_of_this_store_go_with_it() -> None:
     manager = manager_of(FakeEnvironment(), OURS)
     store = await store_of(OURS)
-    await check_store(store, manager.directories, store.revision)
+    await check_store(store, manager.directories, {"/a": store.revision})
     assert await incarnation_of(store) == OURS
 
 
@@ -51,7 +51,7 @@ async def test_another_or_an_emptied_store_is_refused(incarnation: UUID | None) 
     store = await store_of(incarnation)
     commits = store.commits
     with pytest.raises(NodeStoreError, match="belongs to another metadata store"):
-        await check_store(store, manager.directories, 0)
+        await check_store(store, manager.directories, {})
     assert store.commits == commits
 
 
@@ -60,7 +60,7 @@ async def test_a_store_behind_what_was_seen_is_refused() -> None:
     manager = manager_of(FakeEnvironment(), OURS)
     store = await store_of(OURS)
     with pytest.raises(StoreReplacedError, match="restored from a copy"):
-        await check_store(store, manager.directories, store.revision + 1)
+        await check_store(store, manager.directories, {"/b": store.revision + 1})
 
 
 async def test_a_store_that_has_lost_its_incarnation_is_refused() -> None:
@@ -84,9 +84,9 @@ def test_partitions_of_another_cluster_are_refused() -> None:
         check_directories(manager.directories, environment.filesystem)
 
 
-def test_the_highest_revision_seen_is_that_of_the_notes() -> None:
+def test_the_revisions_seen_are_those_of_the_notes() -> None:
     environment = FakeEnvironment()
     manager = manager_of(environment, OURS)
     environment.filesystem.mkdir("/b/topic-0")
     write_member_note(environment.filesystem, "/b", MemberNote("", 5, 50))
-    assert check_directories(manager.directories, environment.filesystem) == 50
+    assert check_directories(manager.directories, environment.filesystem) == {"/a": 0, "/b": 50}

@@ -59,7 +59,6 @@ async def test_what_is_not_installed_is_named(monkeypatch: pytest.MonkeyPatch) -
         await open_cluster_store(
             settings_of("etcd://h"),
             FakeEnvironment(),
-            floor_revision=0,
             waiting=lambda _: None,
         )
 
@@ -78,7 +77,6 @@ async def test_servers_that_do_not_answer_are_waited_for_with_a_reason() -> None
         open_cluster_store(
             settings_of(f"etcd://{address}"),
             environment,
-            floor_revision=0,
             waiting=waited.put_nowait,
         )
     )

@@ -9,8 +9,8 @@ from storage.checkpoints.member_note import (
     MemberNote,
     decode_member_note,
     encode_member_note,
-    highest_revision,
     read_member_note,
+    revisions_seen,
     write_member_note,
 )
 from tests.fakes.filesystem import FakeFilesystem
@@ -20,7 +20,12 @@ NOTE = MemberNote("b6b0-1", 7, 12)
 
 @given(
     st.builds(
-        MemberNote, st.text(max_size=9), st.integers(-1, 1 << 63), st.integers(0), st.booleans()
+        MemberNote,
+        st.text(max_size=9),
+        st.integers(-1, 1 << 63),
+        st.integers(0),
+        st.booleans(),
+        st.lists(st.integers(0)).map(tuple),
     )
 )
 def test_a_note_comes_back_as_it_was(note: MemberNote) -> None:
@@ -47,11 +52,16 @@ def test_it_is_on_disk_once_written() -> None:
     assert read_member_note(filesystem, "/d") == NOTE
 
 
-def test_the_highest_revision_is_that_of_all_directories() -> None:
+def test_revisions_are_those_of_each_directory() -> None:
     filesystem = FakeFilesystem()
     for number, directory in enumerate(("/a", "/b", "/c")):
         filesystem.mkdir(directory)
         if number:
             write_member_note(filesystem, directory, MemberNote("", 1, 10 * number))
-    assert highest_revision(filesystem, ["/a", "/b", "/c"]) == 20
-    assert highest_revision(filesystem, ["/a"]) == 0
+    assert revisions_seen(filesystem, ["/a", "/b", "/c"]) == {"/a": 0, "/b": 10, "/c": 20}
+
+
+def test_a_note_of_an_earlier_release_names_no_brokers() -> None:
+    assert decode_member_note(b'{"v":1,"boot":"","epoch":1,"revision":2,"failed":false}') == (
+        MemberNote("", 1, 2)
+    )

@@ -10,6 +10,7 @@ from broker.controller.images.store_marks import (
     RECOVERY_KEY,
     Origin,
     OriginState,
+    RecoveredBroker,
     Recovery,
     RecoveryState,
     UnfinishedStoreError,
@@ -22,7 +23,8 @@ from broker.controller.store.metadata_store import Put
 from tests.fakes.broker.metadata_store import MemoryStore
 
 ONE, TWO, THREE = (UUID(int=n << 64) for n in (1, 2, 3))
-RECOVERED = Recovery(RecoveryState.RECOVERED, (ONE,), frozenset({TWO}), {1: 7, 12: 9})
+BROKERS = {1: RecoveredBroker(7, frozenset({TWO})), 12: RecoveredBroker(9, frozenset())}
+RECOVERED = Recovery(RecoveryState.RECOVERED, (ONE,), BROKERS)
 
 
 def test_marks_come_back_as_they_were_written() -> None:
@@ -70,7 +72,8 @@ async def test_what_is_whole_is_not_refused() -> None:
 
 def test_a_recovery_accounts_for_what_it_has_read_and_for_nothing_else() -> None:
     """Another directory may have been written to in later leader epochs than were seen."""
-    assert RECOVERED.accounts_for(TWO, ONE)
-    assert not RECOVERED.accounts_for(THREE, ONE)
-    assert not RECOVERED.accounts_for(TWO, THREE)
-    assert not Recovery(RecoveryState.RECOVERING, (ONE,), frozenset({TWO})).accounts_for(TWO, ONE)
+    assert RECOVERED.accounts_for(1, TWO, ONE)
+    assert not RECOVERED.accounts_for(2, TWO, ONE)
+    assert not RECOVERED.accounts_for(1, THREE, ONE)
+    assert not RECOVERED.accounts_for(1, TWO, THREE)
+    assert not Recovery(RecoveryState.RECOVERING, (ONE,), BROKERS).accounts_for(1, TWO, ONE)
