@@ -6,18 +6,25 @@
          └──── the store has forgotten what is next ┘             (logs are created and deleted)
 
 Our own changes come the same way as those of other brokers, so that every broker makes the same
-image of the same revision. A change is answered when its revision has been reached here. An image
-waits for no awaited listener: behind a slow disk there may be an image that ends a leadership.
+image of the same revision. A change is answered when its revision has been reached here. What many
+keys of a revision say is decoded in slices of the loop, before the image is made in one turn. An
+image waits for no awaited listener: behind a slow disk there may be one that ends a leadership.
 """
 
 import asyncio
 import logging
 from collections import deque
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import Final
 
-from broker.controller.images.cluster_image import BrokerImage, ClusterImage, is_shown
+from broker.controller.images.cluster_image import (
+    BrokerImage,
+    ClusterImage,
+    decode_chunk,
+    is_shown,
+)
 from broker.controller.images.metadata_records import MetadataFormatError
+from broker.controller.images.partition_image import PartitionImage
 from broker.controller.store.metadata_store import (
     Changes,
     CompactedError,
@@ -36,6 +43,9 @@ LOGGER = logging.getLogger(__name__)
 
 FOLLOW_AGAIN_MS: Final = 200.0
 """Before a store that could not be read is asked again."""
+
+DECODED_PER_TURN: Final = 8
+"""Keys that are decoded before the loop has its turn: of partitions, 1 to 2 ms."""
 
 Listener = Callable[[ClusterImage, ClusterImage], Awaitable[None]]
 """Called with the old and the new image, after the commit, before the answer."""
@@ -175,9 +185,9 @@ class ImageFeed:
             return
         if changes is None:
             raise StoreClosedError("the metadata store is closed")
-        self._apply(changes)
+        await self._apply(changes)
 
-    def _apply(self, changes: Changes) -> None:
+    async def _apply(self, changes: Changes) -> None:
         if changes.revision <= self.image.revision:
             return
         keys = [
@@ -188,10 +198,24 @@ class ImageFeed:
         if not keys:
             self._replace_untold(self.image.at(changes.revision))
             return
+        decoded: dict[str, list[PartitionImage]] = {}
         try:
-            image = self.image.updated(keys, changes.revision)
+            await _decode(keys, decoded)
+        finally:
+            # Also if who waits for it is cancelled: the watch gives it once.
+            if not self._closed:
+                self._take(keys, changes.revision, decoded)
+
+    def _take(
+        self,
+        keys: Sequence[tuple[str, bytes | None]],
+        revision: int,
+        decoded: Mapping[str, list[PartitionImage]],
+    ) -> None:
+        try:
+            image = self.image.updated(keys, revision, decoded)
         except MetadataFormatError:
-            image = self.image.updated(filter(_can_be_read, keys), changes.revision)
+            image = self.image.updated(filter(_can_be_read, keys), revision)
         self._replace(image)
 
     async def _reload(self) -> None:
@@ -238,6 +262,23 @@ class ImageFeed:
                     LOGGER.exception("metadata listener failed revision=%d", image.revision)
             # It may have been replaced meanwhile by one that differs in nothing of theirs.
             self._told = self._untold.popleft()
+
+
+async def _decode(
+    keys: Sequence[tuple[str, bytes | None]], decoded: dict[str, list[PartitionImage]]
+) -> None:
+    """Decode the partitions among many changed keys in slices of the loop; few are left out."""
+    if len(keys) <= DECODED_PER_TURN:
+        return
+    for count, (key, value) in enumerate(keys, 1):
+        try:
+            partitions = decode_chunk(key, value)
+        except MetadataFormatError:
+            continue  # found again when the image is made
+        if partitions is not None:
+            decoded[key] = partitions
+        if count % DECODED_PER_TURN == 0:
+            await asyncio.sleep(0)
 
 
 def _item_can_be_read(item: KeyValue) -> bool:

@@ -300,7 +300,7 @@ class ActiveController:
         for request in wanted:
             results += plan_elections(plan, terms, election, [request])
             await slices.turn()
-        chunks = dict(plan.units())
+        chunks = await _units(plan, slices)
         errors = await self._changes.commit(list(chunks.values()), until_applied=False)
         failed = dict(zip(chunks, errors, strict=True))
         if not any(errors):
@@ -428,7 +428,7 @@ class ActiveController:
                 planned.append((waiting, changes.add(waiting.request, waiting.version)))
             except ApiError as refusal:
                 waiting.refuse(refusal)
-        chunks = dict(plan.units())
+        chunks = await _units(plan, slices)
         errors = await self._changes.commit(list(chunks.values()), until_applied=False)
         if any(isinstance(error, NotControllerError) for error in errors):
             return

@@ -60,6 +60,8 @@ __all__ = [
 
 _NOTHING: Final[Mapping[str, str]] = MappingProxyType({})
 
+_NO_CHUNKS: Final[Mapping[str, list[PartitionImage]]] = MappingProxyType({})
+
 _SHOWN: Final = (
     TOPICS,
     PARTITIONS,
@@ -76,6 +78,19 @@ _SHOWN: Final = (
 def is_shown(key: str) -> bool:
     """Whether an image shows what a key of the metadata store holds."""
     return key.startswith(_SHOWN)
+
+
+def decode_chunk(key: str, value: bytes | None) -> list[PartitionImage] | None:
+    """The partitions of a changed key; None of one that has none.
+
+    It is most of what making an image takes, some tenths of a millisecond, and needs no image.
+
+    Raises:
+        MetadataFormatError: The value is damaged or of a newer release.
+    """
+    if value is None or not key.startswith(PARTITIONS):
+        return None
+    return decode_partitions(key, value, parse_partitions_key(key)[1])
 
 
 @dataclass(frozen=True, slots=True)
@@ -196,17 +211,23 @@ class ClusterImage:
         """The same at a later revision, which has changed nothing that an image shows."""
         return replace(self, revision=revision)
 
-    def updated(self, changes: Iterable[tuple[str, bytes | None]], revision: int) -> "ClusterImage":
+    def updated(
+        self,
+        changes: Iterable[tuple[str, bytes | None]],
+        revision: int,
+        decoded: Mapping[str, list[PartitionImage]] = _NO_CHUNKS,
+    ) -> "ClusterImage":
         """The cluster after some keys of the metadata store have changed.
 
         Args:
             changes: Key and new value, None when deleted. A topic's partitions may come before it.
             revision: The store's revision after them.
+            decoded: Partitions that some of the values have been decoded to (`decode_chunk`).
 
         Raises:
             MetadataFormatError: A value is damaged or of a newer release.
         """
-        update = _Update(self)
+        update = _Update(self, decoded)
         for key, value in changes:
             update.add(key, value, revision, self.controller_epoch or revision)
         return update.finish(revision)
@@ -215,8 +236,11 @@ class ClusterImage:
 class _Update:
     """Collects changed keys, then makes the image."""
 
-    def __init__(self, image: ClusterImage) -> None:
+    def __init__(
+        self, image: ClusterImage, decoded: Mapping[str, list[PartitionImage]] = _NO_CHUNKS
+    ) -> None:
         self._image = image
+        self._decoded = decoded
         self._cluster_id = image.cluster_id
         self._configs: dict[ConfigResource, Mapping[str, str]] | None = None
         self._topic_ids: dict[str, UUID | None] = {}
@@ -237,7 +261,9 @@ class _Update:
             topic_id, first_index = parse_partitions_key(key)
             # A chunk goes only when its topic goes.
             if value is not None:
-                partitions = decode_partitions(key, value, first_index)
+                partitions = self._decoded.get(key)
+                if partitions is None:
+                    partitions = decode_partitions(key, value, first_index)
                 self._chunks.setdefault(topic_id, {})[first_index] = partitions
         elif key.startswith(CONFIGS):
             self._add_config(key, value)

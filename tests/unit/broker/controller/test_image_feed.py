@@ -1,22 +1,32 @@
 """Every revision makes one image, in order, whoever has changed the store."""
 
 import asyncio
+from typing import Any
+from uuid import UUID
 
 import pytest
 
-from broker.controller.image_feed import ImageFeed
+from broker.controller import image_feed
+from broker.controller.image_feed import DECODED_PER_TURN, ImageFeed
 from broker.controller.images.cluster_image import BrokerImage, ClusterImage
 from broker.controller.images.metadata_records import (
     CLUSTER_ID_KEY,
+    PARTITIONS_PER_CHUNK,
     ConfigResource,
     ResourceType,
     config_key,
     encode_config,
+    encode_partitions,
+    encode_topic,
+    partitions_key,
+    topic_key,
 )
+from broker.controller.images.partition_image import PartitionImage
 from broker.controller.store.metadata_store import Put, StoreClosedError
 from tests.fakes.broker.metadata_store import MemoryStore
 
 BROKER = BrokerImage(1, {})
+TOPIC = UUID(int=7)
 EVERYWHERE = ConfigResource(ResourceType.BROKER, "")
 
 
@@ -71,6 +81,64 @@ async def test_whoever_waits_gets_the_changes_of_others_from_the_follower() -> N
     assert told == [(1, 2), (2, 3), (3, 4)]
     await feed.aclose()
     await asyncio.wait_for(following, 30)
+
+
+def many_partitions() -> list[Put]:
+    """A topic in more chunks than are decoded in a turn."""
+    state = PartitionImage(0, 1, 3, 5, (1,), (1,))
+    count = 2 * DECODED_PER_TURN + 1
+    return [
+        Put(topic_key("t"), encode_topic(TOPIC)),
+        *(
+            Put(partitions_key(TOPIC, at * PARTITIONS_PER_CHUNK), encode_partitions([state] * 128))
+            for at in range(count)
+        ),
+    ]
+
+
+async def test_many_keys_are_decoded_in_turns_and_shown_in_one() -> None:
+    store = MemoryStore()
+    feed, told = feed_of(store)
+    await feed.reach(store.revision)
+    await store.txn(then=many_partitions())
+    waiting = asyncio.ensure_future(feed.reach(2))
+    turns = 0
+    while feed.image.revision < 2:
+        assert "t" not in feed.image.topics
+        await asyncio.sleep(0)
+        turns += 1
+    assert turns >= 2
+    await waiting
+    assert feed.image.partition_count == (2 * DECODED_PER_TURN + 1) * PARTITIONS_PER_CHUNK
+    assert told == [(1, 2)]
+    await feed.aclose()
+
+
+async def test_changes_are_not_lost_with_who_waited_for_them() -> None:
+    """The watch gives them once: who takes them may be cancelled while they are decoded."""
+    store = MemoryStore()
+    feed, _ = feed_of(store)
+    await feed.reach(store.revision)
+    await store.txn(then=many_partitions())
+    waiting = asyncio.ensure_future(feed.see(2))
+    taken = asyncio.Event()
+    decode = image_feed._decode
+
+    async def decode_and_tell(*given: Any) -> None:
+        taken.set()
+        await decode(*given)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(image_feed, "_decode", decode_and_tell)
+        await taken.wait()
+        waiting.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await waiting
+    assert "t" in feed.image.topics
+    later = await set_config(store, "2")
+    await feed.reach(later)
+    assert feed.image.config(EVERYWHERE) == {"min.insync.replicas": "2"}
+    await feed.aclose()
 
 
 async def test_what_was_compacted_is_read_anew() -> None:
