@@ -6,7 +6,7 @@ Source: Kafka, LogManager.scala (loadLogs).
 """
 
 import logging
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from posixpath import join
 from types import MappingProxyType
@@ -36,6 +36,10 @@ from storage.types.topic_partition import TopicPartition
 from storage.types.uuid_text import NIL, format_uuid
 
 _log = logging.getLogger(__name__)
+
+
+def _never(_topic_partition: TopicPartition, _topic_id: UUID | None) -> bool:
+    return False
 
 
 def _no_new_epoch(_topic_partition: TopicPartition) -> int | None:
@@ -130,19 +134,22 @@ class LogStartup:
         *,
         on_loaded: Callable[[Log], None] | None = None,
         is_stray: Callable[[TopicPartition, UUID | None], bool] | None = None,
+        is_removed: Callable[[TopicPartition, UUID | None], bool] = _never,
         new_epoch_of: Callable[[TopicPartition], int | None] = _no_new_epoch,
         latest_epoch_of: Callable[[TopicPartition], int | None] = _no_new_epoch,
     ) -> list[LoadJob]:
         """Find all partitions; opening each is a job, to be called in any thread.
 
         What takes long is in the jobs. Directories of deleted partitions are scheduled for
-        removal, those of topics that no longer exist are set aside.
+        removal, as are those of replicas that other brokers have now; those of topics that no
+        longer exist are set aside.
 
         Args:
             config_for: Settings of a topic by its name.
             on_loaded: Called with each log as soon as it serves, in the job's thread.
             is_stray: Whether a partition with this topic id (None: the directory does not say)
                 belongs to no topic of the cluster. Default: none is.
+            is_removed: Whether a stray one is known to be on other brokers now: it is deleted.
             new_epoch_of: The leader epoch that begins in a log with this start, None: none does.
                 Asked by the jobs.
             latest_epoch_of: The latest leader epoch that the cluster has begun in a partition;
@@ -160,7 +167,7 @@ class LogStartup:
         found: dict[LogDirectory, list[PartitionDirectory]] = {}
         # All are listed before the first is examined: a partition may lie where it should not.
         holders: dict[TopicPartition, set[UUID | None]] = {}
-        strays: set[str] = set()
+        strays: dict[str, bool] = {}
         for directory in self._table.online():
             try:
                 found[directory] = directory.start()
@@ -169,8 +176,9 @@ class LogStartup:
                     if one.state is not DirectoryState.CURRENT:
                         continue
                     path = join(directory.path, one.name)
-                    if is_stray is not None and is_stray(one.topic_partition, self._topic_id(path)):
-                        strays.add(path)
+                    topic_id = self._topic_id(path) if is_stray is not None else None
+                    if is_stray is not None and is_stray(one.topic_partition, topic_id):
+                        strays[path] = is_removed(one.topic_partition, topic_id)
                     else:
                         holders.setdefault(one.topic_partition, set()).add(directory.id)
             except DiskError as error:
@@ -210,17 +218,22 @@ class LogStartup:
         *,
         on_loaded: Callable[[Log], None] | None = None,
         is_stray: Callable[[TopicPartition, UUID | None], bool] | None = None,
+        is_removed: Callable[[TopicPartition, UUID | None], bool] = _never,
         run: Run = run_one_by_one,
     ) -> None:
         """Open all logs; arguments and errors as in `load_jobs`."""
-        run(self.load_jobs(config_for, on_loaded=on_loaded, is_stray=is_stray))
+        run(
+            self.load_jobs(
+                config_for, on_loaded=on_loaded, is_stray=is_stray, is_removed=is_removed
+            )
+        )
 
     def _jobs_of(
         self,
         directory: LogDirectory,
         names: list[PartitionDirectory],
         holders: Mapping[TopicPartition, set[UUID | None]],
-        strays: Collection[str],
+        strays: Mapping[str, bool],
         open_log: Callable[[LoadJob], None],
     ) -> list[LoadJob]:
         jobs = []
@@ -236,6 +249,8 @@ class LogStartup:
             elif found.state is not DirectoryState.CURRENT:
                 self._table.stray.append(path)
                 _log.warning("stray partition directory is kept and not served directory=%s", path)
+            elif strays.get(path):
+                self._remove(directory, found)
             elif path in strays:
                 self._set_aside(directory, found, "it belongs to no topic")
             elif self._belongs(directory, found, holders):
@@ -323,6 +338,16 @@ class LogStartup:
         except CorruptFileError as error:
             _log.warning("partition.metadata cannot be read, the topic id is unknown: %s", error)
             return None
+
+    def _remove(self, directory: LogDirectory, found: PartitionDirectory) -> None:
+        name = marked_name(
+            found.topic_partition, DirectoryState.DELETE, self._table.randomness.uuid4()
+        )
+        path = join(directory.path, name)
+        self._table.filesystem.rename(join(directory.path, found.name), path)
+        self._table.filesystem.sync_directory(directory.path)
+        self._deletion.schedule(path, self._table.clock.now_ms())
+        _log.info("removing a replica that other brokers have now directory=%s", path)
 
     def _set_aside(self, directory: LogDirectory, found: PartitionDirectory, why: str) -> None:
         name = marked_name(

@@ -70,6 +70,23 @@ class Assignment:
             return None
         return topic if self.is_here(topic.partitions[topic_partition.partition]) else None
 
+    def is_elsewhere(
+        self, topic_partition: TopicPartition, topic_id: "UUID | None", image: "ClusterImage"
+    ) -> bool:
+        """Whether the cluster says that other brokers have the replicas of a log found here.
+
+        Not if it says nothing of the partition, or the log does not say which topic it is of; nor
+        while nobody leads it: this replica might be the last that is whole.
+        """
+        partition = image.partition(*topic_partition)
+        return (
+            not self._is_alone
+            and partition is not None
+            and image.topics[topic_partition.topic].topic_id == topic_id
+            and not self.is_here(partition)
+            and partition.leader >= 0
+        )
+
     def directory_of(self, topic_partition: TopicPartition) -> "UUID | None":
         """The log directory that a partition belongs to."""
         partition = self.image.partition(*topic_partition)

@@ -1,7 +1,8 @@
 """The life cycle of logs by the cluster's image: opened, made, reconfigured and removed.
 
     start    logs found and assigned here ──recover in threads──> open, one by one ──> their roles
-             found and not assigned here  ──> set aside, not deleted
+             found and not in the image   ──> set aside, not deleted
+             assigned to other brokers    ──> deleted
              assigned and not found       ──> made, unless a log directory is offline: then they may
                                               lie there
     image ──in its turn──> settings changed; topics and replicas that are gone: closed

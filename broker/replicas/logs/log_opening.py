@@ -1,7 +1,8 @@
 """Opening the logs found at a start, in threads, each served as soon as it is open.
 
     listed ──assigned here──> jobs ──recover in threads──> handed over to the loop ──> a role
-       └──not assigned here──> set aside, not deleted
+       ├──assigned to other brokers──> deleted: the partition's record says so
+       └──not in the image──> set aside, not deleted
 
 A log may be ready after its topic was deleted, or its replica was assigned elsewhere: then it
 leaves when all are open. Of a single node, one that is damaged although it was closed waits for a
@@ -69,7 +70,7 @@ class LogOpening:
         self._tasks: set[asyncio.Task[None]] = set()
 
     async def find(self) -> "Sequence[LoadJob]":
-        """List what is there; what is not assigned here is set aside.
+        """List what is there; what the image does not have is set aside.
 
         Raises:
             LoadingStoppedError: The broker stops.
@@ -82,6 +83,7 @@ class LogOpening:
             lambda topic: self._configs.get(topic, defaults),
             on_loaded=self._hand_over,
             is_stray=lambda one, topic_id: assignment.topic_of(one, topic_id, image) is None,
+            is_removed=lambda one, topic_id: assignment.is_elsewhere(one, topic_id, image),
             new_epoch_of=self._begun.get,
             latest_epoch_of=self._latest_epoch,
         )

@@ -471,6 +471,23 @@ def test_stray_partitions_are_set_aside(disk: Disk) -> None:
     assert disk.filesystem.exists(f"{manager.stray[0]}/00000000000000000000.log")
 
 
+def test_replicas_that_other_brokers_have_are_deleted(disk: Disk) -> None:
+    """At a start: only those of which that is known."""
+    manager = disk.started()
+    append(manager.creation.get_or_create(A0, ID_A, CONFIG), 5)
+    manager.creation.get_or_create(B0, ID_B, CONFIG)
+    manager.shutdown()
+    manager = disk.manager()
+    manager.startup.load(
+        lambda _topic: CONFIG,
+        is_stray=lambda _tp, _id: True,
+        is_removed=lambda _tp, topic_id: topic_id == ID_A,
+    )
+    assert manager.logs() == []
+    assert [path.rpartition("/")[2][:3] for path in manager.stray] == ["b-0"]
+    assert manager.deletion.remove_deleted() == 1
+
+
 # -- passes ----------------------------------------------------------------------------------
 
 

@@ -2,6 +2,7 @@
 
 import asyncio
 import threading
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -73,22 +74,27 @@ async def test_a_topic_that_is_created_while_a_start_lists_the_folders_is_no_str
     assert [entry.name for entry in entries if entry.is_directory] == ["t-0"]
 
 
-async def test_what_is_not_assigned_here_is_set_aside_at_a_start(
+async def test_what_other_brokers_have_is_deleted_at_a_start(
     member: Member, tmp_path: Path
 ) -> None:
-    """Not deleted: the image may be old, or the replica the last that is whole."""
-    member.images.set(topic_of("t", (1, 2), (1, 2)))
+    """If one of them leads it: else this replica might be the last that is whole."""
+    member.images.set(topic_of("t", (1, 2), (1, 2), (1, 2)))
     await member.start()
-    for index in (0, 1):
+    for index in (0, 1, 2):
         member.append("t", index)
     member.close()
     again = Member(tmp_path / "data")
-    again.images.set(topic_of("t", (1, 2), (2, 3)))
+    topic = topic_of("t", (1, 2), (2, 3), (2, 3))
+    leaderless = replace(topic.partitions[2], leader=-1)
+    again.images.set(replace(topic, partitions=(*topic.partitions[:2], leaderless)))
     await again.start()
     assert again.names == ["t-0"]
     assert again.log("t").log_end_offset == 1
-    aside = {path.name.split(".")[0] for path in (tmp_path / "data").glob("*-stray")}
-    assert aside == {"t-1"}
+    left = {
+        (path.name.split(".")[0], path.name.rpartition("-")[2])
+        for path in (tmp_path / "data").glob("t-[12]*")
+    }
+    assert left == {("t-1", "delete"), ("t-2", "stray")}
     again.close()
 
 
