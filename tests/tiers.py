@@ -56,7 +56,7 @@ TIERS: Final = {
     ),
     "system": Tier(
         "system and not (quick or interop or slow or clients or spark)",
-        ("tests/system", "tests/checker"),
+        ("tests/system", "tests/checker", "tests/simulation"),
         measures=True,
     ),
     "interop": Tier(

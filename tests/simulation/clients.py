@@ -101,6 +101,10 @@ class Session:
         """Ask again who leads."""
         self._leaders.clear()
 
+    def believe(self, place: Place, node_id: int) -> None:
+        """Take a broker for the leader until it refuses."""
+        self._leaders[place] = node_id
+
     def known_leader(self, place: Place) -> int:
         """The leader last heard of, -1: none."""
         return self._leaders.get(place, -1)
@@ -184,41 +188,46 @@ class Producer:
         self._place = place
         self._acks = acks
         self._pause_s = pause_s
+        self._producer = (-1, -1)
+        self._numbers = count()
+        self._sequence = 0
 
     async def run(self) -> None:
         """Until the session is over."""
-        producer = (-1, -1)
-        while producer[0] < 0 and self._acks < 0:
+        random = self._session.world.loop.random
+        while not self._session.is_over:
+            await self.write(random.randint(1, 5))
+            await self._session.rest(self._pause_s)
+
+    async def _begin(self) -> None:
+        while self._producer[0] < 0:
             try:
                 client = await self._session.client(node_id := self._session.any_broker())
-                producer = await within(client.init_producer_id())
+                self._producer = await within(client.init_producer_id())
             except RefusedError:
                 await self._session.pause(BACK_OFF_S)
             except LOST:
                 self._session.drop(node_id)
                 await self._session.pause(BACK_OFF_S)
-        numbers = count()
-        sequence = 0
-        random = self._session.world.loop.random
-        while not self._session.is_over:
-            values = [
-                f"{self._session.name}-{next(numbers)}".encode()
-                for _ in range(random.randint(1, 5))
-            ]
-            now_ms = 1_767_225_600_000 + int(self._session.world.loop.time() * 1000)
-            batch = build_batch(
-                [(None, value, (), now_ms) for value in values],
-                producer_id=producer[0],
-                producer_epoch=producer[1],
-                base_sequence=sequence if self._acks < 0 else -1,
-            )
-            self._history.sent[self._session.name] += values
-            if self._acks < 0:
-                await self._until_acked(batch, values)
-            else:
-                await self._once(batch, values)
-            sequence += len(values)
-            await self._session.rest(self._pause_s)
+
+    async def write(self, records: int) -> None:
+        """Write a batch of so many records, which are numbered."""
+        if self._acks < 0:
+            await self._begin()
+        values = [f"{self._session.name}-{next(self._numbers)}".encode() for _ in range(records)]
+        now_ms = 1_767_225_600_000 + int(self._session.world.loop.time() * 1000)
+        batch = build_batch(
+            [(None, value, (), now_ms) for value in values],
+            producer_id=self._producer[0],
+            producer_epoch=self._producer[1],
+            base_sequence=self._sequence if self._acks < 0 else -1,
+        )
+        self._history.sent[self._session.name] += values
+        self._sequence += len(values)
+        if self._acks < 0:
+            await self._until_acked(batch, values)
+        else:
+            await self._once(batch, values)
 
     async def _until_acked(self, batch: bytearray, values: list[bytes]) -> None:
         while not self._session.is_over:

@@ -36,7 +36,6 @@ WHOLE_S: Final = 60.0
 READ_S: Final = 120.0
 FLUSHES: Final = 0.2
 """So many runs sync each batch before it is acknowledged."""
-EVERY: Final = 10
 PRODUCERS: Final = (("idempotent", -1), ("second-idempotent", -1), ("lone", 1))
 
 
@@ -125,24 +124,15 @@ def run(
     if plan is None:
         plan = draw_plan(seed, shape.brokers, duration_s, quiet=shape.has_quiet_times)
     outcome = Outcome(seed, plan)
-    world = World(
-        seed,
-        brokers=shape.brokers,
-        default_replication_factor=shape.replicas,
-        min_insync_replicas=shape.min_in_sync,
-        offsets_topic_replication_factor=shape.replicas,
-        transaction_state_log_replication_factor=shape.replicas,
-        transaction_state_log_min_isr=shape.min_in_sync,
-        **shape.settings,
-    )
+    world = world_of(seed, shape)
     world.loop.log = log
     # When the collector runs depends on what ran before, and what it collects closes files.
     gc.disable()
     history = History()
-    invariants = Invariants(world, history, min_in_sync=shape.min_in_sync, every=EVERY)
+    invariants = Invariants(world, history, min_in_sync=shape.min_in_sync)
     nemesis = Nemesis(world, plan)
     nemesis.may_forget = shape.min_in_sync > 1
-    work = _Run(world, history, invariants, nemesis, shape)
+    work = Run(world, history, invariants, nemesis, shape)
     work.plan = plan
     try:
         work.run(duration_s)
@@ -152,7 +142,6 @@ def run(
     finally:
         world.close()
         gc.enable()
-        gc.collect()
     outcome.trace = world.loop.trace
     outcome.handles = world.loop.handles
     outcome.virtual_s = world.loop.time() - world.began_s
@@ -170,7 +159,23 @@ def run(
     return outcome
 
 
-class _Run:
+def world_of(seed: int, shape: Shape) -> World:
+    """A cluster of a shape, not yet started."""
+    return World(
+        seed,
+        brokers=shape.brokers,
+        default_replication_factor=shape.replicas,
+        min_insync_replicas=shape.min_in_sync,
+        offsets_topic_replication_factor=shape.replicas,
+        transaction_state_log_replication_factor=shape.replicas,
+        transaction_state_log_min_isr=shape.min_in_sync,
+        **shape.settings,
+    )
+
+
+class Run:
+    """A run step by step; see the module."""
+
     def __init__(
         self,
         world: World,
@@ -191,6 +196,7 @@ class _Run:
         self.plan: list[Fault] = []
 
     def run(self, duration_s: float) -> None:
+        """All of it."""
         self.boot()
         self.work()
         self.nemesis.begin(quiet_times(self.plan, duration_s) if self.shape.has_quiet_times else [])
@@ -198,12 +204,14 @@ class _Run:
         self.heal()
         self.judge()
 
-    def _session(self, name: str) -> Session:
+    def session(self, name: str) -> Session:
+        """A client."""
         session = Session(self.world, name)
         self.sessions.append(session)
         return session
 
     def boot(self) -> None:
+        """Until the topic is there, and everything is whole."""
         world = self.world
         world.loop.observer = self.invariants.observe
         self.history.on_ack = self.invariants.acknowledged
@@ -213,13 +221,14 @@ class _Run:
         for place in world.brokers.values():
             place.start()
         world.until(world.is_whole, limit_s=BOOT_S, what="all brokers are let in")
-        admin = self._session("admin")
+        admin = self.session("admin")
         made = admin.begin(create_topic(admin, TOPIC, self.shape.partitions))
         world.until(
             lambda: made.done() and world.is_whole(), limit_s=BOOT_S, what="the topic is whole"
         )
 
     def work(self) -> None:
+        """Clients begin."""
         for place in self.places:
             at = place.partition
             for name, acks in (
@@ -227,17 +236,17 @@ class _Run:
                 (f"second-idempotent{at}", -1),
                 (f"lone{at}", 1),
             ):
-                session = self._session(name)
+                session = self.session(name)
                 producer = Producer(
                     session, self.history, place, acks=acks, pause_s=self.shape.pause_s
                 )
                 session.begin(producer.run())
-            session = self._session(f"consumer{at}")
+            session = self.session(f"consumer{at}")
             session.begin(Consumer(session, self.history, place).run())
-            session = self._session(f"latest{at}")
+            session = self.session(f"latest{at}")
             session.begin(LatestReader(session, place, pause_s=self.shape.pause_s).run())
         for number in range(self.shape.members):
-            session = self._session(f"member{number}")
+            session = self.session(f"member{number}")
             member = GroupMember(
                 session,
                 self.history,
@@ -248,13 +257,14 @@ class _Run:
             )
             session.begin(member.run())
         for number in range(self.shape.transactional):
-            session = self._session(f"txn{number}")
+            session = self.session(f"txn{number}")
             worker = TransactionalProducer(
                 session, self.transactions, self.places, pause_s=self.shape.pause_s
             )
             session.begin(worker.run())
 
     def heal(self) -> None:
+        """I13: what is broken is mended, and all is whole in time."""
         world = self.world
         ended = world.loop.spawn(world.loop.outside, self.nemesis.end())
         world.until(ended.done, limit_s=LED_S, what="the faults have ended")
@@ -279,13 +289,14 @@ class _Run:
         return True
 
     def judge(self) -> None:
+        """Compare logs, and what clients were told."""
         world = self.world
         for session in self.sessions:
             session.is_over = True
         world.until(self._are_equal, limit_s=WHOLE_S, what="I13 replicas are equal")
         readers = []
         for place in self.places:
-            session = self._session(f"judge{place.partition}")
+            session = self.session(f"judge{place.partition}")
             consumer = Consumer(session, History(), place)
             session.begin(consumer.run())
             readers.append((consumer, place))
@@ -303,7 +314,7 @@ class _Run:
         """I11, and that a coordinator is there again."""
         readers = []
         for place in self.places if self.groups.commits else ():
-            session = self._session(f"committed offset{place.partition}")
+            session = self.session(f"committed offset{place.partition}")
             reader = OffsetReader(session, self.groups, Committed(GROUP, place))
             session.begin(reader.run())
             readers.append(reader)
@@ -316,7 +327,7 @@ class _Run:
     def _judge_transactions(self) -> None:
         readers = []
         for place in self.places if self.transactions.transactions else ():
-            session = self._session(f"committed{place.partition}")
+            session = self.session(f"committed{place.partition}")
             reader = CommittedReader(session, place)
             session.begin(reader.run())
             readers.append((reader, place))

@@ -9,6 +9,7 @@ watches resume where they were
 import asyncio
 from collections.abc import Awaitable, Callable, Sequence
 from contextlib import suppress
+from copy import deepcopy
 from typing import Any, Final, TypeVar
 
 from typing_extensions import override
@@ -33,13 +34,14 @@ from broker.controller.store.metadata_store import (
     Relation,
     StoreClosedError,
     StoreError,
+    StoreReplacedError,
     StoreUnavailableError,
     Target,
     TxnResult,
 )
 from broker.controller.store.watch_queue import WatchQueue
 from broker.runtime.timer import TimerWheel
-from tests.fakes.broker.metadata_store import MemoryStore
+from tests.fakes.broker.metadata_store import MemoryDisk, MemoryStore
 from tests.simulation.clock import SimClock
 from tests.simulation.loop import Process
 from tests.simulation.network import SimNetwork
@@ -68,8 +70,8 @@ class GuardedStore(MemoryStore):
         on_expired: Called with the keys of a lease whose time is up, before they go.
     """
 
-    def __init__(self, timer: TimerWheel) -> None:
-        super().__init__(timer)
+    def __init__(self, timer: TimerWheel, disk: MemoryDisk | None = None) -> None:
+        super().__init__(timer, disk)
         self.unguarded: list[str] = []
         self.on_expired: Callable[[list[str]], None] = lambda _keys: None
         self._epoch = 0
@@ -122,6 +124,7 @@ class StoreServer:
 
     def __init__(self, network: SimNetwork) -> None:
         loop = network.loop
+        self._network = network
         self.process = Process("store")
         self.store = loop.within(
             self.process, lambda: GuardedStore(TimerWheel(loop, SimClock(loop)))
@@ -131,6 +134,28 @@ class StoreServer:
     def leases(self) -> dict[int, int]:
         """Those that live."""
         return self.store.disk.leases
+
+    def copy(self) -> MemoryDisk:
+        """A copy of what is stored, as a backup has it."""
+        return deepcopy(self.store.disk)
+
+    def restore(self, disk: MemoryDisk) -> None:
+        """Begin anew with an older copy: revisions are given a second time. Watches end."""
+        before = self.store
+
+        def build() -> GuardedStore:
+            return GuardedStore(
+                TimerWheel(self._network.loop, SimClock(self._network.loop)), deepcopy(disk)
+            )
+
+        self.store = self._network.loop.within(self.process, build)
+        self.store.on_expired = before.on_expired
+        self._network.loop.spawn(self.process, before.aclose())
+
+    def renew_leases(self) -> None:
+        """Give every lease its full time, as a newly elected leader of etcd does."""
+        for lease, ttl_ms in list(self.store.disk.leases.items()):
+            self.store._arm(lease, ttl_ms)
 
     async def compact(self) -> None:
         """Forget everything but what stands."""
@@ -176,6 +201,7 @@ class StoreClient:
         if self._closed:
             raise StoreClosedError("the metadata store is closed")
         network, loop, server = self._network, self._loop, self._server
+        floor = self._seen
         done: asyncio.Future[tuple[T, int]] = loop.create_future()
 
         async def serve() -> None:
@@ -183,6 +209,8 @@ class StoreClient:
             try:
                 result = await make(server.store)
                 revision = server.store.revision
+                if revision < floor:
+                    raise StoreReplacedError(f"at {revision}, and has been at {floor}")
             except StoreError as error:
                 failure = error
                 answer = lambda: finish(None, failure)  # noqa: E731  one of two

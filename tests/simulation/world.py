@@ -1,6 +1,9 @@
 """A whole simulated cluster: loop, network, store, brokers; and what went wrong in it."""
 
+import gc
 import logging
+import sys
+import warnings
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from typing import Final, NamedTuple
@@ -80,7 +83,17 @@ class World:
     def close(self) -> None:
         """End the run; give the log back."""
         self._timers.close()
-        self.loop.bury()
+        # What is cut off in the middle complains: of waiting in `finally`, of never having begun.
+        hook, sys.unraisablehook = sys.unraisablehook, lambda _unraisable: None
+        try:
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")
+                self.loop.bury()
+                for place in self.brokers.values():
+                    place.broker = None
+                gc.collect()
+        finally:
+            sys.unraisablehook = hook
         logging.getLogger().handlers = self._others
 
     def logged(self, record: logging.LogRecord) -> None:
