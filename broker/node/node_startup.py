@@ -23,6 +23,7 @@ from broker.node.cluster_node import check_directories, check_store, incarnation
 from broker.node.node_directories import NodeDirectories
 from broker.node.node_store import NodeStore, NodeStoreError
 from broker.runtime.startup_errors import StartupError
+from config.sections.remote_storage import S3
 from storage.checkpoints.log_directory import LogDirectory
 from storage.environment.alerts import Alerts
 from storage.environment.environment import Environment
@@ -33,16 +34,18 @@ if TYPE_CHECKING:
     from storage.manager.log_manager import LogManager
 
 
-TIERED_CLUSTER_REFUSED = True
-"""Whether a member with remote storage is refused, until that works on several brokers."""
-
-
 class OpenNode(NamedTuple):
     """A node that is open."""
 
     store: MetadataStore
     controller: Controller
     directories: NodeDirectories
+
+
+def _has_objects_of_its_own(settings: "BrokerConfig") -> bool:
+    """Whether its remote segments would be in a directory below its own."""
+    is_directory = settings.rsm_config_storage_backend_class != S3
+    return is_directory and not settings.rsm_config_storage_root
 
 
 class NodeStartup:
@@ -136,10 +139,12 @@ class NodeStartup:
         return OpenNode(store, controller, directories)
 
     async def _open_as_member(self) -> OpenNode:
-        if self._settings.remote_log_storage_system_enable and TIERED_CLUSTER_REFUSED:
+        settings = self._settings
+        if settings.remote_log_storage_system_enable and _has_objects_of_its_own(settings):
             raise StartupError(
-                "remote.log.storage.system.enable is true: remote storage does not work on several "
-                "brokers yet. Set it to false, or use a single node with metadata.store=sqlite"
+                "remote.log.storage.system.enable is true and rsm.config.storage.root is not set: "
+                "objects would lie in this broker's log directory, where the others do not reach "
+                "them. Set it to a directory that all brokers share, or use a bucket"
             )
         manager, run = self._log_manager, self._environment.run_blocking
         filesystem = self._environment.filesystem

@@ -32,7 +32,6 @@ from broker.controller.store.metadata_store import (
 from broker.network.connector import Connecting, Connector
 from broker.network.network import Listening, SocketNetwork
 from broker.network.stream import Stream
-from broker.node import node_startup
 from broker.runtime.timer import TimerWheel
 from config.broker import BrokerConfig
 from config.listeners import Listener
@@ -260,9 +259,6 @@ class ClusterHarness:
         self._clients: list[Client] = []
 
     async def __aenter__(self) -> Self:
-        if self.settings.get("remote_log_storage_system_enable"):
-            # What a start refuses as yet, tests of it may have.
-            node_startup.TIERED_CLUSTER_REFUSED = False
         try:
             await asyncio.gather(*(self.start(node_id) for node_id in self.nodes))
             await self.until(lambda: self.let_in() == set(self.nodes))
@@ -281,7 +277,6 @@ class ClusterHarness:
 
     async def close(self) -> None:
         """Stop what runs, then the store."""
-        node_startup.TIERED_CLUSTER_REFUSED = True
         for client in self._clients:
             await client.close()
         for node in self.nodes.values():

@@ -116,11 +116,11 @@ async def test_a_deleted_topic_leaves_every_broker(cluster: Cluster) -> None:
     assert [led(broker, "t", 1) for broker in brokers] == [set(), set(), {0}]
 
 
-async def test_remote_storage_on_several_brokers_is_refused_at_the_start(
+async def test_remote_storage_in_a_brokers_own_directory_is_refused_at_the_start(
     cluster: Cluster,
 ) -> None:
-    """Until it stands: two brokers would copy, and expire, the same segments."""
+    """The others could not read what it has copied."""
     before = cluster.store.revision
-    with pytest.raises(StartupError, match=r"remote\.log\.storage\.system\.enable"):
+    with pytest.raises(StartupError, match=r"rsm\.config\.storage\.root is not set"):
         await cluster.start(1, remote_log_storage_system_enable=True)
     assert cluster.store.revision == before
