@@ -60,6 +60,7 @@ test-deep: $(DEVELOPMENT) test-tools test-etcd ## run slow tests, and properties
 test-cluster: $(DEVELOPMENT) ## build etcd, and run what needs it
 	@.ci/etcd
 	@$(BIN)/python -m pytest -q -rs tests/contract/test_metadata_store.py tests/system/cluster $(ARGS)
+	@$(BIN)/python -m pytest -q -rs -m cluster tests/system/tiered $(ARGS)
 
 simulate: $(DEVELOPMENT) ## run whole brokers in virtual time, with faults (ARGS="--seed 1 --hours 1")
 	@$(BIN)/python -m tests.simulation $(ARGS)

@@ -9,7 +9,7 @@ Behaviour:
 - Answers when the log start of every live replica has passed the offset, with the least of them,
   the low watermark; REQUEST_TIMED_OUT after `timeout_ms`, and it goes on all the same. Followers
   get it with their next Fetch; one that is away, when it is back.
-- For a tiered partition the bucket is updated first: `broker.remote.deleted_records`; `timeout_ms`
+- For a tiered partition the bucket is updated, too: `broker.remote.deleted_records`; `timeout_ms`
   may only make that shorter.
 
 Versions:
@@ -77,9 +77,10 @@ def handle(
     )
     remote = services.remote
     tiered = [] if remote is None else [one for one, _, _ in raised if remote.has_bucket(one)]
+    everywhere = _when_everywhere(services, response, raised, request.timeout_ms)
     if remote is None or not tiered:
-        return _when_everywhere(services, response, raised, request.timeout_ms)
-    return services.lookups.start(_answer(response, remote, tiered, request.timeout_ms))
+        return everywhere
+    return services.lookups.start(_answer(everywhere, remote, tiered, request.timeout_ms))
 
 
 def _when_everywhere(
@@ -104,13 +105,13 @@ def _when_everywhere(
 
 
 async def _answer(
-    response: DeleteRecordsResponse,
+    everywhere: "DeleteRecordsResponse | asyncio.Future[DeleteRecordsResponse]",
     remote: "RemoteStorage",
     tiered: "list[Partition]",
     timeout_ms: int,
 ) -> DeleteRecordsResponse:
     await remote.log_starts_raised(tiered, float(timeout_ms) if timeout_ms > 0 else inf)
-    return response
+    return everywhere if isinstance(everywhere, DeleteRecordsResponse) else await everywhere
 
 
 def _delete(

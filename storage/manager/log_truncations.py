@@ -50,9 +50,11 @@ class LogTruncations:
         Raises:
             DiskError: The disk refused.
         """
+        checkpointed = log.durable_log_start_offset
         self._truncate(log, lambda: install(log))
-        # It may have gone down: what is remote above it would count as deleted after a crash.
-        self._checkpoints.write_log_start_offsets()
+        if log.log_start_offset < checkpointed:
+            # What is remote below the checkpointed one would count as deleted after a crash.
+            self._checkpoints.write_log_start_offsets()
 
     def _truncate(self, log: Log, act: Callable[[], object]) -> None:
         cleaning = self._table.cleaning
@@ -63,6 +65,6 @@ class LogTruncations:
             self._compaction.truncated(log, log.log_end_offset)
         finally:
             cleaning.resume(log.topic_partition)
-        if log.recovery_point != recovery_point:
+        if log.recovery_point < recovery_point:
             # Before the next append: a crash would find records above it that were not scanned.
             self._checkpoints.write_recovery_points()

@@ -3,18 +3,23 @@
 A scenario numbers brokers from 0; node ids are one higher. Every broker has two log directories, as
 in Kafka's own harness, and all share one remote storage below the test's directory.
 
-`VarveCluster` is one `varve serve`. `KafkaCluster` is released Kafka with LocalTieredStorage, as
-many brokers as wanted: it shows that a scenario says what Kafka does, and those that need several
-brokers have been run before there is a cluster of ours.
+`VarveCluster` is one `varve serve`, or several on an etcd of their own. `KafkaCluster` is released
+Kafka with LocalTieredStorage: it shows that a scenario says what Kafka does.
 """
 
 import os
-from collections.abc import Mapping
+import time
+from collections.abc import Collection, Mapping
 from pathlib import Path
 
+from typing_extensions import override
+
+from bench import wire
+from bench.etcd_server import EtcdServer
 from bench.node import OwnedNode
 from bench.tier_rows import STORE_CALLS, metric_sum
 from bench.tiered_node import TieredKafkaNode, TieredVarveNode
+from tests.harness.etcd import etcd_or_skip
 from tests.system.tiered.remote_view import (
     LOCAL_TIERED_STORAGE_LAYOUT,
     VARVE_LAYOUT,
@@ -22,6 +27,15 @@ from tests.system.tiered.remote_view import (
     DirectoryBucket,
     RemoteView,
 )
+
+INTERNAL_REPLICATION_FACTORS = (
+    "offsets.topic.replication.factor",
+    "transaction.state.log.replication.factor",
+    "share.coordinator.state.topic.replication.factor",
+    "rlmm.config.remote.log.metadata.topic.replication.factor",
+)
+
+START_S = 60.0
 
 METADATA_PARTITIONS = 5
 """Of `__remote_log_metadata`, unless a scenario asks for another count."""
@@ -101,7 +115,10 @@ class Cluster:
 
 
 class VarveCluster(Cluster):
-    """One broker with the filesystem store, or with S3 when `store` and `bucket` say so."""
+    """Brokers with the filesystem store, or with S3 when `store` and `bucket` say so.
+
+    One has its metadata on SQLite, several share an etcd, which lives as long as they.
+    """
 
     kind = "varve"
 
@@ -110,12 +127,11 @@ class VarveCluster(Cluster):
         directory: Path,
         properties: Mapping[str, str],
         *,
+        brokers: int = 1,
         store: Mapping[str, str] | None = None,
         bucket: Bucket | None = None,
     ) -> None:
-        log_dirs = f"{directory / 'data'},{directory / 'data2'}"
-        settings = {
-            "log.dirs": log_dirs,
+        common = {
             "offsets.topic.num.partitions": "1",
             "group.initial.rebalance.delay.ms": "0",
             "remote.log.manager.task.interval.ms": "100",
@@ -125,14 +141,62 @@ class VarveCluster(Cluster):
             **(store or {}),
             **properties,
         }
-        node = TieredVarveNode(directory, settings)
-        self.nodes = [node]
-        self.view = RemoteView(bucket or DirectoryBucket(node.remote_directory), VARVE_LAYOUT)
+        self._etcd: EtcdServer | None = None
+        if brokers > 1:
+            (directory / "etcd").mkdir(parents=True)
+            self._etcd = EtcdServer(etcd_or_skip(), directory / "etcd")
+            common |= {
+                "metadata.store": f"etcd://{self._etcd.endpoint}",
+                "transaction.state.log.num.partitions": "1",
+                **dict.fromkeys(INTERNAL_REPLICATION_FACTORS, str(brokers)),
+            }
+        remote = directory / "remote"
+        common.setdefault("rsm.config.storage.root", str(remote))
+        self.nodes = []
+        for number in range(brokers):
+            where = directory / f"broker{number}" if brokers > 1 else directory
+            own = {
+                "log.dirs": f"{where / 'data'},{where / 'data2'}",
+                "node.id": str(self.node_id(number)),
+            }
+            node = TieredVarveNode(where, common | own)
+            node.name = f"varve {number}"
+            self.nodes.append(node)
+        self.view = RemoteView(bucket or DirectoryBucket(remote), VARVE_LAYOUT)
+
+    @override
+    def start(self, broker: int | None = None) -> None:
+        if self._etcd is not None and not self._etcd.is_running:
+            self._etcd.start()
+        super().start(broker)
+        if broker is None:
+            self._wait_for_all()
+
+    def _wait_for_all(self) -> None:
+        """Until each shows all of them: topics with a replica on each can be created then."""
+        deadline = time.monotonic() + START_S
+        for node in self.nodes:
+            while len(_shown_by(node)) < len(self.nodes):
+                assert time.monotonic() < deadline, self.logs()
+                time.sleep(0.05)
+
+    @override
+    def stop_all(self) -> None:
+        try:
+            super().stop_all()
+        finally:
+            if self._etcd is not None:
+                self._etcd.kill()
 
     def fetch_counts(self, broker: int) -> Mapping[str, float] | None:
         node = self.nodes[broker]
         assert isinstance(node, TieredVarveNode)
         return {"get_range": metric_sum(node, STORE_CALLS, call="get_range")}
+
+
+def _shown_by(node: OwnedNode) -> Collection[int]:
+    with node.connect() as connection:
+        return wire.cluster_brokers(connection)
 
 
 class KafkaCluster(Cluster):

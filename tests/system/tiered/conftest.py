@@ -2,7 +2,8 @@
 
 `VARVE_SCENARIOS_BROKER=kafka` runs the same scenarios against released Kafka with
 LocalTieredStorage, as many brokers as a scenario asks for: what fails there is a mistake of the
-scenario. On Varve those that need several brokers are skipped, marked `cluster`.
+scenario. On Varve those that need several brokers, marked `cluster`, need an etcd: without one they
+are skipped, and the summary counts them.
 """
 
 import os
@@ -18,24 +19,8 @@ from tests.system.tiered.cluster import Cluster, KafkaCluster, VarveCluster
 from tests.system.tiered.s3 import new_bucket
 
 BROKER = os.environ.get("VARVE_SCENARIOS_BROKER", "varve")
-CLUSTER_REASON = "cluster: needs several brokers"
 
 NewCluster = Callable[..., Cluster]
-
-
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    for item in items:
-        if BROKER == "varve" and item.get_closest_marker("cluster"):
-            item.add_marker(pytest.mark.skip(reason=CLUSTER_REASON))
-
-
-def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
-    waiting = sum(
-        isinstance(report.longrepr, tuple) and CLUSTER_REASON in report.longrepr[2]
-        for report in terminalreporter.stats.get("skipped", ())
-    )
-    if waiting:
-        terminalreporter.write_line(f"tiered scenarios that wait for the cluster: {waiting}")
 
 
 @pytest.fixture(scope="session")
@@ -72,7 +57,7 @@ def new_cluster(tmp_path: Path, request: pytest.FixtureRequest) -> Iterator[NewC
                 pytest.fail(str(error))
             cluster = KafkaCluster(where, properties or {}, brokers=brokers)
         elif s3 is None:
-            cluster = VarveCluster(where, properties or {})
+            cluster = VarveCluster(where, properties or {}, brokers=brokers)
         else:
             name = f"bucket-{abs(hash(str(where))):x}"
             bucket = new_bucket(request.getfixturevalue("s3_url"), name)
