@@ -34,6 +34,7 @@ from broker.replication.fetcher.log_repair import LogRepair
 from broker.replication.fetcher.replica_fetcher import FetcherResources
 from broker.replication.fetcher.settings import FetcherSettings
 from broker.replication.fetcher.stats import FetcherStats
+from broker.replication.quota import ReplicationQuota, follower_replicas
 from broker.runtime.disk import Disk
 from broker.runtime.timer import TimerWheel
 from config.topic import TopicConfig
@@ -194,6 +195,7 @@ class Follower:
                     FOLLOWER, peers, truncations, stats, clock=clock, timeout_ms=lambda: 1e4
                 ),
                 stats=stats,
+                quota=ReplicationQuota(clock, FOLLOWER, follower_replicas),
             ),
         )
         environment = Environment.without_loop(

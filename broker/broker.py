@@ -31,7 +31,12 @@ from broker.lifecycle.log_loading import LogLoading
 from broker.lifecycle.log_moves import build_log_mover
 from broker.lifecycle.membership import build_membership, watch_peers
 from broker.lifecycle.remote import build_remote
-from broker.lifecycle.replication import build_fetchers, build_isr_changes, connect_replicas
+from broker.lifecycle.replication import (
+    build_fetchers,
+    build_isr_changes,
+    build_quotas,
+    connect_replicas,
+)
 from broker.lifecycle.served_partitions import ServedPartitions
 from broker.membership.membership import Membership, MembershipError
 from broker.network.admin_http import AdminServer, Page, Query
@@ -80,6 +85,7 @@ if TYPE_CHECKING:
     from broker.metrics.page import MetricsPage
     from broker.peers.peers import Peers
     from broker.replication.fetcher.fetchers import Fetchers
+    from broker.replication.quota import ReplicationQuota
     from broker.requests.kafka_apis import KafkaApis
     from broker.share.delivery.share_partitions import SharePartitions
     from broker.share.state.share_coordinator import ShareCoordinator
@@ -211,6 +217,7 @@ class Broker:
         self.control: ClusterControl | None = None
         self.directories: ClusterDirectories | None = None
         self.fetchers: Fetchers | None = None
+        self.quotas: tuple[ReplicationQuota, ReplicationQuota] | None = None
         self.dynamic: DynamicSettings | None = None
         self.remote: RemoteStorage | None = None
         self.coordinators: Coordinators | None = None
@@ -417,6 +424,8 @@ class Broker:
     def _build_fetchers(
         self, dynamic: DynamicSettings, membership: Membership
     ) -> "Fetchers | NoFetchers":
+        quotas = self.quotas = build_quotas(dynamic, self.clock)
+        self.replicas.terms.leader_quota = quotas[0]
         if self.peers is None:
             return NoFetchers()
         self.fetchers = build_fetchers(
@@ -424,6 +433,7 @@ class Broker:
             self.log_manager,
             dynamic,
             remote=self.remote,
+            quota=quotas[1],
             broker_epoch=lambda: membership.broker_epoch,
             loop=self.loop,
             timer=self.timer,
@@ -646,6 +656,7 @@ class Broker:
                 fetchers=self.fetchers,
                 peers=self.peers,
                 isr_changes=self.isr_changes,
+                quotas=self.quotas or (),
             ),
         )
 

@@ -25,6 +25,8 @@ from broker.metrics.transactions import TransactionMetrics
 from broker.metrics.writers import WriterMetrics
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from broker.cleaning.process_cleaner import ProcessCleaner
     from broker.controller.store.metadata_store import MetadataStore
     from broker.membership.membership import Membership
@@ -33,6 +35,7 @@ if TYPE_CHECKING:
     from broker.replicas.fetch_sessions import FetchSessionCache
     from broker.replication.fetcher.fetchers import Fetchers
     from broker.replication.isr_changes import IsrChanges
+    from broker.replication.quota import ReplicationQuota
     from broker.requests.kafka_apis import KafkaApis
     from broker.runtime.directory_writer import DirectoryWriters
     from broker.runtime.loop_lag import LoopLag
@@ -62,6 +65,7 @@ class MeasuredParts:
     fetchers: "Fetchers | None"
     peers: "Peers | None"
     isr_changes: "IsrChanges | None"
+    quotas: "Sequence[ReplicationQuota]"
 
 
 def build_metrics_page(services: "Services", parts: MeasuredParts) -> MetricsPage:
@@ -78,7 +82,13 @@ def build_metrics_page(services: "Services", parts: MeasuredParts) -> MetricsPag
             lag=parts.lag,
         ),
         PartitionMetrics(replicas, controller, parts.sessions, manager),
-        InSyncMetrics(replicas, services.follower_fetches, parts.isr_changes, services.clock),
+        InSyncMetrics(
+            replicas,
+            services.follower_fetches,
+            parts.isr_changes,
+            services.clock,
+            parts.quotas,
+        ),
         ControllerMetrics(controller, services.active_controller, services.channel, replicas),
         GroupMetrics(services.groups, replicas),
         TransactionMetrics(services.transactions, replicas, services.clock),

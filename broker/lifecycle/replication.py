@@ -18,6 +18,7 @@ from broker.replication.fetcher.replica_fetcher import FetcherResources
 from broker.replication.fetcher.settings import FetcherSettings
 from broker.replication.fetcher.stats import FetcherStats
 from broker.replication.isr_changes import IsrChanges
+from broker.replication.quota import ReplicationQuota, follower_replicas, leader_replicas
 from broker.runtime.timer import Timer
 from config.broker import BrokerConfig
 from storage.environment.clock import Clock
@@ -31,6 +32,9 @@ if TYPE_CHECKING:
     from broker.replicas.replica_manager import ReplicaManager
     from broker.replication.fetcher.log_repair import RemoteState
     from broker.replication.terms import ValidUntil
+    from config.topic import TopicConfig
+
+THROTTLE_KEYS: Final = ("leader.replication.throttled.rate", "follower.replication.throttled.rate")
 
 SYSTEM_BUFFER: Final = -1
 KAFKA_RECEIVE_BUFFER_BYTES: Final = 65_536
@@ -98,6 +102,32 @@ def build_isr_changes(
     return changes
 
 
+def build_quotas(
+    dynamic: DynamicSettings, clock: Clock
+) -> tuple[ReplicationQuota, ReplicationQuota]:
+    """The leader's and the follower's quota; their rates follow the settings."""
+    settings = dynamic.current
+
+    def build(replicas: "Callable[[TopicConfig], tuple[str, ...]]") -> ReplicationQuota:
+        return ReplicationQuota(
+            clock,
+            settings.node_id,
+            replicas,
+            windows=settings.replication_quota_window_num,
+            window_seconds=settings.replication_quota_window_size_seconds,
+        )
+
+    leader, follower = build(leader_replicas), build(follower_replicas)
+
+    def set_rates(settings: BrokerConfig) -> None:
+        leader.set_rate(settings.leader_replication_throttled_rate)
+        follower.set_rate(settings.follower_replication_throttled_rate)
+
+    set_rates(settings)
+    dynamic.subscribe(THROTTLE_KEYS, lambda _, after: set_rates(after))
+    return leader, follower
+
+
 def receive_buffer_bytes(configured: int) -> int:
     """SO_RCVBUF of connections to peers; the default leaves it to the system (-1)."""
     return SYSTEM_BUFFER if configured == KAFKA_RECEIVE_BUFFER_BYTES else configured
@@ -109,6 +139,7 @@ def build_fetchers(
     dynamic: DynamicSettings,
     *,
     remote: "RemoteState | None",
+    quota: ReplicationQuota,
     broker_epoch: Callable[[], int],
     loop: asyncio.AbstractEventLoop,
     timer: Timer,
@@ -138,6 +169,7 @@ def build_fetchers(
             clock=clock,
             repair=repair,
             stats=stats,
+            quota=quota,
         ),
     )
 

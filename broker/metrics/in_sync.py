@@ -1,7 +1,7 @@
 """Metrics of the partitions that this broker leads: in-sync replicas, and fetches of followers."""
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 from typing import TYPE_CHECKING
 
 from prometheus_client.core import Metric
@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from broker.replicas.replica_manager import ReplicaManager
     from broker.replication.followers.follower_fetches import FollowerFetches
     from broker.replication.isr_changes import IsrChanges
+    from broker.replication.quota import ReplicationQuota
     from storage.environment.clock import Clock
 
 SLICE = 500
@@ -28,8 +29,10 @@ class InSyncMetrics:
         followers: "FollowerFetches | None",
         changes: "IsrChanges | None",
         clock: "Clock",
+        quotas: "Sequence[ReplicationQuota]" = (),
     ) -> None:
-        """`changes`: of a member of a cluster."""
+        """`changes`: of a member of a cluster; `quotas`: the leader's and the follower's."""
+        self._quotas = quotas
         self._replicas = replicas
         self._followers = followers
         self._changes = changes
@@ -37,7 +40,7 @@ class InSyncMetrics:
 
     async def collect(self) -> AsyncIterator[Metric]:
         """ReplicaManager's by Kafka's names, and ours."""
-        led = under_replicated = under_min = at_min = doubtful = 0
+        led = under_replicated = under_min = at_min = doubtful = reassigning = 0
         for number, partition in enumerate(list(self._replicas.partitions()), 1):
             if partition.is_leader:
                 led += 1
@@ -45,6 +48,8 @@ class InSyncMetrics:
                 under_replicated += missing > 0
                 under_min += spare < 0
                 at_min += spare == 0
+                leading = partition.leading
+                reassigning += leading is not None and leading.is_reassigning
                 doubtful += partition.is_in_doubt(self._clock.monotonic_ms())
             if number % SLICE == 0:
                 await asyncio.sleep(0)
@@ -54,6 +59,11 @@ class InSyncMetrics:
                 "underreplicatedpartitions",
                 "Partitions led here some of whose replicas are not in sync.",
                 under_replicated,
+            ),
+            (
+                "reassigningpartitions",
+                "Partitions led here whose replicas are moving to other brokers.",
+                reassigning,
             ),
             (
                 "underminisrpartitioncount",
@@ -73,6 +83,19 @@ class InSyncMetrics:
             (),
             [((), doubtful)],
         )
+        for side, quota in zip(("leader", "follower"), self._quotas, strict=False):
+            yield gauge(
+                f"kafka_server_{side}replication_byte_rate",
+                f"Bytes per second of throttled replicas, as the {side} counts them.",
+                (),
+                [((), quota.bytes_per_second)],
+            )
+            yield counter(
+                f"varve_replication_{side}_held_back",
+                f"How often a throttled replica had to wait for the {side}'s quota.",
+                (),
+                [((), quota.held_back)],
+            )
         changes = self._changes
         for name, text, count in (
             (

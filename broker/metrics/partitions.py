@@ -28,6 +28,16 @@ TOPIC_COUNTERS = (
         "replication_bytes_in",
         "Bytes of record batches fetched from leaders and written.",
     ),
+    (
+        "reassignmentbytesin",
+        "reassignment_bytes_in",
+        "Bytes of record batches written by replicas that a reassignment adds.",
+    ),
+    (
+        "reassignmentbytesout",
+        "reassignment_bytes_out",
+        "Bytes of record batches sent to replicas that a reassignment adds.",
+    ),
     ("messagesin", "messages_in", "Records written."),
     ("totalproducerequests", "produces", "Partitions written to, a request and partition each."),
     ("totalfetchrequests", "fetches", "Partitions read from, a request and partition each."),

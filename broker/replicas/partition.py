@@ -87,6 +87,7 @@ class Partition:
         "fetch_watchers",
         "following",
         "gone",
+        "is_added",
         "is_leader",
         "is_truncating",
         "leader_epoch",
@@ -139,6 +140,8 @@ class Partition:
             self.writes = PartitionWrites(log, writer, self._written, self._write_failed)
         self.preparation: Preparation | None = None
         self.wake_due = False
+        # A reassignment adds this replica.
+        self.is_added = False
         self._context = context
 
     # -- roles -----------------------------------------------------------------------------------
@@ -401,6 +404,8 @@ class Partition:
         if info is not None:
             stats = self.stats
             stats.replication_bytes_in += len(records)
+            if self.is_added:
+                stats.reassignment_bytes_in += len(records)
         return is_settled
 
     def follow_high_watermark(self, leader_high_watermark: int, leader_log_start: int) -> None:

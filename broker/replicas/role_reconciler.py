@@ -205,6 +205,7 @@ class RoleReconciler:
         elif taken is not None and wanted is not None and _is_same_role(taken, wanted):
             # Changes of the ISR are the leader's.
             self._taken[partition] = wanted
+            partition.is_added = self._node_id in wanted.adding
             return
         self._queue.add(partition)
 
@@ -271,6 +272,7 @@ class RoleReconciler:
     def _follow(self, partition: "Partition", wanted: "PartitionImage") -> None:
         self._replicas.stop_leading(partition)
         self._taken[partition] = wanted
+        partition.is_added = self._node_id in wanted.adding
         partition.become_follower(wanted.leader, wanted.leader_epoch)
         self._listener.on_followed(partition, wanted.leader_epoch)
         if wanted.leader == NO_LEADER:

@@ -13,6 +13,8 @@ class TopicStats:
         "fetches",
         "messages_in",
         "produces",
+        "reassignment_bytes_in",
+        "reassignment_bytes_out",
         "replication_bytes_in",
     )
 
@@ -20,6 +22,8 @@ class TopicStats:
         self.bytes_in = 0
         self.bytes_out = 0
         self.replication_bytes_in = 0
+        self.reassignment_bytes_in = 0
+        self.reassignment_bytes_out = 0
         self.bytes_rejected = 0
         self.messages_in = 0
         self.produces = 0

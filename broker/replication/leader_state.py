@@ -40,6 +40,8 @@ class LeaderState:
         partition_epoch: Of the record that is known; later changes of the ISR name it (KIP-497).
         replicas: All that are assigned, the leader among them.
         replication_factor: How many there are without those that a reassignment adds.
+        adding: Those that it adds.
+        is_reassigning: Whether a reassignment is under way.
         isr: The committed ISR, the leader among them.
         proposed: The ISR that the controller has been asked for; None: nothing is under way.
         followers: Progress of each other replica, in order of assignment.
@@ -52,8 +54,10 @@ class LeaderState:
     __slots__ = (
         "_not_before_ms",
         "_terms",
+        "adding",
         "epoch_start_offset",
         "followers",
+        "is_reassigning",
         "isr",
         "leader_epoch",
         "node_id",
@@ -79,6 +83,8 @@ class LeaderState:
         self.partition_epoch = state.partition_epoch
         self.replicas = state.replicas
         self.replication_factor = len(state.original)
+        self.adding = state.adding
+        self.is_reassigning = state.is_reassigning
         self.isr = state.isr
         self.proposed: tuple[int, ...] | None = None
         self._not_before_ms = NEVER_MS
@@ -101,6 +107,8 @@ class LeaderState:
             return
         self.partition_epoch = state.partition_epoch
         self.replication_factor = len(state.original)
+        self.adding = state.adding
+        self.is_reassigning = state.is_reassigning
         self.isr = state.isr
         self.proposed = None
         self.tell_followers(has_records=True)

@@ -8,6 +8,7 @@ from uuid import UUID
 if TYPE_CHECKING:
     from broker.controller.images.broker_records import BrokerImage
     from broker.replicas.partition import Partition
+    from broker.replication.quota import ReplicationQuota
 
 EpochOf = Callable[[int], int | None]
 """Broker epoch by node id."""
@@ -45,6 +46,7 @@ class ReplicationTerms:
             lease, and not about to stop; None for any other (KIP-841, KIP-903).
         is_offline: Whether a replica's log directory on a node is known not to work (KIP-858).
         validity: Of this broker's membership.
+        leader_quota: How fast followers that are out of sync may read here; None: without limit.
         isr_due: Called when the ISR of a partition may have to change; None: nobody asks for it.
     """
 
@@ -53,6 +55,7 @@ class ReplicationTerms:
         "is_offline",
         "isr_due",
         "lag_time_max_ms",
+        "leader_quota",
         "live_epoch",
         "registered_epoch",
         "validity",
@@ -74,6 +77,7 @@ class ReplicationTerms:
         self.is_offline: OfflineIn = _nothing_fails
         self.validity: ValidUntil = AlwaysValid()
         self.isr_due: Callable[[Partition], None] | None = None
+        self.leader_quota: ReplicationQuota | None = None
 
     def look_up(self, node_id: int, brokers: "Callable[[], Mapping[int, BrokerImage]]") -> None:
         """Take the epochs of the others from the newest image.

@@ -105,6 +105,42 @@ class ReplicationSettings(Settings):
         dynamic=True,
         internal=True,
     )
+    leader_replication_throttled_rate: int = config_key(
+        "leader.replication.throttled.rate",
+        Integer("bytes per second", 0, bits=64),
+        default=LONG_MAX,
+        text="Bytes that this broker sends in a second to followers that are out of sync, of the "
+        "replicas that `leader.replication.throttled.replicas` of their topics names, at most.",
+        source="Kafka, KIP-73",
+        difference="No effect on a single node.",
+        dynamic=True,
+        internal=True,
+    )
+    follower_replication_throttled_rate: int = config_key(
+        "follower.replication.throttled.rate",
+        Integer("bytes per second", 0, bits=64),
+        default=LONG_MAX,
+        text="Bytes that this broker fetches in a second for replicas that are out of sync, of "
+        "those that `follower.replication.throttled.replicas` of their topics names, at most.",
+        source="Kafka, KIP-73",
+        difference="No effect on a single node.",
+        dynamic=True,
+        internal=True,
+    )
+    replication_quota_window_num: int = config_key(
+        "replication.quota.window.num",
+        count(1, "windows"),
+        default=11,
+        text="Over how many windows the rates of replication are averaged.",
+        difference="No effect on a single node.",
+    )
+    replication_quota_window_size_seconds: int = config_key(
+        "replication.quota.window.size.seconds",
+        count(1, "seconds"),
+        default=1,
+        text="How long such a window is.",
+        difference="No effect on a single node.",
+    )
     auto_leader_rebalance_enable: bool = config_key(
         "auto.leader.rebalance.enable",
         Boolean(),

@@ -51,6 +51,7 @@ if TYPE_CHECKING:
     from broker.replication.fetcher.log_repair import LogRepair
     from broker.replication.fetcher.settings import FetcherSettings
     from broker.replication.fetcher.stats import FetcherStats
+    from broker.replication.quota import ReplicationQuota
     from broker.runtime.timer import Timer, TimerHandle
     from storage.environment.clock import Clock
 
@@ -116,6 +117,7 @@ class FetcherResources:
         clock: For the slices.
         repair: Truncates logs.
         stats: Counted by the fetchers.
+        quota: How fast replicas here that are out of sync may catch up.
     """
 
     node_id: int
@@ -126,6 +128,7 @@ class FetcherResources:
     clock: "Clock"
     repair: "LogRepair"
     stats: "FetcherStats"
+    quota: "ReplicationQuota"
 
 
 class ReplicaFetcher:
@@ -198,8 +201,23 @@ class ReplicaFetcher:
     def _due(self, delayed: list[FollowedPartition]) -> None:
         for followed in delayed:
             if followed.is_current and followed.state is FollowedState.DELAYED:
+                wait_ms = self._held_back_ms(followed)
+                if wait_ms:
+                    self._delays.add(followed, wait_ms)
+                    continue
                 followed.state = FollowedState.REPAIRING
                 self.add(followed)
+
+    def _held_back_ms(self, followed: FollowedPartition) -> float:
+        """How long a replica that is out of sync has to wait for the quota."""
+        quota, partition = self._resources.quota, followed.partition
+        if (
+            quota.is_limited
+            and followed.lag
+            and quota.covers(partition.topic_partition, partition.log.config)
+        ):
+            return quota.wait_ms()
+        return 0.0
 
     def _begin_repair(self, followed: FollowedPartition) -> None:
         followed.state = FollowedState.REPAIRING
@@ -364,7 +382,7 @@ class ReplicaFetcher:
             return
         followed.failures = 0
         partition.follow_high_watermark(fetched.high_watermark, fetched.log_start_offset)
-        self._session.look_at(followed)
+        self._go_on(followed, len(fetched.records))
 
     def _append_records(
         self, answer: Answer, followed: FollowedPartition, fetched: FetchedPartition
@@ -414,8 +432,23 @@ class ReplicaFetcher:
                     fetched.high_watermark, fetched.log_start_offset
                 )
                 if followed.state is FollowedState.FETCHING:
-                    self._session.look_at(followed)
+                    self._go_on(followed, len(fetched.records))
         answer.settled()
+
+    def _go_on(self, followed: FollowedPartition, size: int) -> None:
+        """Fetch on from the log's end; later, if the quota is used up and it is out of sync."""
+        quota = self._resources.quota
+        if quota.is_limited and size:
+            partition = followed.partition
+            if quota.covers(partition.topic_partition, partition.log.config):
+                quota.record(size)
+                wait_ms = quota.wait_ms() if followed.lag else 0.0
+                if wait_ms:
+                    followed.state = FollowedState.DELAYED
+                    self._session.remove(followed)
+                    self._delays.add(followed, wait_ms)
+                    return
+        self._session.look_at(followed)
 
     # -- errors ----------------------------------------------------------------------------------
 

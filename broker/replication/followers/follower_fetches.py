@@ -192,6 +192,9 @@ class FollowerFetches:
                 # The same again, unless the follower's next request says that it has them.
                 response.records = records
                 self.bytes_out += records.length
+                leading = partition.leading
+                if leading is not None and session.replica_id in leading.adding:
+                    partition.stats.reassignment_bytes_out += records.length
                 session.put_last(followed)
             elif followed not in look.left_out and not followed.is_marked:
                 del session.changed[followed]

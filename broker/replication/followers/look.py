@@ -38,6 +38,7 @@ if TYPE_CHECKING:
     from broker.replicas.partition import Partition
     from broker.replication.followers.followed_partition import FollowedPartition
     from broker.replication.followers.follower_sessions import FollowerSession
+    from broker.replication.quota import ReplicationQuota
     from broker.replication.replica_progress import ReplicaProgress
     from broker.replication.terms import ReplicationTerms
     from broker.runtime.timer import Timer
@@ -93,7 +94,8 @@ class Look:
         found: Partitions with records, or with other news (None); in order.
         size: Bytes of the records.
         is_cut: There was no time for all of them.
-        left_out: Those whose records do not fit.
+        left_out: Those whose records do not fit, or have to wait for the quota.
+        quota: Of this broker as a leader; None: nothing limits it.
     """
 
     __slots__ = (
@@ -101,6 +103,7 @@ class Look:
         "is_cut",
         "left_out",
         "now_ms",
+        "quota",
         "replica_epoch",
         "session",
         "size",
@@ -118,6 +121,7 @@ class Look:
         self.size = 0
         self.is_cut = False
         self.left_out: set[FollowedPartition] = set()
+        self.quota: ReplicationQuota | None = None
 
 
 class Looks:
@@ -140,6 +144,9 @@ class Looks:
         """
         now_ms = self._clock.monotonic_ms()
         look = Look(session, self._led.terms.registered_epoch(session.replica_id), now_ms)
+        quota = self._led.terms.leader_quota
+        if quota is not None and quota.is_limited:
+            look.quota = quota
         changed = session.changed
         session.has_more = False
         looked_at = 0
@@ -182,9 +189,10 @@ class Looks:
                         (followed, response_of(partition, followed.index, diverging))
                     )
                     return True
+            is_held_back = look.quota is not None and _is_held_back(look.quota, look, partition)
             records = (
                 None
-                if log.reader.is_at_end(followed.fetch_offset)
+                if is_held_back or log.reader.is_at_end(followed.fetch_offset)
                 else log.reader.read(
                     followed.fetch_offset,
                     max_bytes=max(min(followed.max_bytes, left), 0),
@@ -208,9 +216,15 @@ class Looks:
             return True
         if is_new:
             _count(partition, progress, followed, look)
-        if records is not None:
+        if is_held_back:
+            look.left_out.add(followed)
+            if not is_first and _is_sent(followed, log):
+                return True
+        elif records is not None:
             if followed.found is not None:
                 records.is_doubted = True
+            if look.quota is not None and look.quota.covers(partition.topic_partition, log.config):
+                look.quota.record(records.length)
             look.size += records.length
             if not records.length:
                 look.left_out.add(followed)
@@ -295,6 +309,17 @@ class Looks:
             # Too many wait: the follower's next request tries again, the others first.
             session.changed_at(followed, has_records=False)
             session.put_last(followed)
+
+
+def _is_held_back(quota: "ReplicationQuota", look: Look, partition: "Partition") -> bool:
+    """Whether a follower that is out of sync gets no records for now."""
+    leading = partition.leading
+    return (
+        leading is not None
+        and look.session.replica_id not in leading.isr
+        and quota.covers(partition.topic_partition, partition.log.config)
+        and quota.wait_ms() > 0
+    )
 
 
 def _count(

@@ -53,7 +53,12 @@ def test_keys_that_kafka_does_not_have_are_marked_ours() -> None:
     """Nobody looks for them in Kafka's documentation."""
     ours = {name for name, row in BROKER_KEYS.items() if row.source == "Varve"}
     undocumented = {name for name, row in BROKER_KEYS.items() if row.internal}
-    assert undocumented == {"replica.alter.log.dirs.io.max.bytes.per.second", "zookeeper.connect"}
+    assert undocumented == {
+        "follower.replication.throttled.rate",
+        "leader.replication.throttled.rate",
+        "replica.alter.log.dirs.io.max.bytes.per.second",
+        "zookeeper.connect",
+    }
     assert ours == set(BROKER_KEYS) - set(KAFKA) - set(AIVEN) - undocumented
     aivens = {name for name, row in BROKER_KEYS.items() if row.source.startswith("Aiven")}
     assert aivens == set(BROKER_KEYS) & set(AIVEN)

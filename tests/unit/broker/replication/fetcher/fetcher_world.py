@@ -13,6 +13,7 @@ from broker.replication.fetcher.log_repair import LogRepair
 from broker.replication.fetcher.replica_fetcher import FetcherResources
 from broker.replication.fetcher.settings import FetcherSettings
 from broker.replication.fetcher.stats import FetcherStats
+from broker.replication.quota import ReplicationQuota, follower_replicas
 from broker.runtime.errors import ApiError
 from protocol.error_codes import ErrorCode
 from protocol.hot.fetch import FetchRequest, decode_request
@@ -150,6 +151,7 @@ class FetcherWorld(PeerWorld):
                 clock=self.timer.clock,
                 repair=self.repair,
                 stats=self.stats,
+                quota=ReplicationQuota(self.timer.clock, ME, follower_replicas),
             ),
         )
         self.stream: FakeStream | None = None
