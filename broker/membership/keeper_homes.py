@@ -11,6 +11,7 @@ from concurrent.futures import Future
 from contextlib import suppress
 from typing import Any, Protocol, runtime_checkable
 
+from broker.controller.images.metadata_records import CONTROLLER_KEY
 from broker.controller.store.metadata_store import MetadataStore
 from broker.membership.lease_keeper import LeaseKeeper
 from broker.runtime.pauses import pause
@@ -46,6 +47,10 @@ class ThreadedStore(Protocol):
         """As `MetadataStore.keep_lease_alive`, from that thread."""
         ...
 
+    def ask_here(self) -> Awaitable[object]:
+        """Any question that changes nothing, from that thread."""
+        ...
+
 
 class LoopHome:
     """The data loop itself."""
@@ -58,7 +63,11 @@ class LoopHome:
     def run(self, keeper: LeaseKeeper) -> None:
         """Keep in a task of this loop."""
         self._task = asyncio.get_running_loop().create_task(
-            keeper.run(self._store.keep_lease_alive, lambda ms: pause(self._timer, ms)),
+            keeper.run(
+                self._store.keep_lease_alive,
+                lambda: self._store.get(CONTROLLER_KEY),
+                lambda ms: pause(self._timer, ms),
+            ),
             name="lease keeper",
         )
 
@@ -84,7 +93,8 @@ class ThreadHome:
 
     def run(self, keeper: LeaseKeeper) -> None:
         """Keep in a task of that loop."""
-        self._future = self._store.spawn(keeper.run(self._store.renew_here, _sleep_ms))
+        store = self._store
+        self._future = store.spawn(keeper.run(store.renew_here, store.ask_here, _sleep_ms))
 
     def call(self, callback: Callable[[], None]) -> None:
         """Hand over to the data loop, if it has not ended."""

@@ -3,11 +3,16 @@
     KEPT ──answered, in time──> KEPT            validity ends at sent + time of the lease - margins
       │ └──answered, too late──> LATE ──the live key is put again──> KEPT
       ├──no answer──> KEPT, tried again: the validity passes by itself
+      ├──no answer for the time of a session──> DEAF ──anything is answered──> KEPT
       └──it has ended──> LOST ──a new lease, the live key put again──> KEPT
 
 A renewal is sent only while the data loop has beaten within `broker.loop.stall.max.ms`: a process
 whose loop is stuck for good loses its lease. The store counts a lease from when a renewal arrives,
 later than it was sent; so when it deletes the live key, the validity has passed.
+
+What is not answered may have been heard: where a network lets through one direction alone, the
+lease of a broker that hears nothing, and so does nothing, would live on, and no other would take
+its place. A deaf keeper asks what renews nothing, until that is answered.
 """
 
 import math
@@ -30,6 +35,9 @@ DRIFT: Final = 0.03
 
 Renew = Callable[[int], Awaitable[int]]
 """Renews a lease by its id: the milliseconds it then has."""
+
+Ask = Callable[[], Awaitable[object]]
+"""A question to the store that changes nothing; raises like a renewal."""
 
 Pause = Callable[[float], Awaitable[None]]
 """Waits so many milliseconds."""
@@ -82,6 +90,7 @@ class LeaseKeeper:
         clock: Clock,
         interval_ms: float,
         stall_max_ms: float,
+        deaf_after_ms: float,
     ) -> None:
         """Keep nothing yet.
 
@@ -92,6 +101,7 @@ class LeaseKeeper:
             clock: Monotonic, and goes on while the machine sleeps.
             interval_ms: Between two renewals.
             stall_max_ms: How old the beat may be.
+            deaf_after_ms: So long without an answer, and no renewal is sent.
         """
         self._validity = validity
         self._beat = beat
@@ -99,6 +109,8 @@ class LeaseKeeper:
         self._clock = clock
         self._interval_ms = interval_ms
         self._stall_max_ms = stall_max_ms
+        self._deaf_after_ms = deaf_after_ms
+        self._kept_ms = -math.inf
         self._kept: tuple[int, int] | None = None
         self._lost_grant = -1
         self.renewed_ms = -math.inf
@@ -107,13 +119,14 @@ class LeaseKeeper:
 
     def keep(self, lease: int, grant_number: int) -> None:
         """Renew this lease from the next round on, and extend this grant of the validity by it."""
+        self._kept_ms = self._clock.monotonic_ms()
         self._kept = (lease, grant_number)
 
     def release(self) -> None:
         """Renew nothing."""
         self._kept = None
 
-    async def run(self, renew: Renew, pause: Pause) -> None:
+    async def run(self, renew: Renew, ask: Ask, pause: Pause) -> None:
         """Renew until the store is closed or the task is cancelled."""
         while True:
             await pause(self._interval_ms)
@@ -125,6 +138,9 @@ class LeaseKeeper:
                 self.stalls += 1
                 continue
             try:
+                if sent_ms - max(self.renewed_ms, self._kept_ms) > self._deaf_after_ms:
+                    await ask()
+                    sent_ms = self._clock.monotonic_ms()
                 ttl_ms = await renew(kept[0])
             except LeaseNotFoundError:
                 self._lose(kept)

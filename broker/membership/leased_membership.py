@@ -137,6 +137,7 @@ class LeasedMembership:
             clock=self._clock,
             interval_ms=session.heartbeat_ms,
             stall_max_ms=session.stall_max_ms,
+            deaf_after_ms=session.session_ms,
         )
         self._registrar = Registrar(
             store,
@@ -149,6 +150,8 @@ class LeasedMembership:
         # Revision from which on the live key is this lease's: images before it are no news.
         self._live_since = 0
         self._returning: asyncio.Task[None] | None = None
+        self._seen_revision = 0
+        self._awaited: tuple[int, asyncio.Future[bool]] | None = None
 
     @property
     def lease(self) -> int:
@@ -225,6 +228,10 @@ class LeasedMembership:
     def image_changed(self, image: ClusterImage) -> None:
         """Look at what an image says of this broker."""
         self.notes.seen(image.revision, image.brokers)
+        self._seen_revision = image.revision
+        awaited = self._awaited
+        if awaited is not None and image.revision >= awaited[0] and not awaited[1].done():
+            awaited[1].set_result(True)
         if self.fencing is not None and self._state is State.MEMBER:
             self.fencing.image_changed(image)
         if self._state is not State.MEMBER or image.revision < self._live_since:
@@ -266,6 +273,9 @@ class LeasedMembership:
         except (StoreError, LeaseNotFoundError):
             await self._with_new_lease()
         else:
+            if not await self._is_seen(revision):
+                await self._with_new_lease()
+                return
             self._go(State.MEMBER)
             self._hold(lease, revision, until_ms)
 
@@ -287,10 +297,34 @@ class LeasedMembership:
             except StoreError:
                 await pause(self._timer, TRY_AGAIN_MS)
                 continue
+            if not await self._is_seen(revision):
+                continue
             self._go(State.MEMBER)
             self._hold(lease, revision, valid_until(sent_ms, self._session.session_ms))
             LOGGER.info("broker is back node=%d epoch=%d", self._node_id, self.broker_epoch)
             return
+
+    async def _is_seen(self, revision: int) -> bool:
+        """Whether the image shows its return; False: not in half the time of a session.
+
+        Until then the image may be from before its absence: this broker would be valid, and would
+        answer as the leader of what another has led meanwhile.
+        """
+        if self._seen_revision >= revision:
+            return True
+        seen: asyncio.Future[bool] = asyncio.get_running_loop().create_future()
+        self._awaited = (revision, seen)
+
+        def give_up() -> None:
+            if not seen.done():
+                seen.set_result(False)
+
+        timer = self._timer.call_later_ms(self._session.session_ms / 2, give_up)
+        try:
+            return await seen
+        finally:
+            timer.cancel()
+            self._awaited = None
 
     def _expel(self, error: MembershipError) -> None:
         self._go(State.EXPELLED)

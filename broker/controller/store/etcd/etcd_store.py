@@ -219,6 +219,10 @@ class EtcdStore:
             raise LeaseNotFoundError(f"lease {lease:x} does not exist")
         return int(answer.TTL) * 1000
 
+    async def ask_here(self) -> None:
+        """See whether any server answers, from what runs in the store's own thread (`spawn`)."""
+        await self._endpoints.call(STATUS, rpc.StatusRequest(), repeat=True, deadline_ms=RENEWAL_MS)
+
     def spawn(self, work: Coroutine[Any, Any, None]) -> "Future[None]":
         """Run `work` in the store's thread, beside the data loop; ended by cancelling it."""
         return asyncio.run_coroutine_threadsafe(work, self._thread.loop)

@@ -32,6 +32,9 @@ class OtherThread:
         self.renewed.set()
         return 3_000
 
+    async def ask_here(self) -> None:
+        raise AssertionError("every renewal is answered")
+
     def stop(self) -> None:
         self.loop.call_soon_threadsafe(self.loop.stop)
         self.thread.join()
@@ -56,6 +59,7 @@ def keeper_of(validity: Validity) -> LeaseKeeper:
         clock=clock,
         interval_ms=1,
         stall_max_ms=60_000,
+        deaf_after_ms=60_000,
     )
     keeper.keep(7, validity.grant(now_ms + 60_000))
     return keeper

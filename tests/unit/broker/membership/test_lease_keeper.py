@@ -29,6 +29,7 @@ class World:
         self.validity = Validity()
         self.beat = Beat(0.0)
         self.renewals: list[int] = []
+        self.questions = 0
         self.answer: int | StoreError = TTL_MS
         self.answer_takes_ms = 0.0
         self.losses: list[int] = []
@@ -40,9 +41,10 @@ class World:
             clock=self.clock,
             interval_ms=INTERVAL_MS,
             stall_max_ms=4_000,
+            deaf_after_ms=TTL_MS,
         )
         self.task = asyncio.ensure_future(
-            self.keeper.run(self.renew, lambda ms: pause(self.timer, ms))
+            self.keeper.run(self.renew, self.ask, lambda ms: pause(self.timer, ms))
         )
 
     async def renew(self, lease: int) -> int:
@@ -51,6 +53,11 @@ class World:
         if isinstance(self.answer, StoreError):
             raise self.answer
         return self.answer
+
+    async def ask(self) -> None:
+        self.questions += 1
+        if isinstance(self.answer, StoreError):
+            raise self.answer
 
     def lost(self, lease: int) -> None:
         self.losses.append(lease)
@@ -121,6 +128,24 @@ async def test_a_late_renewal_brings_nothing_back_by_itself(world: World) -> Non
     assert world.lates == [(7, valid_until(INTERVAL_MS, TTL_MS))]
 
 
+async def test_who_hears_nothing_for_a_session_renews_no_more(world: World) -> None:
+    """The store may hear it: its lease would live on, and its partitions stand still."""
+    world.hold(7)
+    world.answer = StoreUnavailableError("no answer")
+    for _ in range(20):
+        world.beat.at_ms = world.clock.monotonic_ms()
+        await world.round()
+    assert len(world.renewals) == TTL_MS // INTERVAL_MS
+    assert world.questions == 20 - TTL_MS // INTERVAL_MS
+    assert world.keeper.failures == 20
+    world.answer = TTL_MS
+    await world.round()
+    assert len(world.renewals) == TTL_MS // INTERVAL_MS + 1
+    assert [lease for lease, _ in world.lates] == [7]
+    await world.round()
+    assert world.questions == 20 - TTL_MS // INTERVAL_MS + 1
+
+
 async def test_a_lease_that_has_ended_is_lost_once(world: World) -> None:
     world.hold(7)
     world.answer = LeaseNotFoundError("gone")
@@ -152,7 +177,9 @@ async def test_an_answer_for_a_lease_that_was_given_up_extends_nothing(world: Wo
         return TTL_MS
 
     world.task.cancel()
-    world.task = asyncio.ensure_future(world.keeper.run(renew, lambda ms: pause(world.timer, ms)))
+    world.task = asyncio.ensure_future(
+        world.keeper.run(renew, world.ask, lambda ms: pause(world.timer, ms))
+    )
     await world.round()
     assert world.validity.until_ms < 0
     assert world.lates == []

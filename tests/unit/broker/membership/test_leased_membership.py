@@ -133,6 +133,28 @@ async def test_a_lease_that_ends_early_costs_a_moment_and_no_epoch(world: World)
     assert (await world.live(), world.member.losses) == (after, 1)
 
 
+async def test_who_is_back_is_valid_once_its_image_shows_it(world: World) -> None:
+    """Its image may be from before its absence, in which another broker has led its partitions."""
+    await world.join()
+    await world.turns()
+    await world.feed.aclose()
+    await world.following
+    await world.store.revoke_lease((await world.live()).lease)
+    await world.pass_ms(1_000)
+    again = await world.store.get(live_key(1))
+    assert again is not None, "it has put its key again"
+    assert not world.is_valid
+    assert world.member.lease == 0
+    # A feed that does not go on for so long: another lease, and the same again.
+    await world.pass_ms(2_000)
+    assert (await world.live()).lease != again.lease
+    assert not world.is_valid
+    image = world.feed.image.at((await world.live()).mod_revision)
+    world.member.image_changed(image)
+    await world.turns()
+    assert world.is_valid
+
+
 async def test_while_the_store_is_away_the_validity_passes_and_comes_back(world: World) -> None:
     """With a transaction that finds the registration, not by a renewal alone."""
     epoch = await world.join()
