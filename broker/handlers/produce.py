@@ -315,7 +315,17 @@ class ProduceHandler:
     def _refuse(
         self, partition: "Partition | None", response: ProducePartitionResponse, error: Exception
     ) -> None:
-        """Fill in and count an error; with the log start offset if the log has refused it."""
+        """Fill in and count an error; with the log start offset if the log has refused it.
+
+        A leader that may have been deposed does not say that a sequence number or an epoch is
+        wrong, which clients take for the end of their producer: another leader may have what this
+        one lacks.
+        """
+        if partition is not None:
+            if isinstance(error, DiskError):
+                self._replicas.disk_failed(partition, error)
+            elif partition.is_in_doubt(self._clock.monotonic_ms()):
+                error = ApiError(ErrorCode.NOT_LEADER_OR_FOLLOWER)
         response.error_code = code_of(error)
         if isinstance(error, BatchError):
             response.error_message = str(error)
@@ -328,8 +338,6 @@ class ProduceHandler:
             partition.stats.failed_produces += 1
             if response.error_code not in WITHOUT_LOG_START and not isinstance(error, ApiError):
                 response.log_start_offset = partition.log.log_start_offset
-            if isinstance(error, DiskError):
-                self._replicas.disk_failed(partition, error)
 
     @staticmethod
     def _refuse_all(

@@ -283,6 +283,22 @@ async def test_the_first_fetch_of_a_session_confirms_nothing(doubted: FollowerWo
     assert not partition.is_in_doubt(f.clock.monotonic_ms())
 
 
+async def test_a_leader_in_doubt_calls_no_sequence_wrong(doubted: FollowerWorld) -> None:
+    """Another leader may have what it lacks; a producer would take the error for its end."""
+    f = doubted
+    led(f, (1, 2))
+    goes_on_fetching(f, 2)
+    producer = {"producer_id": 9, "producer_epoch": 0}
+    produce(f, 1, base_sequence=0, **producer)
+    assert produced(f) == (0, 0)
+    f.clock.advance(1001)
+    produce(f, -1, base_sequence=7, **producer)
+    assert produced(f) == (ErrorCode.NOT_LEADER_OR_FOLLOWER, -1)
+    goes_on_fetching(f, 2)
+    produce(f, -1, base_sequence=7, **producer)
+    assert produced(f) == (ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER, -1)
+
+
 async def test_acks_all_needs_no_clock(doubted: FollowerWorld) -> None:
     partition = led(doubted, (1, 2))
     produce(doubted, -1)
