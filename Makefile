@@ -72,7 +72,7 @@ histories: $(DEVELOPMENT) ## hundreds of kills under a million acknowledged reco
 	@.ci/etcd
 	@$(BIN)/python -m tests.checker.cluster.long_run $(ARGS)
 
-grid: $(DEVELOPMENT) test-tools ## every fault with every kind of client on three brokers, 72 cells (ARGS="--seconds 20"; goes on where it stopped)
+grid: $(DEVELOPMENT) test-tools ## every fault with every kind of client on three brokers, 72 cells (ARGS="--seconds 40"; goes on where it stopped)
 	@.ci/etcd
 	@$(BIN)/python -m tests.checker.cluster.grid $(ARGS)
 

@@ -123,12 +123,19 @@ class Worker:
         """Keep to the rate."""
         time.sleep(self.random.expovariate(self.options.rate_per_s))
 
+    @property
+    def answer_s(self) -> float:
+        """How long to wait for an answer: it may be swallowed on a connection that lives on.
+
+        Where there are several brokers another may serve by then.
+        """
+        return 3.0 if "," in self.options.address else 10.0
+
     def client(self, **more: Any) -> dict[str, Any]:
         """Settings of every librdkafka client."""
         return {
             "bootstrap.servers": self.options.address,
-            # An answer may be swallowed on a connection that lives on.
-            "socket.timeout.ms": 10_000,
+            "socket.timeout.ms": int(self.answer_s * 1000),
             "reconnect.backoff.ms": 20,
             "reconnect.backoff.max.ms": 500,
             "retry.backoff.ms": 20,

@@ -69,7 +69,7 @@ async def _raw_producer(worker: Worker, transactional_id: str) -> TransactionalP
             worker.options.address,
             transactional_id,
             version=2,
-            policy=RetryPolicy(8.0, CLIENT_PATIENCE_S, 0.05),
+            policy=RetryPolicy(worker.answer_s, CLIENT_PATIENCE_S, 0.05),
             timeout_ms=TRANSACTION_TIMEOUT_MS,
         )
         try:
@@ -122,7 +122,7 @@ async def rawjob(worker: Worker) -> None:
         inputs=[name(key) for key in inputs],
         outputs=["rawout-0", "rawout-1"],
     )
-    reader = CommittedReader(worker.options.address, RetryPolicy(8.0, 600.0, 0.05))
+    reader = CommittedReader(worker.options.address, RetryPolicy(worker.answer_s, 600.0, 0.05))
     while not worker.stopping:
         # The producer first: it fences and ends what another one has pending.
         producer = await _raw_producer(worker, f"rawjob-{worker.options.slot}")
@@ -168,7 +168,7 @@ async def rawjob(worker: Worker) -> None:
 
 async def ask(worker: Worker) -> None:
     """What the groups have committed, as the broker says."""
-    reader = CommittedReader(worker.options.address, RetryPolicy(8.0, 30.0, 0.05))
+    reader = CommittedReader(worker.options.address, RetryPolicy(worker.answer_s, 30.0, 0.05))
     while not worker.stopping:
         for group, topic in GROUP_TOPICS.items():
             i = worker.recorder.invoke("committed", group=group, offsets={})

@@ -6,7 +6,7 @@ clients had a hundred successes while the fault lasted: acknowledged sends, comm
 reads that brought records, commits and acknowledgements of groups. Where no majority is left (two
 of three brokers are dead) nothing has to succeed, and nothing may be lost.
 
-    python -m tests.checker.cluster.grid --seconds 20
+    python -m tests.checker.cluster.grid --seconds 40
     python -m tests.checker.cluster.grid --only "kill leader/txn"
 
 Cells that were good are kept in `.build/grid` and not repeated, unless `--again` says so: a grid
@@ -220,7 +220,7 @@ def known() -> dict[tuple[str, str], Cell]:
 def main(arguments: Sequence[str] | None = None) -> int:
     """Play, print; see the module for the exit code."""
     parser = argparse.ArgumentParser(prog="make grid", description=__doc__.splitlines()[0])
-    parser.add_argument("--seconds", type=float, default=20.0, help="for which a fault lasts")
+    parser.add_argument("--seconds", type=float, default=40.0, help="for which a fault lasts")
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--minutes", type=float, default=240.0, help="at most, of this call")
     parser.add_argument("--only", action="append", default=[], metavar="FAULT/CLIENTS")
