@@ -6,6 +6,7 @@
     RemoteLogManager ──per partition──> PartitionTasks (`tiered.tasks.partition_tasks`)
         │                                   what runs in which role: `tiered.tasks.partition_roles`
     ├── pool "scrubber": Scrubber (garbage), Verifier (content)
+    │                   and objects of copies that another leader has given up
     └── HistoryKeeper: what the bucket says of each partition led here
 
 An idle partition costs two timers per task interval and no asyncio task: whether there is
@@ -236,7 +237,7 @@ class RemoteLogManager:
         self._claim_task = tasks.make(
             "check of the bucket's ownership",
             self.scrubber_pool,
-            is_due=lambda: claim.has_incarnations,
+            is_due=lambda: claim.has_incarnations or self._copier.copy.has_given_up(),
             work=self._check_claim,
         )
         self._scrub_task = tasks.make(
@@ -647,7 +648,10 @@ class RemoteLogManager:
                 self.on_stop(partition, delete_remote=True)
 
     async def _check_claim(self) -> None:
-        await self.claim.check()
+        if self.claim.has_incarnations:
+            await self.claim.check()
+        if self._copier.copy.has_given_up():
+            await self._copier.copy.remove_given_up()
 
     async def _scrub(self) -> None:
         await self.collect_garbage()

@@ -4,7 +4,7 @@
                                                     │
                                                     ├─failed─> delete the copy at once
                                                     │          (`tiered.tasks.segment_deletion`)
-                                                    └─refused: the next leader has given it up
+                                                    └─the next leader gives it up meanwhile
                                                                ─> remove its objects
 
 Every attempt has a new id, so nothing is ever overwritten. What a crash, a lost leadership or a
@@ -12,15 +12,18 @@ failed deletion leaves in the bucket is found by the expirer (`tiered.tasks.unfi
 
 A leader that is not certain to be one (any more) publishes nothing, and deletes nothing: the next
 one may have taken the copy over. What it publishes too late all the same is refused by everybody
-who reads it, since the copy was ended before.
+who reads it, since the copy was ended before. Objects that were uploaded after the next leader had
+removed what there was are removed as soon as the metadata says that the copy was ended.
 
 Source: Kafka, RemoteLogManager.java (RLMCopyTask.copyLogSegment).
 """
 
 import logging
 from bisect import bisect_left
+from collections import OrderedDict
 from collections.abc import Callable
 from dataclasses import dataclass
+from enum import Enum
 from typing import Final
 from uuid import UUID
 
@@ -34,7 +37,6 @@ from storage.types.log_files import LOG_SUFFIX, SKIPPED_SUFFIX, log_file_name
 from tiered.deadline import CallDeadlines
 from tiered.errors import (
     CorruptSegmentError,
-    InvalidTransitionError,
     RemoteStorageError,
     RemoteStorageNotReadyError,
     TieredError,
@@ -54,6 +56,9 @@ from tiered.tasks.task_counters import TaskCounters
 from tiered.tier import CopyResult, SegmentFiles, Tier, bytes_moved
 
 _log = logging.getLogger(__name__)
+
+LEFT_MAX: Final = 1_000
+"""Copies that are followed until their end is known; of more, the oldest are not any more."""
 
 _CALLS: Final = 4
 """Of an upload beside the log's bytes: indexes, manifest, and deleting what was uploaded."""
@@ -81,6 +86,7 @@ class SegmentCopy:
         "_deadlines",
         "_deletion",
         "_environment",
+        "_left",
         "_metadata",
         "_publisher",
         "_settings",
@@ -111,6 +117,8 @@ class SegmentCopy:
         self._settings = settings
         self._counters = counters
         self.in_flight: set[UUID] = set()
+        # Copies begun here of whose end nothing is known yet, oldest first.
+        self._left: OrderedDict[UUID, RemoteLogSegmentMetadata] = OrderedDict()
         self.watch = CopyWatch(
             environment.clock,
             environment.timer,
@@ -137,21 +145,19 @@ class SegmentCopy:
         try:
             await self._publisher.copy_started(metadata)
             counters.copy_requests += 1
+            self._leave(metadata)
             try:
                 result = await self._upload(led, metadata, files)
                 self._check_custom_metadata(led, result)
             except (TieredError, StorageError, OSError):
-                if led.may_change:
-                    await self._roll_back(metadata)
+                if led.may_change and await self._roll_back(metadata):
+                    self._left.pop(metadata.id, None)
                 raise
             _require_certainty(led)
-            try:
-                await self._publisher.segment_state(
-                    metadata, SegmentState.COPY_SEGMENT_FINISHED, result.custom_metadata
-                )
-            except InvalidTransitionError:
-                await self._remove_refused(metadata)
-                raise
+            await self._publisher.segment_state(
+                metadata, SegmentState.COPY_SEGMENT_FINISHED, result.custom_metadata
+            )
+            self._left.pop(metadata.id, None)
         finally:
             # Unless it went well, the metadata may know more of it than was answered.
             led.is_settled = False
@@ -247,15 +253,32 @@ class SegmentCopy:
             )
             raise RemoteStorageError(problem)
 
-    async def _remove_refused(self, metadata: RemoteLogSegmentMetadata) -> None:
-        """Remove the objects of a copy that another leader has given up while it was uploaded.
+    # -- copies whose end is another leader's to say -------------------------------------------
 
-        It has removed what there was then. What has been uploaded since has no record any more.
+    def _leave(self, metadata: RemoteLogSegmentMetadata) -> None:
+        self._left[metadata.id] = metadata
+        while len(self._left) > LEFT_MAX:
+            self._left.popitem(last=False)
+
+    def has_given_up(self) -> bool:
+        """Whether another leader has ended copies of this process while they were uploaded."""
+        for metadata in list(self._left.values()):
+            if self._is_ready(metadata) and self._end_of(metadata) is _End.FINISHED:
+                del self._left[metadata.id]
+        return any(
+            self._is_ready(metadata) and self._end_of(metadata) is _End.GIVEN_UP
+            for metadata in self._left.values()
+        )
+
+    async def remove_given_up(self) -> None:
+        """Remove the objects of such copies: what came after the other's removal has no record.
+
+        Raises:
+            TieredError: Not all of it is done; call again.
         """
-        try:
-            known = self._metadata.known_of(metadata.partition).segment(metadata.id)
-            if known is not None and known.state is not SegmentState.DELETE_SEGMENT_STARTED:
-                return
+        for metadata in list(self._left.values()):
+            if not self._is_ready(metadata) or self._end_of(metadata) is not _End.GIVEN_UP:
+                continue
             _log.warning(
                 "%s: copy %s was given up by another leader: removing its objects",
                 metadata.partition,
@@ -263,10 +286,23 @@ class SegmentCopy:
             )
             async with self._deadlines.of(_CALLS, f"removal of {metadata.id}"):
                 await self._tier.delete_segment(metadata)
-        except TieredError as error:
-            _log.warning("%s: objects of %s are left: %s", metadata.partition, metadata.id, error)
+            self._left.pop(metadata.id, None)
 
-    async def _roll_back(self, metadata: RemoteLogSegmentMetadata) -> None:
+    def _is_ready(self, metadata: RemoteLogSegmentMetadata) -> bool:
+        partition = metadata.partition
+        # Where events may be lost, that one is unknown says nothing.
+        return self._metadata.is_ready(partition) and not self._metadata.doubt(partition)
+
+    def _end_of(self, metadata: RemoteLogSegmentMetadata) -> "_End":
+        """What has become of it; its beginning was read back, so unknown means removed."""
+        known = self._metadata.known_of(metadata.partition).segment(metadata.id)
+        if known is None or known.state is SegmentState.DELETE_SEGMENT_STARTED:
+            return _End.GIVEN_UP
+        if known.state is SegmentState.COPY_SEGMENT_FINISHED:
+            return _End.FINISHED
+        return _End.OPEN
+
+    async def _roll_back(self, metadata: RemoteLogSegmentMetadata) -> bool:
         try:
             await self._deletion.delete(metadata, own=True)
         except TieredError as error:
@@ -275,6 +311,16 @@ class SegmentCopy:
                 metadata.id,
                 error,
             )
+            return False
+        return True
+
+
+class _End(Enum):
+    """What the metadata says of a copy of this process."""
+
+    OPEN = "open"
+    FINISHED = "finished"
+    GIVEN_UP = "given up"
 
 
 def _require_certainty(led: LedPartition) -> None:

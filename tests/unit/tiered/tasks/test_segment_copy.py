@@ -8,7 +8,7 @@ from tiered.errors import (
     StoreTimeoutError,
     StoreUnavailableError,
 )
-from tiered.segment_metadata import SegmentEpoch, SegmentState
+from tiered.segment_metadata import RemoteLogSegmentMetadataUpdate, SegmentEpoch, SegmentState
 from tiered.tasks.copier import BLOCKED_RETRY_MS
 
 
@@ -162,3 +162,62 @@ async def test_custom_metadata_beyond_the_limit_stops_the_partition() -> None:
     await world.interval()
     assert world.finished() == [(0, 0), (1, 1)]
     assert world.metadata.segments(PARTITION)[0].custom_metadata == b"x" * 128
+
+
+async def test_a_leader_that_is_none_any_more_publishes_nothing() -> None:
+    """It was paused while it uploaded. The next leader says what becomes of the copy."""
+    world = World()
+    world.write(1)
+    certain = True
+
+    async def reach(point: str) -> None:
+        nonlocal certain
+        if point == "manifest uploaded":
+            certain = False
+
+    world.reach = reach
+    tiered = world.tiered()
+    tiered.may_change = lambda: certain
+    world.manager.start()
+    world.manager.on_leadership(tiered)
+    await world.interval(2)
+    ((_, _, state),) = world.states()
+    assert state is SegmentState.COPY_SEGMENT_STARTED
+    (copy,) = world.metadata.segments(PARTITION)
+    assert world.tier.is_whole(copy)
+    for ended in (SegmentState.DELETE_SEGMENT_STARTED, SegmentState.DELETE_SEGMENT_FINISHED):
+        await world.metadata.update(
+            RemoteLogSegmentMetadataUpdate(copy.segment_id, 0, ended, 2, None)
+        )
+    assert len(world.orphans()) == 3
+    await world.interval(2)
+    assert world.orphans() == []
+
+
+async def test_a_copy_that_the_next_leader_has_taken_over_stays() -> None:
+    """Its offsets were nowhere else."""
+    world = World()
+    world.write(1)
+    certain = True
+
+    async def reach(point: str) -> None:
+        nonlocal certain
+        if point == "manifest uploaded":
+            certain = False
+            raise StoreTimeoutError("paused for longer than an upload may take")
+
+    world.reach = reach
+    tiered = world.tiered()
+    tiered.may_change = lambda: certain
+    world.manager.start()
+    world.manager.on_leadership(tiered)
+    await world.interval(1)
+    (copy,) = world.metadata.segments(PARTITION)
+    await world.metadata.update(
+        RemoteLogSegmentMetadataUpdate(
+            copy.segment_id, 0, SegmentState.COPY_SEGMENT_FINISHED, 2, None
+        )
+    )
+    await world.interval(3)
+    assert world.missing() == []
+    assert world.finished() == [(0, 0)]

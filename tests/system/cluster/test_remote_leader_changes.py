@@ -1,0 +1,85 @@
+"""Leader change at each step of copy and of delete: bucket and metadata agree afterwards (I14)."""
+
+from collections.abc import Awaitable, Callable
+
+import pytest
+
+from tests.system.cluster.remote_world import INTERVAL_MS, World, retention
+
+SEGMENTS = 8
+LEAST_STEPS = 30
+"""Of each kind of work; the product with the ways is above 200 runs."""
+
+Begin = Callable[[World], Awaitable[None]]
+
+
+async def begin_copy(world: World) -> None:
+    """The leader is about to copy segments."""
+    world.write(SEGMENTS)
+
+
+async def begin_delete(world: World) -> None:
+    """All is copied, most of it in remote storage only; retention is about to remove some."""
+    world.write(SEGMENTS)
+    await world.start()
+    await world.run(10 * INTERVAL_MS)
+    assert len(world.second.segments()) == SEGMENTS
+    world.expire_local()
+    assert world.second.log.local_log_start_offset > 0
+    for broker in world.brokers:
+        broker.update_config(**retention(keep_bytes=250))
+
+
+async def strike(begin: Begin, way: str, step: int) -> tuple[World, bool]:
+    """Change the leader in one way at a step; False: there was no such step."""
+    world = World()
+    await begin(world)
+    struck = False
+    base = world.first.steps
+
+    def at(number: int) -> None:
+        nonlocal struck
+        if struck or number - base != step:
+            return
+        struck = True
+        if way == "move":
+            world.change_leader()
+            world.depose()
+        else:
+            world.first.stop()
+            world.change_leader()
+
+    world.first.strike = at
+    if not world.first.metadata._opened:
+        await world.start()
+    await world.run(8 * INTERVAL_MS)
+    if not struck:
+        return world, False
+    world.write(1, [world.second] if way != "move" else None)
+    await world.run(6 * INTERVAL_MS)
+    if way == "pause":
+        world.first.wake()
+        await world.run(INTERVAL_MS)
+        world.depose()
+        await world.run(2 * INTERVAL_MS)
+    return world, True
+
+
+@pytest.mark.parametrize("way", ["kill", "pause", "move"])
+@pytest.mark.parametrize("begin", [begin_copy, begin_delete])
+async def test_bucket_and_metadata_agree_whenever_the_leader_changes(
+    begin: Begin, way: str
+) -> None:
+    runs = 0
+    found: list[str] = []
+    while True:
+        world, struck = await strike(begin, way, runs + 1)
+        if struck:
+            report = await world.collect_garbage(world.second)
+            found += [f"step {runs + 1}: {one}" for one in world.problems(world.second, report)]
+        await world.close()
+        if not struck:
+            break
+        runs += 1
+    assert found == []
+    assert runs >= LEAST_STEPS
