@@ -12,6 +12,7 @@ into `tests.simulation`.
 """
 
 import asyncio
+import contextlib
 import contextvars
 import weakref
 from collections.abc import Callable, Coroutine, Iterable, Sequence
@@ -23,6 +24,7 @@ from broker.broker import Broker
 from broker.controller.store.metadata_store import (
     Compare,
     KeyValue,
+    LeaseNotFoundError,
     Operation,
     RangeResult,
     StoreUnavailableError,
@@ -365,7 +367,9 @@ class ClusterHarness:
         broker.disk.close()
         broker.timer.close()
         if lease is not None:
-            await self.store.revoke_lease(lease)
+            # The others may have fenced it by evidence meanwhile.
+            with contextlib.suppress(LeaseNotFoundError):
+                await self.store.revoke_lease(lease)
 
     async def _end_tasks(self, node: Node) -> None:
         """Cancel the broker's tasks, until none is left: some make others when they end."""

@@ -8,10 +8,13 @@ from typing import Any
 
 import pytest
 
+from protocol.messages.delete_topics import DeleteTopicsRequest, DeleteTopicState
 from tests.harness.brokers import ClusterHarness
 from tests.system.cluster.test_failover import isr, produce, read
+from tiered.metadata.partitioner import metadata_partition
 from tiered.metadata.topic_based_manager import TopicMetadataManager
 from tiered.segment_metadata import RemoteLogSegmentMetadata, SegmentState, TopicIdPartition
+from tiered.tasks.partition_deletion import RemoteDeletion
 
 REMOTE: dict[str, Any] = {
     "broker_session_timeout_ms": 2_000,
@@ -144,3 +147,120 @@ async def test_a_killed_leader_costs_nothing_of_remote_storage(cluster: ClusterH
         await cluster.until(lambda: cluster.let_in() == set(cluster.nodes))
     assert await read(cluster, "t") == sent
     await expect_bucket_is_metadata(cluster)
+
+
+async def delete_topic(cluster: ClusterHarness, topic: str) -> None:
+    client = await cluster.client(cluster.running[0].settings.node_id)
+    request = DeleteTopicsRequest(topics=[DeleteTopicState(name=topic)], timeout_ms=30_000)
+    (result,) = (await client.call(request)).responses
+    assert result.error_code == 0, result
+
+
+def metadata_leader(cluster: ClusterHarness, topic: str) -> int:
+    """Which broker sees the deletion of a topic's first partition through."""
+    controller = cluster.running[0].controller
+    assert controller is not None
+    image = controller.image
+    partition = TopicIdPartition(image.topics[topic].topic_id, topic, 0)
+    count = len(image.topics["__remote_log_metadata"].partitions)
+    return cluster.leader_of("__remote_log_metadata", metadata_partition(partition, count))
+
+
+@pytest.mark.parametrize("dies", [False, True])
+async def test_a_deleted_topics_objects_go_once_and_for_all(
+    cluster: ClusterHarness, monkeypatch: pytest.MonkeyPatch, dies: bool
+) -> None:
+    """Also when the broker dies that has begun with it: its metadata partition's next leader."""
+    await cluster.create_topic("t", replicas=3, **TIERED)
+    await produce(cluster, "t", *values(12))
+    leader = await cluster.leading("t")
+    await cluster.until(lambda: is_copied(cluster, leader))
+    assert objects(cluster)
+    worker = metadata_leader(cluster, "t")
+    if dies:
+        # What it is at when it dies: it has published that it begins, and removed nothing.
+        manager = cluster.broker(worker).remote.manager  # type: ignore[union-attr]  # it has started
+        assert manager is not None
+
+        dying, remove = manager._roles._deletion, RemoteDeletion._remove_segments
+
+        async def remove_or_hang(self: RemoteDeletion, partition: TopicIdPartition) -> None:
+            if self is dying:
+                await asyncio.Event().wait()
+            await remove(self, partition)
+
+        monkeypatch.setattr(RemoteDeletion, "_remove_segments", remove_or_hang)
+    await delete_topic(cluster, "t")
+    if dies:
+        deletions = metadata_of(cluster, worker).deletions
+        await cluster.until(lambda: len(deletions()) == 1)
+        await cluster.kill(worker, revoke=True)
+    await cluster.until(lambda: not objects(cluster))
+    for broker in cluster.running:
+        metadata = metadata_of(cluster, broker.settings.node_id)
+        await cluster.until(lambda: not metadata.deletions())  # noqa: B023  the loop waits for it
+
+
+async def test_the_leader_of_the_metadata_may_die_while_segments_are_copied(
+    cluster: ClusterHarness,
+) -> None:
+    """Events are there once, whichever broker has them in the end; copying goes on."""
+    topic = {**TIERED, "local_retention_bytes": 100 << 20}
+    await cluster.create_topic("t", replicas=3, **topic)
+    sent = values(4)
+    await produce(cluster, "t", *sent)
+    for _ in range(3):
+        await cluster.until(
+            lambda: (
+                isr(cluster, "t") == set(cluster.nodes)
+                and isr(cluster, "__remote_log_metadata") == set(cluster.nodes)
+            )
+        )
+        worker = metadata_leader(cluster, "t")
+        more = values(12, len(sent))
+        sent += more
+        await produce(cluster, "t", *more)
+        await cluster.kill(worker, revoke=True)
+        await cluster.restart(worker)
+        await cluster.until(lambda: cluster.let_in() == set(cluster.nodes))
+    assert await read(cluster, "t") == sent
+    await expect_bucket_is_metadata(cluster)
+
+
+async def test_the_metadata_waits_for_as_many_brokers_as_it_is_to_have(tmp_path: Path) -> None:
+    """Made with fewer replicas it would stay so for ever."""
+    settings = {**REMOTE, "rsm_config_storage_root": str(tmp_path / "bucket")}
+    async with ClusterHarness(tmp_path, brokers=2, **settings) as cluster:
+        await cluster.create_topic("t", replicas=2, **{**TIERED, "min_insync_replicas": 1})
+        await produce(cluster, "t", *values(8))
+        await asyncio.sleep(0.5)
+        controller = cluster.broker(1).controller
+        assert controller is not None
+        assert "__remote_log_metadata" not in controller.image.topics
+        assert not objects(cluster)
+        log = cluster.broker(await cluster.leading("t")).replicas.log_of("t", 0)
+        assert log is not None
+        assert log.local_log_start_offset == 0, "what is not copied stays"
+
+
+async def test_a_bucket_of_another_cluster_loses_nothing(tmp_path: Path) -> None:
+    root = str(tmp_path / "bucket")
+    ours: dict[str, Any] = {**REMOTE, "rsm_config_storage_root": root}
+    async with ClusterHarness(tmp_path / "first", **ours) as first:
+        await first.create_topic("t", replicas=3, **TIERED)
+        await produce(first, "t", *values(12))
+        leader = await first.leading("t")
+        await first.until(lambda: is_copied(first, leader))
+        before = set((tmp_path / "bucket").rglob("*.log"))
+        async with ClusterHarness(tmp_path / "second", **ours) as second:
+            await second.create_topic("t", replicas=3, **TIERED)
+            await produce(second, "t", *values(12))
+            node_id = await steward(second)
+            manager = second.broker(node_id).remote.manager  # type: ignore[union-attr]  # it has started
+            assert manager is not None
+            report = await manager.collect_garbage()
+            assert not report.is_ours
+            await delete_topic(second, "t")
+            await asyncio.sleep(0.5)
+        assert before <= set((tmp_path / "bucket").rglob("*.log"))
+        assert await read(first, "t") == values(12)
