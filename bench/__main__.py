@@ -9,6 +9,7 @@ import tempfile
 import time
 from pathlib import Path
 
+from bench.cluster_life_rows import LIFE_ROWS
 from bench.cluster_rows import CLUSTER_ROWS
 from bench.group_rows import GROUP_ROWS
 from bench.group_shape_rows import GROUP_SHAPE_ROWS
@@ -30,6 +31,7 @@ ROWS = (
     *TIER_ROWS,
     *TIER_S3_ROWS,
     *CLUSTER_ROWS,
+    *LIFE_ROWS,
 )
 RESULTS = Path(__file__).parent / "results"
 
