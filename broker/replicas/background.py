@@ -32,6 +32,12 @@ FLUSH_CHECK_MS = 250.0
 """Interval of checking `flush.ms`, and of flushing rolled segments: that bounds how much a restart
 must recover."""
 
+FLUSH_CHECK_PAUSE = 250.0
+"""The pause after a check, in times that it took: thousands of logs are checked less often."""
+
+LOOKED_AT = 64
+"""Logs that are checked for unflushed records between two reads of the clock."""
+
 REMOVE_DELETED_MS = 5_000.0
 
 ROOM_CHECK_MS = 2_000.0
@@ -74,6 +80,7 @@ class Background:
         self._disk = disk
         self._timer = environment.timer
         self._clock = environment.clock
+        self._flush_check_ms = FLUSH_CHECK_MS
         self._stopped = False
         self._tasks: set[asyncio.Task[None]] = set()
 
@@ -81,7 +88,7 @@ class Background:
         """Start the timers; each task first runs one period from now."""
         settings = self._settings()
         manager = self._log_manager
-        self._every(FLUSH_CHECK_MS, self._flush_due)
+        self._every(lambda: self._flush_check_ms, self._flush_due)
         self._every(
             min(float(settings.replica_high_watermark_checkpoint_interval_ms), CHECKPOINT_MS),
             lambda: self._disk.run(manager.checkpoints.write_high_watermarks),
@@ -192,17 +199,24 @@ class Background:
             return
 
     async def _flush_due(self) -> None:
-        def flush(partition: "Partition", _reads: Reads) -> None:
-            target = partition.log.flusher.flush_target()
-            if target is None:
-                return
-            if target >= partition.log.log_end_offset:
-                partition.commit.request()
-            else:
-                # Not the active segment: it will have grown by the time it is needed on disk.
-                partition.commit.request_rolled()
-
-        await self._each(flush)
+        """Flush what is due; of thousands of logs nearly all have nothing that is not on disk."""
+        began_ms = end_ms = self._clock.monotonic_ms()
+        end_ms += SLICE_MS
+        used_ms = 0.0
+        partitions = tuple(self._replicas.partitions())
+        for first in range(0, len(partitions), LOOKED_AT):
+            for partition in partitions[first : first + LOOKED_AT]:
+                log = partition.log
+                if log.log_end_offset > log.recovery_point and not partition.is_truncating:
+                    await self._do(partition, _flush)
+            now_ms = self._clock.monotonic_ms()
+            if now_ms >= end_ms:
+                used_ms += now_ms - began_ms
+                await asyncio.sleep(0)
+                began_ms = self._clock.monotonic_ms()
+                end_ms = began_ms + SLICE_MS
+        used_ms += self._clock.monotonic_ms() - began_ms
+        self._flush_check_ms = max(FLUSH_CHECK_MS, used_ms * FLUSH_CHECK_PAUSE)
 
     def make_room(self) -> None:
         """A directory has just become full: release its reserve now."""
@@ -251,3 +265,14 @@ class Background:
             *(clean() for _ in range(max(self._settings().log_cleaner_threads, 1)))
         )
         await self._disk.run(self._after_cleaning)
+
+
+def _flush(partition: "Partition", _reads: Reads) -> None:
+    target = partition.log.flusher.flush_target()
+    if target is None:
+        return
+    if target >= partition.log.log_end_offset:
+        partition.commit.request()
+    else:
+        # Not the active segment: it will have grown by the time it is needed on disk.
+        partition.commit.request_rolled()
