@@ -266,7 +266,7 @@ class RemoteLogSettings(Settings):
         default=3,
         text="Replicas of `__remote_log_metadata`.",
         source="KIP-405",
-        difference="Lowered to the number of brokers there are.",
+        difference="1 on a single node. In a cluster never fewer: the brokers are waited for.",
     )
     rlmm_config_remote_log_metadata_topic_retention_ms: int = config_key(
         "rlmm.config.remote.log.metadata.topic.retention.ms",
