@@ -29,7 +29,7 @@ run: $(RUNTIME) ## start a broker on 127.0.0.1:9092, data in ./data (ARGS="--set
 	@$(COMPILE)
 	@exec $(BIN)/varve serve --set remote.log.storage.system.enable=true $(ARGS)
 
-cluster: $(RUNTIME) ## start etcd and three brokers on 127.0.0.1:9092 to 9094, data in ./data/cluster (ETCD_MEMBERS=3)
+cluster: $(RUNTIME) ## start etcd and three brokers on 127.0.0.1:9092 to 9094, data in ./data/cluster (ETCD_MEMBERS=3, ARGS="--remote")
 	@.ci/etcd
 	@$(COMPILE)
 	@exec $(BIN)/python -m bench.local_cluster $(ARGS)

@@ -4,8 +4,9 @@
     broker 1  127.0.0.1:9092            data in DIR/broker-1, what it prints in DIR/broker-1.log
     broker 2  127.0.0.1:9093            ...
     broker 3  127.0.0.1:9094
+    with --remote: objects of topics with remote.storage.enable in DIR/objects, shared by the three
 
-    python -m bench.local_cluster [--directory DIR] [--set KEY=VALUE ...]
+    python -m bench.local_cluster [--directory DIR] [--remote] [--set KEY=VALUE ...]
     python -m bench.local_cluster --broker 2        one of the three again, after it was killed
 
 Every broker writes its process id into DIR/broker-<id>.pid. What is started stays until it is
@@ -86,6 +87,11 @@ class Places(NamedTuple):
         """What a process prints."""
         return self.directory / f"{name}.log"
 
+    @property
+    def objects(self) -> Path:
+        """The object store of all brokers; it is there when they have remote storage."""
+        return self.directory / "objects"
+
     def pid_file(self, node_id: int) -> Path:
         """With the process id of a broker."""
         return self.directory / f"broker-{node_id}.pid"
@@ -124,6 +130,11 @@ def broker_command(places: Places, node_id: int, given: Sequence[str]) -> list[s
         "metadata.store": f"etcd://{','.join(places.etcd_endpoints)}",
         **SETTINGS,
     }
+    if places.objects.exists():
+        settings |= {
+            "remote.log.storage.system.enable": "true",
+            "rsm.config.storage.root": str(places.objects),
+        }
     pairs = [f"{key}={value}" for key, value in settings.items()]
     words = [word for pair in (*pairs, *given) for word in ("--set", pair)]
     return [sys.executable, "-m", "cli.main", "serve", *words]
@@ -148,12 +159,18 @@ def banner(places: Places) -> str:
     """What who has started it needs to know."""
     address, directory = places.address(1), places.directory
     brokers = ", ".join(places.address(node_id) for node_id in range(1, BROKERS + 1))
+    remote = (
+        f"{places.objects}, of topics with remote.storage.enable=true"
+        if places.objects.exists()
+        else 'none: make cluster ARGS="--remote"'
+    )
     return "\n".join(
         [
             f"varve cluster of {BROKERS} brokers; topics get 3 replicas, min.insync.replicas is 2",
             f"  brokers    {brokers}",
             f"  etcd       {', '.join(places.etcd_endpoints)}",
             f"  data       {directory}, what broker 1 prints in {places.log('broker-1')}",
+            f"  remote     {remote}",
             f"  admin      http://{places.admin(1)}/metrics, and the next two ports",
             f"  try        echo hello | kcat -b {address} -t first -P",
             f"             kcat -b {places.address(2)} -t first -C -o beginning -e",
@@ -356,6 +373,11 @@ def main(argv: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(description="etcd and three brokers on this machine")
     parser.add_argument("--directory", type=Path, default=DIRECTORY, help="data and logs")
     parser.add_argument("--broker", type=int, choices=range(1, BROKERS + 1), help="only this one")
+    parser.add_argument(
+        "--remote",
+        action="store_true",
+        help="remote storage in a directory of all three; stays on with these data",
+    )
     parser.add_argument("--set", action="append", default=[], metavar="KEY=VALUE", help="setting")
     parser.add_argument("--port", type=int, default=9092, help="of broker 1")
     parser.add_argument("--admin-port", type=int, default=9644, help="of broker 1")
@@ -372,6 +394,8 @@ def main(argv: Sequence[str] | None = None) -> int:
         args.directory.absolute(), args.port, args.admin_port, args.etcd_port, args.etcd_members
     )
     try:
+        if args.remote:
+            places.objects.mkdir(parents=True, exist_ok=True)
         if args.broker is not None:
             return run_broker(places, args.broker, args.set)
         return _run(places, args.set)

@@ -44,6 +44,21 @@ def test_a_broker_is_given_settings_that_it_takes(tmp_path: Path) -> None:
     assert broker.share_coordinator_state_topic_replication_factor == 3
 
 
+def test_remote_storage_is_in_a_directory_of_all_three(tmp_path: Path) -> None:
+    """Asked for once, it stays on: topics may have their history there."""
+    places = Places(tmp_path)
+    assert "--remote" in banner(places)
+    places.objects.mkdir()
+    brokers = []
+    for node_id in (1, 2):
+        command = broker_command(places, node_id, [])
+        given = [word for flag, word in pairwise(command) if flag == "--set"]
+        brokers.append(load(assignments=given).broker)
+    assert all(one.remote_log_storage_system_enable for one in brokers)
+    assert {one.rsm_config_storage_root for one in brokers} == {str(tmp_path / "objects")}
+    assert str(places.objects) in banner(places)
+
+
 def test_members_of_etcd_name_each_other(tmp_path: Path) -> None:
     places = Places(tmp_path, etcd_members=3)
     commands = [etcd_command("etcd", places, number) for number in range(3)]

@@ -79,12 +79,24 @@ def test_records_survive_the_loss_of_any_one() -> None:
 
 def test_nobody_keeps_data_of_another() -> None:
     volumes = [one["volumes"][0].partition(":") for one in SERVICES.values()]
-    assert sorted(name for name, _, _ in volumes) == sorted(COMPOSE["volumes"])
+    assert sorted([*(name for name, _, _ in volumes), "objects"]) == sorted(COMPOSE["volumes"])
     for name, one in MEMBERS.items():
         assert one["volumes"] == [f"{name}:{one['environment']['ETCD_DATA_DIR']}"]
     dockerfile = (ROOT / "docker" / "Dockerfile").read_text(encoding="utf-8")
     for _, _, target in (one["volumes"][0].partition(":") for one in BROKERS.values()):
         assert f"VOLUME {target}\n" in dockerfile
+
+
+def test_the_object_store_is_one_for_all() -> None:
+    """A user's that writes there: the image makes the folder, and a new volume takes its owner."""
+    roots = {loaded(one).broker.rsm_config_storage_root for one in BROKERS.values()}
+    assert all(
+        one["volumes"][1:] == [f"objects:{root}"] for one in BROKERS.values() for root in roots
+    )
+    (root,) = roots
+    assert root is not None
+    dockerfile = (ROOT / "docker" / "Dockerfile").read_text(encoding="utf-8")
+    assert re.search(rf"chown varve:varve .*{root}", dockerfile)
 
 
 @pytest.mark.parametrize("name", BROKERS)
