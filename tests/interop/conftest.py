@@ -14,9 +14,13 @@ from bench.kafka_release import KAFKA_VERSION, KafkaRelease, KafkaReleaseError
 from bench.node import KafkaNode, OwnedNode, VarveNode
 from bench.s3_server import SERVERS
 from tests.interop.clients import LIBRARIES, Kcat
+from tests.interop.replicated import ReplicatedNode
 from tests.interop.tool_server import ToolServer
 
 BROKER = os.environ.get("VARVE_INTEROP_BROKER", "varve")
+
+BROKERS = int(os.environ.get("VARVE_INTEROP_BROKERS", "1"))
+"""3: a cluster in the place of one broker, see `tests.interop.replicated`."""
 
 # Rebalances without the three seconds that help only large groups; one partition of offsets less
 # to create per test run is enough for what these tests ask.
@@ -41,10 +45,13 @@ COORDINATOR_PROPERTIES = {
 }
 
 RAN = "client that ran"
+KILLS = "brokers killed"
 
 
 def new_node(directory: Path, properties: dict[str, str] | None = None) -> OwnedNode:
-    """A broker of the kind under test, not yet started."""
+    """A broker of the kind under test, or a cluster of them, not yet started."""
+    if BROKERS > 1:
+        return ReplicatedNode(BROKER, directory, {**PROPERTIES, **(properties or {})})
     kinds: dict[str, type[OwnedNode]] = {"varve": VarveNode, "kafka": KafkaNode}
     kind = kinds[BROKER]
     return kind(directory, {**PROPERTIES, **(properties or {})})
@@ -56,7 +63,9 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
     names = {str(value) for name, value in properties if name == RAN}
     if names:
         listed = ", ".join(sorted(names))
-        terminalreporter.write_line(f"interop: broker {BROKER}; clients that ran: {listed}")
+        kills = sum(int(str(value)) for name, value in properties if name == KILLS)
+        kind = BROKER if BROKERS == 1 else f"{BROKER} x {BROKERS}, {kills} of them killed"
+        terminalreporter.write_line(f"interop: broker {kind}; clients that ran: {listed}")
     passed = [str(report.nodeid) for report in terminalreporter.stats.get("passed", ())]
     tried = [node for node in passed if "test_s3_servers.py" in node]
     if tried:
@@ -96,6 +105,23 @@ def broker(tmp_path_factory: pytest.TempPathFactory) -> Iterator[OwnedNode]:
 def coordinators(tmp_path_factory: pytest.TempPathFactory) -> Iterator[OwnedNode]:
     """A running broker whose groups and transactions need no long waits."""
     yield from _running(new_node(tmp_path_factory.mktemp("coordinators"), COORDINATOR_PROPERTIES))
+
+
+@pytest.fixture(autouse=True)
+def one_dies(request: pytest.FixtureRequest) -> Iterator[None]:
+    """During each test of other clients on a cluster a broker is killed, and comes back."""
+    if BROKERS == 1 or request.node.get_closest_marker("clients") is None:
+        yield
+        return
+    if "coordinators" not in request.fixturenames:
+        yield
+        return
+    node = request.getfixturevalue("coordinators")
+    assert isinstance(node, ReplicatedNode)
+    before = node.kills
+    with node.losing_one():
+        yield
+    request.node.user_properties.append((KILLS, node.kills - before))
 
 
 @pytest.fixture
