@@ -43,6 +43,7 @@ from broker.network.admin_http import AdminServer, Page, Query
 from broker.network.iteration_end import IterationEnd
 from broker.network.network import Network, SocketNetwork
 from broker.network.server import LIMIT_KEYS, LISTENER_KEYS, WORKER_KEYS, NetworkServer
+from broker.node.cluster_node import WAY_OUT
 from broker.node.dynamic_settings import DynamicSettings
 from broker.node.node_directories import NodeDirectories
 from broker.node.node_startup import NodeStartup
@@ -356,6 +357,7 @@ class Broker:
             peers=self.peers,
         )
         served = ServedPartitions(coordinators, self.remote, self.alerts)
+        served.on_role = self.membership.acted
         roles = RoleReconciler(
             settings.node_id,
             image=lambda: controller.image,
@@ -465,8 +467,12 @@ class Broker:
     def _store_replaced(self, reason: str) -> None:
         """Nothing more is taken from the store: what it says may name other things than before."""
         assert self.membership is not None
-        LOGGER.error("metadata store replaced, it is not followed any more reason=%s", reason)
-        self.alerts.set(AlertKind.METADATA_STORE_REPLACED, "metadata store", reason)
+        LOGGER.error(
+            "metadata store replaced, it is not followed any more reason=%s %s",
+            reason,
+            WAY_OUT,
+        )
+        self.alerts.set(AlertKind.METADATA_STORE_REPLACED, "metadata store", f"{reason}. {WAY_OUT}")
         self._halting = self.loop.create_task(self.membership.halt(), name="halt of membership")
 
     async def _sync_logs(self) -> bool:

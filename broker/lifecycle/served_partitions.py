@@ -9,7 +9,7 @@ config changed ─────> on_reconfigured ──> remote storage
 topic deleted ──────> on_deleted ───────> remote storage
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
 from storage.environment.alerts import AlertKind
@@ -22,7 +22,11 @@ if TYPE_CHECKING:
 
 
 class ServedPartitions:
-    """See the module. Runs on the loop's thread."""
+    """See the module. Runs on the loop's thread.
+
+    Attributes:
+        on_role: Called when a partition has taken a role: this broker acts in a leader epoch.
+    """
 
     def __init__(
         self, coordinators: "Coordinators", remote: "RemoteStorage | None", alerts: "Alerts"
@@ -31,10 +35,12 @@ class ServedPartitions:
         self._remote = remote
         self._alerts = alerts
         self._refused: set[Partition] = set()
+        self.on_role: Callable[[], None] = _nothing
 
     def on_elected(self, partition: "Partition", leader_epoch: int) -> None:
         """This broker leads it from now on."""
         self._has_role(partition)
+        self.on_role()
         if self._remote is not None:
             self._remote.lead(partition, leader_epoch)
         self._coordinators.on_elected(partition.topic_partition, leader_epoch)
@@ -42,6 +48,7 @@ class ServedPartitions:
     def on_followed(self, partition: "Partition", leader_epoch: int) -> None:
         """Another broker leads it, or none."""
         self._has_role(partition)
+        self.on_role()
         if self._remote is not None:
             self._remote.follow(partition)
         self._coordinators.on_resigned(partition.topic_partition, leader_epoch)
@@ -74,3 +81,7 @@ class ServedPartitions:
         if partition in self._refused:
             self._refused.discard(partition)
             self._alerts.clear(AlertKind.LEADER_EPOCH_BEHIND, str(partition.topic_partition))
+
+
+def _nothing() -> None:
+    """A node that is alone keeps no note of it."""

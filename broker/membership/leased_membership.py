@@ -334,6 +334,10 @@ class LeasedMembership:
         """See `Membership.disk_failed`."""
         self.notes.disk_failed()
 
+    def acted(self) -> None:
+        """See `Membership.acted`."""
+        self.notes.acted()
+
     # -- end -------------------------------------------------------------------------------------
 
     async def leave(self) -> None:

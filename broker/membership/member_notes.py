@@ -1,4 +1,9 @@
-"""Writes the member's note into the log directories: when it registers, and what it sees later."""
+"""Writes the member's note into the log directories: when it registers, and what it sees later.
+
+The highest revision that was seen is the floor below which a store is refused. It is written every
+`WRITE_EVERY_MS`, and at once when this broker leads or follows in another leader epoch: a copy of
+the store that lacks the epoch is behind the floor before it can be given back.
+"""
 
 import asyncio
 import logging
@@ -55,6 +60,11 @@ class MemberNotes:
         self._note = replace(note, revision=revision)
         if len(brokers) != len(note.brokers) or not all(map(brokers.__contains__, note.brokers)):
             self._note = replace(self._note, brokers=tuple(sorted(brokers)))
+            self._write_soon()
+
+    def acted(self) -> None:
+        """This broker leads or follows in a leader epoch of the newest image: written soon."""
+        if self._note is not None and self._note != self._written:
             self._write_soon()
 
     def disk_failed(self) -> None:

@@ -56,6 +56,10 @@ class Membership(Protocol):
         """A log directory has failed: what the kernel had of it may be lost."""
         ...
 
+    def acted(self) -> None:
+        """A partition has taken a role in a leader epoch; quick, as many do in one turn."""
+        ...
+
     async def halt(self) -> None:
         """Act by nothing any more, and keep no lease: it ends by itself."""
         ...
@@ -96,6 +100,9 @@ class SoleMembership:
 
     def disk_failed(self) -> None:
         """No other broker could take its place."""
+
+    def acted(self) -> None:
+        """Its store is in its own directories."""
 
     async def halt(self) -> None:
         """Nothing to end."""

@@ -28,11 +28,13 @@ from storage.checkpoints.meta_properties import META_PROPERTIES, write_meta_prop
 from storage.environment.filesystem import Filesystem
 from storage.types.uuid_text import format_uuid, parse_uuid
 
-NOTHING_TOUCHED: Final = (
-    "Leader epochs could repeat, so nothing is touched: give back the newest data of the store, or "
-    "run `varve cluster recover-metadata`"
+WAY_OUT: Final = (
+    "Give back the newest data of the store, or stop all brokers and run `varve cluster "
+    "recover-metadata`"
 )
-"""What a start is refused with, and the way out."""
+"""For the operator of a store that was restored, emptied or exchanged."""
+
+NOTHING_TOUCHED: Final = f"Leader epochs could repeat, so nothing is touched. {WAY_OUT}"
 
 
 async def check_store(

@@ -288,3 +288,47 @@ async def test_encrypted_connections(tmp_path: Path) -> None:
             await EtcdStore.open(EtcdAccess((server.endpoint,)))
     finally:
         server.kill()
+
+
+async def give_back_a_copy(server: EtcdServer, store: EtcdStore, copy: Path) -> Watch:
+    """The store as it was one revision ago, at a new connection; a watch that has seen all."""
+    await write(store, "a")
+    server.kill()
+    shutil.copytree(server.data, copy)
+    server.start()
+    watch = store.watch("")
+    await write(store, "b")
+    assert await follow(watch, "b") == ["b"]
+    server.kill()
+    shutil.rmtree(server.data)
+    shutil.copytree(copy, server.data)
+    server.start()
+    return watch
+
+
+async def put_until_refused(store: EtcdStore) -> None:
+    async with asyncio.timeout(20):
+        while True:
+            with contextlib.suppress(StoreUnavailableError):
+                await store.txn(then=[Put("c", b"x")])
+
+
+async def test_nothing_is_written_to_another_store_behind_a_new_connection(
+    server: EtcdServer, tmp_path: Path
+) -> None:
+    """A write would bring it to the revision that was seen, and nothing would tell them apart."""
+    async with opened(server.endpoint) as store:
+        watch = await give_back_a_copy(server, store, tmp_path / "copy")
+        await watch.aclose()
+        with pytest.raises(StoreReplacedError):
+            await put_until_refused(store)
+    async with opened(server.endpoint) as fresh:
+        assert [item.key for item in (await fresh.range("")).items] == ["a"]
+
+
+async def test_a_watch_does_not_go_on_at_another_store(server: EtcdServer, tmp_path: Path) -> None:
+    """It would wait for a revision that then names another change."""
+    async with opened(server.endpoint) as store:
+        watch = await give_back_a_copy(server, store, tmp_path / "copy")
+        with pytest.raises(StoreReplacedError):
+            await follow(watch, "none")

@@ -53,6 +53,10 @@ CHANNEL_OPTIONS: Final = (
 _T = TypeVar("_T")
 
 
+class ReconnectedError(StoreUnavailableError):
+    """The connection is newer than the last look at the store: nothing was sent."""
+
+
 @dataclass(frozen=True, slots=True)
 class EtcdAccess:
     """Where etcd is and how to be let in.
@@ -108,7 +112,12 @@ AUTHENTICATE: Final = Method(
 
 
 class Endpoints:
-    """Channels to the servers, of which one at a time is asked. Event loop of the store only."""
+    """Channels to the servers, of which one at a time is asked. Event loop of the store only.
+
+    Attributes:
+        failovers: How often a server was left for the next one.
+        breaks: Connections that ended, and calls that failed: another etcd may answer behind each.
+    """
 
     def __init__(self, access: EtcdAccess) -> None:
         if not access.endpoints:
@@ -118,6 +127,7 @@ class Endpoints:
         self._current = 0
         self._token = ""
         self.failovers = 0
+        self.breaks = 0
 
     def _open(self, endpoint: str) -> grpc.aio.Channel:
         tls = self._access.tls
@@ -137,6 +147,7 @@ class Endpoints:
 
     def leave(self, number: int, reason: str) -> None:
         """Ask the next server from now on, unless `number` has been left already."""
+        self.breaks += 1
         if number != self._current or len(self._channels) == 1:
             return
         self._current = (number + 1) % len(self._channels)
@@ -155,6 +166,7 @@ class Endpoints:
         *,
         repeat: bool,
         deadline_ms: float = REQUEST_MS,
+        unbroken: int | None = None,
     ) -> Any:
         """One question, one answer, from whichever server gives it in time.
 
@@ -164,8 +176,10 @@ class Endpoints:
             repeat: Ask again when the answer is lost: for what changes nothing, or may be done
                 twice.
             deadline_ms: For each attempt.
+            unbroken: Send it only while `breaks` is that; None: in any case.
 
         Raises:
+            ReconnectedError: `breaks` is more.
             StoreUnavailableError: No server could be reached, or none answered what may be
                 repeated.
             OutcomeUnknownError: It was sent and not answered, and is not to be repeated.
@@ -178,7 +192,7 @@ class Endpoints:
             )
             return await send(request, timeout=deadline_ms / 1000, metadata=metadata)
 
-        return await self.attempt(ask, repeat=repeat)
+        return await self.attempt(ask, repeat=repeat, unbroken=unbroken)
 
     async def keep_alive(self, lease: int, deadline_ms: float) -> rpc.LeaseKeepAliveResponse:
         """Renew a lease once, on a stream of its own: one that was given up is out of step."""
@@ -204,6 +218,7 @@ class Endpoints:
         ask: Callable[[grpc.aio.Channel, Sequence[tuple[str, str]]], Awaitable[_T]],
         *,
         repeat: bool,
+        unbroken: int | None = None,
     ) -> _T:
         """Run `ask` on a connected channel; on the next one when it fails; see `call`."""
         failure: StoreError = StoreUnavailableError("no etcd endpoint can be reached")
@@ -217,7 +232,10 @@ class Endpoints:
                 self.leave(number, "no connection")
                 continue
             try:
-                return await ask(self._channels[number], await self.metadata())
+                metadata = await self.metadata()
+                if unbroken not in (None, self.breaks):
+                    raise ReconnectedError(f"etcd {self.name(number)} has a new connection")
+                return await ask(self._channels[number], metadata)
             except grpc.aio.AioRpcError as error:
                 details = error.details() or ""
                 if INVALID_TOKEN in details and not renewed:
@@ -226,6 +244,8 @@ class Endpoints:
                     attempts += 1
                     continue
                 failure = store_error(error.code(), details, self.name(number))
+            except ReconnectedError:
+                raise
             except StoreUnavailableError as error:
                 failure = error
             if not isinstance(failure, OutcomeUnknownError | StoreUnavailableError):
@@ -288,10 +308,14 @@ class Endpoints:
         channel = self._channels[number]
         loop = asyncio.get_running_loop()
         until = loop.time() + CONNECT_MS / 1000
+        is_new = False
         while True:
             state = channel.get_state(try_to_connect=True)
             if state is grpc.ChannelConnectivity.READY:
                 return True
+            if not is_new:
+                is_new = True
+                self.breaks += 1
             left = until - loop.time()
             if left <= 0 or state is grpc.ChannelConnectivity.SHUTDOWN:
                 return False

@@ -4,8 +4,10 @@
     EtcdWatch <── changes, one item per revision ──┘
 
 Reads and transactions are linearizable. A transaction whose answer is lost is never sent again: it
-ends in `OutcomeUnknownError`. Every answer's cluster id and revision are compared with those of
-before: a store that has been emptied, restored or exchanged is refused from then on.
+ends in `OutcomeUnknownError`. Every answer's cluster id, revision and Raft term are compared with
+those of before: a store that has been emptied, restored or exchanged is refused from then on.
+Behind a connection that is new, nothing is written or watched before a read has made sure of that:
+writes to another store would make its revisions catch up with those that were seen.
 
 Supported: etcd 3.4.25 and later of 3.4, 3.5.8 and later, 3.6, 3.7: older ones may report a watch's
 progress before its changes (etcd #15220).
@@ -28,10 +30,11 @@ from broker.controller.store.etcd.endpoints import (
     TXN,
     Endpoints,
     EtcdAccess,
+    ReconnectedError,
 )
 from broker.controller.store.etcd.messages import Messages
 from broker.controller.store.etcd.thread import StoreThread
-from broker.controller.store.etcd.watcher import EtcdWatch
+from broker.controller.store.etcd.watcher import EtcdWatch, WatchedEtcd
 from broker.controller.store.metadata_store import (
     Compare,
     KeyValue,
@@ -56,6 +59,9 @@ PAGE_KEYS: Final = 1_000
 LINEARIZABLE: Final = frozenset({RANGE, TXN})
 """Calls whose answer shows every change that was acknowledged before they were sent."""
 
+RECONNECTS_MAX: Final = 10
+"""Connections made anew while one transaction waits for a sure one."""
+
 LEAST_RELEASES: Final = {(3, 4): 25, (3, 5): 8}
 """Oldest patch of a line that reports progress behind the changes; later lines all do."""
 
@@ -71,6 +77,9 @@ class EtcdStore:
         self._closed = False
         self._cluster_id = 0
         self._revision = 0
+        self._term = 0
+        # `breaks` of the endpoints up to which it is sure that this is the store it was.
+        self._sure = -1
         self._replaced = ""
 
     @classmethod
@@ -178,7 +187,17 @@ class EtcdStore:
         """Compare, then change; see `MetadataStore.txn`."""
         check_limits(compare, then, otherwise)
         request = self._messages.txn(compare, then, otherwise)
-        return self._messages.result(await self._call(TXN, request, repeat=False))
+        for attempt in range(RECONNECTS_MAX):
+            self._check_open()
+            if self._sure != self._endpoints.breaks:
+                await self._thread.run(self._make_sure())
+            try:
+                answer = await self._call(TXN, request, repeat=False, unbroken=self._sure)
+                return self._messages.result(answer)
+            except ReconnectedError:
+                if attempt + 1 == RECONNECTS_MAX:
+                    raise
+        raise AssertionError("the last attempt raises")
 
     def watch(self, prefix: str, from_revision: int = 0) -> EtcdWatch:
         """Changes under `prefix`; see `MetadataStore.watch`."""
@@ -186,7 +205,10 @@ class EtcdStore:
         # Revision 0 would mean "now" to etcd, which is later than the call.
         first = from_revision or self._revision + 1
         watch = EtcdWatch(
-            prefix, first, self._endpoints, self._messages, self._thread, lambda: self._revision
+            prefix,
+            first,
+            WatchedEtcd(self._endpoints, self._messages, self._make_sure, lambda: self._revision),
+            self._thread,
         )
         self._watches = {other for other in self._watches if not other.is_over}
         self._watches.add(watch)
@@ -242,15 +264,34 @@ class EtcdStore:
         await self._thread.run(self._endpoints.aclose())
         self._thread.stop()
 
-    async def _call(self, method: Any, request: Any, *, repeat: bool) -> Any:
+    async def _call(
+        self, method: Any, request: Any, *, repeat: bool, unbroken: int | None = None
+    ) -> Any:
         self._check_open()
         # What had been shown before a linearizable call was sent, its answer is not behind of.
-        floor = self._revision if method in LINEARIZABLE else 0
-        answer = await self._thread.run(self._endpoints.call(method, request, repeat=repeat))
-        self._note(answer.header, floor)
+        floor, term = (self._revision, self._term) if method in LINEARIZABLE else (0, 0)
+        answer = await self._thread.run(
+            self._endpoints.call(method, request, repeat=repeat, unbroken=unbroken)
+        )
+        self._note(answer.header, floor, term)
         return answer
 
-    def _note(self, header: rpc.ResponseHeader, floor: int = 0) -> None:
+    async def _make_sure(self) -> None:
+        """Read, and compare with what was seen before. In the store's thread.
+
+        Raises:
+            StoreReplacedError: Another store answers.
+            StoreError: None does.
+        """
+        breaks, floor, term = self._endpoints.breaks, self._revision, self._term
+        if breaks == self._sure:
+            return
+        request = rpc.RangeRequest(key=self._messages.key(""), limit=1)
+        answer = await self._endpoints.call(RANGE, request, repeat=True)
+        self._note(answer.header, floor, term)
+        self._sure = breaks
+
+    def _note(self, header: rpc.ResponseHeader, floor: int = 0, term: int = 0) -> None:
         cluster_id = header.cluster_id
         if self._cluster_id and cluster_id != self._cluster_id:
             self._replaced = f"etcd cluster {cluster_id:x} answers in place of {self._cluster_id:x}"
@@ -259,8 +300,14 @@ class EtcdStore:
                 f"etcd is at revision {header.revision} and has been at {floor}: "
                 "restored from a copy, or emptied"
             )
+        elif header.raft_term < term:
+            self._replaced = (
+                f"etcd is in Raft term {header.raft_term} and has been in {term}: restored from a "
+                "copy, or emptied"
+            )
         self._cluster_id = self._cluster_id or cluster_id
         self._revision = max(self._revision, header.revision)
+        self._term = max(self._term, header.raft_term)
         self._check_open()
 
     def _check_open(self) -> None:

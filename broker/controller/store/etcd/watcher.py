@@ -1,6 +1,6 @@
 """A watch on etcd that outlives connections and servers.
 
-    open stream ──> create (from the next revision) ──> created ──> changes, progress
+    is it the same etcd? ──> open stream ──> create (from the next revision) ──> changes, progress
         ^                                                   │
         └── next server, 100 to 500 ms later <── broken, or silent for SILENCE_MS
 
@@ -12,8 +12,9 @@
 
 import asyncio
 import logging
-from collections.abc import Callable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from contextlib import suppress
+from dataclasses import dataclass
 from itertools import groupby
 from operator import attrgetter
 from typing import Any, Final
@@ -30,6 +31,7 @@ from broker.controller.store.metadata_store import (
     CompactedError,
     Event,
     StoreError,
+    StoreReplacedError,
     StoreUnavailableError,
 )
 from broker.controller.store.watch_queue import WatchQueue
@@ -49,6 +51,22 @@ SILENCE_MS: Final = 3_000.0
 BACKOFF_MS: Final = (100.0, 200.0, 500.0)
 
 
+@dataclass(frozen=True, slots=True)
+class WatchedEtcd:
+    """What a watch needs of its store.
+
+    Attributes:
+        make_sure: Reads from behind a new connection: StoreReplacedError, if another etcd answers.
+            To be awaited in the store's thread.
+        shown_revision: The newest that an answer of the store has shown.
+    """
+
+    endpoints: Endpoints
+    messages: Messages
+    make_sure: Callable[[], Awaitable[None]]
+    shown_revision: Callable[[], int]
+
+
 class EtcdWatch:
     """A `Watch` on etcd: an iterator in the data loop, fed by a stream in the store's."""
 
@@ -56,27 +74,23 @@ class EtcdWatch:
         self,
         prefix: str,
         from_revision: int,
-        endpoints: Endpoints,
-        messages: Messages,
+        etcd: "WatchedEtcd",
         thread: StoreThread,
-        shown_revision: Callable[[], int],
     ) -> None:
         """Begin to watch.
 
         Args:
             prefix: What of the store.
             from_revision: The first that is delivered, above 0.
-            endpoints: Where it is.
-            messages: What its keys are called there.
+            etcd: Where it is.
             thread: Where the stream lives.
-            shown_revision: The newest that an answer of the store has shown.
         """
         self._prefix = prefix
         self._loop = asyncio.get_running_loop()
         self._queue = WatchQueue(BUFFER_EVENTS_MAX)
         self._thread = thread
-        self._shown_revision = shown_revision
-        self._stream = _WatchStream(self, from_revision, endpoints, messages)
+        self._shown_revision = etcd.shown_revision
+        self._stream = _WatchStream(self, from_revision, etcd)
         self._task = asyncio.run_coroutine_threadsafe(self._stream.run(), thread.loop)
 
     @property
@@ -125,16 +139,15 @@ class EtcdWatch:
 class _WatchStream:
     """The stream of one watch, opened again and again. Event loop of the store only."""
 
-    def __init__(
-        self, watch: EtcdWatch, next_revision: int, endpoints: Endpoints, messages: Messages
-    ) -> None:
+    def __init__(self, watch: EtcdWatch, next_revision: int, etcd: WatchedEtcd) -> None:
         self._watch = watch
         # The next revision that is not delivered, and the one to open a new stream at: behind a
         # progress, too, so that it is not compacted while nothing happens under the prefix.
         self._next = next_revision
         self._resume = next_revision
-        self._endpoints = endpoints
-        self._messages = messages
+        self._endpoints = etcd.endpoints
+        self._messages = etcd.messages
+        self._make_sure = etcd.make_sure
         self._events: list[Event] = []
         self._wanted = 0
         self._due = asyncio.Event()
@@ -152,7 +165,7 @@ class _WatchStream:
             before = self._resume
             try:
                 await self._follow()
-            except CompactedError as failure:
+            except (CompactedError, StoreReplacedError) as failure:
                 self._watch.fail(failure)
                 return
             except StoreError as error:
@@ -168,6 +181,8 @@ class _WatchStream:
             await asyncio.sleep(BACKOFF_MS[min(failures, len(BACKOFF_MS) - 1)] / 1000)
 
     async def _follow(self) -> None:
+        # In another etcd, revisions would name other changes, once they come to where it goes on.
+        await self._make_sure()
         _, channel = await self._endpoints.connected_channel()
         stream = self._endpoints.stream(WATCH, channel, await self._endpoints.metadata())
         self._events.clear()

@@ -82,3 +82,16 @@ async def test_brokers_are_written_soon_when_there_are_others() -> None:
     await world.turns()
     assert world.found() == MemberNote("boot", 7, 8, brokers=(1, 2))
     await world.notes.end()
+
+
+async def test_the_revision_is_written_soon_when_it_is_acted_on() -> None:
+    """Else a copy of the store from before a leader epoch might pass for the newest."""
+    world = World()
+    world.notes.acted()
+    await world.notes.begin(7)
+    world.notes.seen(30, ())
+    world.notes.acted()
+    world.notes.acted()
+    await world.turns()
+    assert world.found() == MemberNote("boot", 7, 30)
+    await world.notes.end()
