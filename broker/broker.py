@@ -27,6 +27,7 @@ from broker.lifecycle.disk_failures import DiskFailures
 from broker.lifecycle.endpoints import advertised_endpoints
 from broker.lifecycle.health import HealthPages
 from broker.lifecycle.live_settings import disk_threads, follow_settings
+from broker.lifecycle.log_ends import LogEnds
 from broker.lifecycle.log_loading import LogLoading
 from broker.lifecycle.log_moves import build_log_mover
 from broker.lifecycle.membership import build_membership, watch_peers
@@ -326,6 +327,9 @@ class Broker:
                 clock=self.clock,
                 timer=self.timer,
             )
+        if self.peers is not None:
+            ends = LogEnds(settings.node_id, self.peers, self.replicas)
+            self.control.active.recovery.ask = ends.ask
         dynamic = self.dynamic = DynamicSettings(controller)
         follow_settings(
             dynamic,

@@ -323,6 +323,18 @@ class TopicConfig(TieredTopicSettings):
         difference="No effect on a single node.",
         dynamic=True,
     )
+    unclean_recovery_strategy: Literal["None", "Balanced", "Aggressive"] = config_key(
+        "unclean.recovery.strategy",
+        Choice(("None", "Balanced", "Aggressive")),
+        default="Balanced",
+        text="What is done when no replica that was in sync or eligible can lead. `Balanced` waits "
+        "for all that were, and elects the one with the longest log; `Aggressive` elects the "
+        "longest of the logs that are found within 5 seconds; `None` waits for an administrator.",
+        source="Varve",
+        synonyms=("unclean.recovery.strategy",),
+        difference="No effect on a single node.",
+        dynamic=True,
+    )
 
     @classmethod
     def resolve(cls, broker: "BrokerConfig", overrides: Mapping[str, str]) -> "TopicConfig":

@@ -291,6 +291,14 @@ class LogSettings(Settings):
         text="Default of the topic setting `unclean.leader.election.enable`.",
         dynamic=True,
     )
+    unclean_recovery_strategy: Literal["None", "Balanced", "Aggressive"] = config_key(
+        "unclean.recovery.strategy",
+        Choice(("None", "Balanced", "Aggressive")),
+        default="Balanced",
+        text="Default of the topic setting `unclean.recovery.strategy`.",
+        source="Varve",
+        dynamic=True,
+    )
     num_recovery_threads_per_data_dir: int = config_key(
         "num.recovery.threads.per.data.dir",
         count(1, "threads"),

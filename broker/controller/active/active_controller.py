@@ -26,6 +26,12 @@ from broker.controller.active.leader_requests import (
     plan_elections,
 )
 from broker.controller.active.lease_ends import LeaseEnds
+from broker.controller.active.log_recovery import (
+    LogRecovery,
+    PartitionRecovery,
+    plan_longest,
+    report_recovered,
+)
 from broker.controller.active.partition_change import Election
 from broker.controller.active.partition_plan import Chunk, PartitionPlan, chunk_of
 from broker.controller.active.reassignments import (
@@ -62,6 +68,9 @@ from protocol.messages.assign_replicas_to_dirs import (
 from storage.environment.clock import Clock
 
 LOGGER = logging.getLogger(__name__)
+
+RECOVER_AGAIN_MS: Final = 500.0
+"""Before partitions are looked at again whose logs could not all be compared."""
 
 AGAIN_MS: Final = 200.0
 """Before reconciling again what could not be committed."""
@@ -139,6 +148,9 @@ class ActiveController:
         self._ends = LeaseEnds(node_id, clock)
         self._waiting: list[_Waiting] = []
         self._again: TimerHandle | None = None
+        self.recovery = LogRecovery(
+            self._elect_longest, self._recover_later, changes.start_unawaited
+        )
         self._is_dirty = False
         self._is_reconciling = False
         self.epoch = 0
@@ -237,6 +249,8 @@ class ActiveController:
         if not plan and not fences:
             admissions = dict(admissions_of(image, states))
             if not admissions:
+                if plan.leaderless:
+                    self.recovery.pursue(plan.leaderless, image, terms)
                 return True
             self._is_dirty = True
             errors = await self._changes.commit(list(admissions.values()), until_applied=False)
@@ -279,6 +293,32 @@ class ActiveController:
             plan.count,
             took_ms,
         )
+
+    # -- recovery --------------------------------------------------------------------------------
+
+    def _recover_later(self) -> None:
+        def look() -> None:
+            if self.is_active:
+                self.reconcile()
+
+        self.timer.call_later_ms(RECOVER_AGAIN_MS, look)
+
+    async def _elect_longest(self, chosen: list[PartitionRecovery]) -> None:
+        if self.is_active:
+            await self._changes.run(self._elect_chosen(chosen))
+
+    async def _elect_chosen(self, chosen: list[PartitionRecovery]) -> None:
+        image = self._image()
+        states = BrokerStates.of(image, self._ends, self._clock.monotonic_ms())
+        terms = TopicTerms(image, self._rules, states.may_lead)
+        plan = PartitionPlan(image)
+        slices = Slices(self._clock)
+        plan_longest(plan, terms, chosen)
+        units = await _units(plan, slices)
+        errors = await self._changes.commit(list(units.values()), until_applied=False)
+        if not any(errors):
+            self._count(plan)
+            report_recovered(chosen)
 
     # -- elections that are asked for ------------------------------------------------------------
 

@@ -4,13 +4,16 @@
             ──> ELR: |ISR| below min.insync.replicas keeps who left it as eligible (KIP-966)
             ──> leader: stays while it is valid, else the first valid one in order of replicas
                   valid            in the ISR; or in the ELR while the ISR is empty
-                  none is          the last known leader, where ISR and ELR are empty
+                  none is          the replica with the longest log, once it is known which that is
+                                   (`broker.controller.active.log_recovery`); where ISR and ELR are
+                                   empty and one alone was in them last, that one
                   none of these    any replica, if unclean elections are allowed; else no leader
             ──> leader epoch + 1 if the leader is another, or a replica is gone;
                 partition epoch + 1 if anything is different
 
-A leader from the ELR makes the ISR itself alone; one elected uncleanly (the last known leader, or
-any replica) also makes the partition RECOVERING, and what the others had is lost.
+A leader from the ELR makes the ISR itself alone; one elected uncleanly (the longest log, or any
+replica) also makes the partition RECOVERING, and what the others had is lost. Kafka 4.2 elects the
+last known leader, whatever it has kept.
 
 A reassignment is complete when all that it adds are in the ISR, and the ISR of the replicas that
 stay is all of them; or not smaller than that of the replicas of before, and than
@@ -46,6 +49,14 @@ class Election(enum.Enum):
     UNCLEAN = "any replica"
 
 
+class Recovery(enum.Enum):
+    """What is done for a partition that has no clean leader (`unclean.recovery.strategy`)."""
+
+    NONE = "None"
+    BALANCED = "Balanced"
+    AGGRESSIVE = "Aggressive"
+
+
 @dataclass(frozen=True, slots=True)
 class Terms:
     """What elections of a topic go by.
@@ -56,6 +67,8 @@ class Terms:
         election: Who may become leader.
         lost: Brokers whose logs may lack what they had: they leave ISR and ELR.
         has_elr: Eligible leader replicas are kept; else the last ISR is.
+        recovery: What is done where nobody can lead cleanly.
+        chosen: The replica that has turned out to have the longest log; `NO_LEADER`: not known.
         takes_added: An unclean election may end with a replica that is being added, and may have
             next to nothing: only where an administrator asks for it.
     """
@@ -66,6 +79,8 @@ class Terms:
     lost: Collection[int] = NOBODY
     has_elr: bool = True
     takes_added: bool = False
+    recovery: Recovery = Recovery.BALANCED
+    chosen: int = NO_LEADER
 
     def may_lead_none(self, nodes: Iterable[int]) -> bool:
         """Whether no one of these brokers may lead."""
@@ -153,6 +168,22 @@ def _with_leader(
     )
 
 
+def replicas_to_compare(partition: PartitionImage, terms: Terms) -> tuple[int, ...]:
+    """Replicas whose logs are to be compared before one of them leads; empty: none are.
+
+    Balanced: all that were in ISR or ELR last, once both are empty; the partition waits for them.
+    Aggressive: all there are, as soon as nobody leads it; those that answer in time count.
+    The leader of before comes first: of equal logs the first is taken.
+    """
+    if partition.leader != NO_LEADER or terms.recovery is Recovery.NONE:
+        return ()
+    if terms.recovery is Recovery.AGGRESSIVE:
+        return tuple(dict.fromkeys((*partition.last_known_elr, *partition.replicas)))
+    if partition.isr or partition.elr or not terms.has_elr:
+        return ()
+    return partition.last_known_elr or partition.replicas
+
+
 def min_isr_of(partition: PartitionImage, terms: Terms) -> int:
     """How many in-sync replicas are asked for: never more than there are without those added."""
     return min(terms.min_isr, len(partition.original))
@@ -221,10 +252,13 @@ def _elect(
     for node in (*first, *partition.replicas):
         if node in sources and node in terms.may_lead:
             return _Elected(node)
-    if not sources and terms.has_elr and not partition.isr and partition.last_known_elr:
-        last = partition.last_known_elr[0]
-        if last in terms.may_lead:
-            return _Elected(last, is_clean=False)
+    if terms.chosen in terms.may_lead and terms.chosen in partition.replicas:
+        return _Elected(terms.chosen, is_clean=False)
+    if not sources and not partition.isr and terms.recovery is not Recovery.NONE:
+        known = partition.last_known_elr
+        if terms.has_elr and len(known) == 1 and known[0] in terms.may_lead:
+            # There is no other log to compare with.
+            return _Elected(known[0], is_clean=False)
     if terms.election is Election.UNCLEAN:
         others = partition.adding if terms.takes_added else ()
         for node in (*partition.original, *others):

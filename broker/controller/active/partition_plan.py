@@ -28,10 +28,15 @@ class Chunk(NamedTuple):
 
 
 class PartitionPlan:
-    """See the module. Made for one image, committed once."""
+    """See the module. Made for one image, committed once.
+
+    Attributes:
+        leaderless: Partitions without a leader for which nothing can be planned.
+    """
 
     def __init__(self, image: ClusterImage) -> None:
         self.image = image
+        self.leaderless: list[tuple[TopicImage, PartitionImage]] = []
         self._changed: dict[Chunk, dict[int, PartitionImage]] = {}
 
     def __bool__(self) -> bool:

@@ -77,7 +77,10 @@ async def plan_partitions(
             if is_online and _is_settled(partition, states, draining):
                 continue
             offline = NONE if is_online else replicas_offline(image, partition)
-            plan.change(topic, _settled(topic, partition, states, terms, offline))
+            new = _settled(topic, partition, states, terms, offline)
+            if new is partition and new.leader == NO_LEADER:
+                plan.leaderless.append((topic, partition))
+            plan.change(topic, new)
     return plan
 
 

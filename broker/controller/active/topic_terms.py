@@ -1,15 +1,16 @@
 """What elections of each partition go by: settings of its topic and cluster, at one moment."""
 
-from broker.controller.active.partition_change import NOBODY, Election, Terms
+from broker.controller.active.partition_change import NOBODY, Election, Recovery, Terms
 from broker.controller.configs.configs import MIN_ISR, ConfigRules
 from broker.controller.images.cluster_image import ClusterImage, TopicImage
 from broker.controller.images.features import ELR_VERSION
-from broker.controller.images.partition_image import PartitionImage
+from broker.controller.images.partition_image import NO_LEADER, PartitionImage
 from broker.controller.images.replica_directories import replicas_offline
 from config.errors import InvalidConfigError
 from config.topic import TOPIC_KEYS
 
 UNCLEAN = "unclean.leader.election.enable"
+RECOVERY = "unclean.recovery.strategy"
 
 
 class TopicTerms:
@@ -26,6 +27,7 @@ class TopicTerms:
         settings = rules.effective(image)
         self._min_isr = settings.min_insync_replicas
         self._unclean = settings.unclean_leader_election_enable
+        self._recovery = settings.unclean_recovery_strategy
         self._has_elr = image.features.get(ELR_VERSION, 0) > 0
 
     def of(
@@ -36,6 +38,7 @@ class TopicTerms:
         election: Election | None = None,
         lost: frozenset[int] = NOBODY,
         may_also_lead: int | None = None,
+        chosen: int = NO_LEADER,
     ) -> Terms:
         """The terms of one partition.
 
@@ -46,6 +49,7 @@ class TopicTerms:
             election: Who may lead; None: as the topic's settings say.
             lost: Brokers that leave ISR and ELR: their logs may lack what they had.
             may_also_lead: A broker that goes on leading although it wants to stop.
+            chosen: The replica with the longest log; `NO_LEADER`: not known.
         """
         own = _parsed(topic, MIN_ISR)
         min_isr = own if isinstance(own, int) else self._min_isr
@@ -65,6 +69,8 @@ class TopicTerms:
             lost,
             self._has_elr,
             takes_added,
+            Recovery(_parsed(topic, RECOVERY) or self._recovery),
+            chosen,
         )
 
 

@@ -9,7 +9,13 @@ from config.topic import TOPIC_KEYS, TopicConfig, validate_topic_overrides
 from config.topic_rules import check_stored
 from tests.unit.config.golden_files import rows
 
-OURS = {"record.validation", "tier.copy.paused", "tier.fetch.paused"}
+OURS = {
+    "record.validation",
+    "tier.copy.paused",
+    "tier.fetch.paused",
+    # Of KIP-966, which Kafka has only in part.
+    "unclean.recovery.strategy",
+}
 KAFKA = {row[1]: row for row in rows("kafka-4.2.0-definitions.tsv") if row[0] == "topic"}
 
 

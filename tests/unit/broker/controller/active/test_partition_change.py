@@ -6,7 +6,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from broker.controller.active.partition_change import Election, Terms, changed
+from broker.controller.active.partition_change import (
+    Election,
+    Recovery,
+    Terms,
+    changed,
+    replicas_to_compare,
+)
 from broker.controller.images.partition_image import NO_LEADER, PartitionImage
 from tests.effort import examples
 
@@ -87,18 +93,46 @@ def test_a_broker_that_may_have_lost_its_log_leaves_the_elr() -> None:
     assert fields(none) == (NO_LEADER, (), (3,))
 
 
-def test_the_last_leader_leads_again_when_nobody_else_is_eligible() -> None:
-    """It may have lost records, so the partition is recovering (Kafka 4.2's balanced recovery)."""
+def all_lost() -> PartitionImage:
+    """Nobody is in ISR or ELR any more: each that was has come back without what it had."""
     one = without(without(HEALTHY, 1), 1, 2)
     none = without(one, 1, 2, 3)
     assert none.last_known_elr[0] == 3
     lost = changed(none, terms(lost=frozenset({2, 3})))
     assert (lost.isr, lost.elr, lost.last_known_elr) == ((), (), (3, 2))
-    assert changed(lost, terms(1, 2)).leader == NO_LEADER
-    again = changed(lost, terms(3))
-    assert fields(again) == (3, (3,), ())
+    return lost
+
+
+def test_nobody_leads_before_the_logs_are_compared() -> None:
+    """Not even who led last: it may have kept less than another (Kafka 4.2 elects it)."""
+    lost = all_lost()
+    assert changed(lost, terms(1, 2, 3)) is lost
+    assert replicas_to_compare(lost, terms(1, 2, 3)) == (3, 2)
+    again = changed(lost, terms(1, 2, 3, chosen=2))
+    assert fields(again) == (2, (2,), ())
     assert again.is_recovering
     assert again.last_known_elr == ()
+    assert changed(lost, terms(1, 3, chosen=2)) is lost
+
+
+def test_a_log_that_is_the_only_one_is_compared_with_none() -> None:
+    """It leads as soon as it is there, unless an administrator is to decide."""
+    alone = replace(all_lost(), last_known_elr=(3,))
+    assert changed(alone, terms(1, 2)) is alone
+    assert fields(changed(alone, terms(3))) == (3, (3,), ())
+    assert changed(alone, terms(3, recovery=Recovery.NONE)) is alone
+
+
+def test_which_logs_are_compared_is_the_strategys() -> None:
+    """Balanced: those that were in sync last. Aggressive: whatever there is, and at once."""
+    lost = all_lost()
+    assert replicas_to_compare(lost, terms(recovery=Recovery.NONE)) == ()
+    assert replicas_to_compare(lost, terms(recovery=Recovery.AGGRESSIVE)) == (3, 2, 1)
+    assert replicas_to_compare(replace(lost, last_known_elr=()), terms()) == (1, 2, 3)
+    eligible = replace(lost, elr=(2,), last_known_elr=(3,))
+    assert replicas_to_compare(eligible, terms()) == ()
+    assert replicas_to_compare(eligible, terms(recovery=Recovery.AGGRESSIVE)) == (3, 1, 2)
+    assert replicas_to_compare(HEALTHY, terms(recovery=Recovery.AGGRESSIVE)) == ()
 
 
 def test_a_fenced_last_leader_is_not_elected() -> None:
