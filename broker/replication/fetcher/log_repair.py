@@ -5,6 +5,7 @@
     the fetch offset is outside the leader's log       ask where it begins and ends (ListOffsets)
         the leader ends before                         cut there
         the leader begins behind                       begin there, empty
+    it is to be cut within its remote part             begin where the leader's log does, empty
     an empty log's end lies in a batch                 begin where the batch does
     the leader has the offset in remote storage only   begin behind that, with the leader epochs and
                                                        producers of what lies there (KIP-405)
@@ -227,6 +228,14 @@ class LogRepair:
         partition = followed.partition
         log = partition.log
         if not followed.is_current:
+            return
+        if (
+            offset < log.local_log_start_offset
+            and log.log_start_offset < log.local_log_start_offset
+        ):
+            # Cut there it would have neither the epochs nor the producers of what lies before.
+            start_offset = await self._ask(followed, EARLIEST)
+            await self._start(followed, start_offset)
             return
         self._count(followed)
         is_told = _is_told(followed.truncations)

@@ -70,6 +70,9 @@ TRUNCATIONS_AT_ONCE: Final = 4
 """Of a partition in one role; then each is followed by a wait. As many steps of KIP-279 are rare:
 each is a change of leaders that the follower has missed."""
 
+REPAIR_DOUBLINGS_MAX: Final = 3
+"""Of `replica.fetch.backoff.ms`, between attempts to repair a log: remote storage may be away."""
+
 BACK_OFF_MAX_MS: Final = 200.0
 """Of a request: its connection waits by itself before it connects again."""
 
@@ -185,7 +188,8 @@ class ReplicaFetcher:
         if isinstance(error, DiskError) and error.is_disk_failure:
             followed.state = FollowedState.FAILED
         else:
-            self._delay(followed, self._resources.settings().backoff_ms)
+            doubled = 2 ** min(followed.failures, REPAIR_DOUBLINGS_MAX)
+            self._delay(followed, self._resources.settings().backoff_ms * doubled)
 
     def _fetch(self, followed: FollowedPartition) -> None:
         followed.state = FollowedState.FETCHING

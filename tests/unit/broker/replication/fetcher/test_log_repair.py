@@ -11,6 +11,7 @@ from storage.errors import DiskError
 from storage.log.log import Log
 from storage.log.truncation import StateBelow
 from storage.producers.snapshot import encode_rows
+from tests.fakes.network.peers import requests_of
 from tests.unit.broker.replication.fetcher.fetcher_world import (
     EPOCH,
     OTHER,
@@ -20,6 +21,7 @@ from tests.unit.broker.replication.fetcher.fetcher_world import (
     data,
     records_at,
 )
+from tests.unit.broker.replication.fetcher.test_replica_fetcher import offset_answer
 from tiered.errors import RemoteStorageNotReadyError
 from tiered.segment_metadata import TopicIdPartition
 
@@ -164,6 +166,52 @@ async def test_a_stop_does_not_wait_for_remote_storage(world: FetcherWorld) -> N
     await world.turns()
     await asyncio.wait_for(world.fetchers.close(), 1)
     assert remote_of(world).answers[0].cancelled()
+
+
+async def test_waits_grow_while_remote_storage_is_away(world: FetcherWorld) -> None:
+    """From `replica.fetch.backoff.ms` on, up to eight times that."""
+    world.repair.remote = None
+    waiting = world.following(FakeFollower())
+    waits = []
+    for _ in range(5):
+        world.answer(waiting, moved())
+        await world.turns()
+        world.sent()
+        began_ms = world.timer.clock.monotonic_ms()
+        while not (sent := [request for request in world.sent() if asked(request[1])]):
+            world.timer.advance(100)
+        waits.append(round((world.timer.clock.monotonic_ms() - began_ms) / 1000))
+        waiting = sent[-1][0]
+    assert waits == [1, 2, 4, 8, 8]
+
+
+async def test_a_log_that_would_be_cut_within_its_remote_part_starts_over(
+    world: FetcherWorld,
+) -> None:
+    """After an unclean election: cut, it would have neither epochs nor producers of its past.
+
+    Where the leader's log begins, the leader says that it has moved to remote storage.
+    """
+    partition = FakeFollower()
+    world.answer(world.following(partition), moved())
+    await world.turns()
+    remote_of(world).answers[0].set_result(below(40))
+    await world.turns()
+    waiting, _ = world.sent()[-1]
+    world.answer(waiting, data(0, diverging=(1, 15)))
+    await world.turns()
+    stream = world.connector.connects[-1].accept(fd=150)
+    (request,) = requests_of(stream)
+    world.receive(stream, offset_answer(request, 10))
+    await world.turns()
+    assert (partition.log.log_start_offset, partition.end) == (10, 10)
+    waiting, fetch = world.sent()[-1]
+    assert asked(fetch) == {0: (10, EPOCH, -1)}
+    world.answer(waiting, moved())
+    await world.turns()
+    remote_of(world).answers[-1].set_result(below(15))
+    await world.turns()
+    assert (partition.log.log_start_offset, partition.end) == (10, 15)
 
 
 async def test_one_that_moves_on_again_and_again_is_slowed_down(world: FetcherWorld) -> None:
