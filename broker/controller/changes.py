@@ -60,7 +60,10 @@ class Changes:
             async with self._turn:
                 return await change
 
-        return await asyncio.shield(self.start(in_turn()))
+        task = self.start(in_turn())
+        # Cancelled before its turn it has not begun, and never will.
+        task.add_done_callback(lambda _task: change.close())
+        return await asyncio.shield(task)
 
     def start(self, coroutine: Coroutine[Any, Any, _T]) -> "asyncio.Task[_T]":
         """Run something that `aclose` waits for."""

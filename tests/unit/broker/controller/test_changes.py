@@ -1,6 +1,9 @@
 """Changes: one at a time, committed only by the controller, finished without their caller."""
 
 import asyncio
+import inspect
+
+import pytest
 
 from broker.controller.changes import Changes
 from broker.controller.image_feed import ImageFeed
@@ -80,3 +83,25 @@ async def test_a_change_ends_without_its_caller() -> None:
     store.gate.set()
     await closing
     assert await store.get("a") is not None
+
+
+@pytest.mark.parametrize("turns", [0, 3])
+async def test_a_change_that_never_has_its_turn_leaves_nothing_behind(turns: int) -> None:
+    """Cancelled while another one is at it, or before it is looked at: its coroutine is closed."""
+    changes, _ = changes_on(MemoryStore())
+    gate = asyncio.Event()
+
+    async def waiting() -> None:
+        await gate.wait()
+
+    first = asyncio.ensure_future(changes.run(waiting()))
+    await asyncio.sleep(0)
+    never = waiting()
+    second = asyncio.ensure_future(changes.run(never))
+    await asyncio.sleep(0)
+    for _ in range(turns):
+        await asyncio.sleep(0)
+    for one in list(changes._tasks):
+        one.cancel()
+    await asyncio.gather(first, second, return_exceptions=True)
+    assert inspect.getcoroutinestate(never) == inspect.CORO_CLOSED
