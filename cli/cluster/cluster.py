@@ -1,5 +1,7 @@
 """`varve cluster`: describe the cluster, say whether a broker can be restarted, elect leaders.
 
+Actions with a module of their own: `reassign`, `remove-broker`, `recover-metadata`.
+
 Exit status: 0 done, and for `can-restart` yes; 1 the broker is out of reach or has refused, or no;
 2 mistaken options.
 """
@@ -9,7 +11,7 @@ from typing import Any
 
 from cli.actions import Action, add_actions, run_action
 from cli.admin_port import AskAdmin, ask_admin
-from cli.cluster import recover_metadata
+from cli.cluster import reassign, recover_metadata, remove_broker
 from cli.cluster.description import ClusterDescription, PartitionInSync, describe
 from cli.connection import (
     FAILED,
@@ -245,6 +247,8 @@ def _refusals(answer: Any) -> list[tuple[str, str]]:
 
 
 ACTIONS = {
+    "reassign": Action(reassign.SUMMARY, reassign.add_arguments, reassign.run),
+    "remove-broker": Action(remove_broker.SUMMARY, remove_broker.add_arguments, remove_broker.run),
     "recover-metadata": Action(
         recover_metadata.SUMMARY, recover_metadata.add_arguments, recover_metadata.run
     ),
