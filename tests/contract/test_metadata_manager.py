@@ -1017,6 +1017,108 @@ async def test_loading_lets_the_loop_turn(world: World) -> None:
     assert len(manager.segments(P0)) == 3000
 
 
+# -- several brokers ------------------------------------------------------------------------------
+
+
+async def test_a_new_leader_sees_nothing_before_it_has_read_all_there_is(world: World) -> None:
+    """Its reader may be behind: what is not there yet must not look expired."""
+    before = await world.started()
+    (a,) = await copy(before, segment(0, 9))
+    follower = world.start(leads=False)
+    follower.assign([P0])
+    await asyncio.wait_for(follower.ready(P0), 30)
+    # As a reader that is slow: it hears of nothing.
+    world.topic.listeners.remove(follower)
+    (b,) = await copy(before, segment(10, 19))
+    assert follower.segments(P0) == [a]
+    follower.refresh(P0)
+    assert not follower.is_ready(P0)
+    with pytest.raises(RemoteStorageNotReadyError):
+        follower.segments(P0)
+    await asyncio.wait_for(follower.ready(P0), 30)
+    assert follower.segments(P0) == [a, b]
+    world.topic.listeners.append(follower)
+
+
+async def test_before_garbage_is_removed_all_there_is_has_been_read(world: World) -> None:
+    leader = await world.started()
+    follower = world.start(leads=False)
+    follower.assign([P0])
+    await asyncio.wait_for(follower.ready(P0), 30)
+    world.topic.listeners.remove(follower)
+    (a,) = await copy(leader, segment(0, 9))
+    assert follower.segments(P0) == []
+    await asyncio.wait_for(follower.caught_up([P0]), 30)
+    assert follower.segments(P0) == [a]
+    world.topic.listeners.append(follower)
+
+
+async def test_an_inspection_shows_what_is_hosted_elsewhere_while_it_lasts(world: World) -> None:
+    """Of all metadata partitions; only the leader of the first one may."""
+    theirs = [TopicIdPartition(P0.topic_id, P0.topic, index) for index in range(12)]
+    other = world.start(leads=False)
+    other.assign(theirs)
+    for one in theirs:
+        await asyncio.wait_for(other.ready(one), 30)
+        await copy(other, segment(0, 9, one))
+    steward = await world.started(P0)
+    assert (steward.is_steward, other.is_steward) == (True, False)
+    await asyncio.wait_for(steward.begin_inspection(), 30)
+    assert set(steward.partitions()) == set(theirs)
+    assert all(len(steward.segments(one)) == 1 for one in theirs)
+    steward.end_inspection()
+    assert list(steward.partitions()) == [P0]
+    with pytest.raises(RemoteStorageNotReadyError):
+        steward.segments(theirs[5])
+    with pytest.raises(RemoteStorageNotReadyError, match="first partition"):
+        await other.begin_inspection()
+
+
+async def test_what_was_assigned_during_an_inspection_stays(world: World) -> None:
+    theirs = TopicIdPartition(P0.topic_id, P0.topic, 7)
+    other = world.start(leads=False)
+    other.assign([theirs])
+    await asyncio.wait_for(other.ready(theirs), 30)
+    await copy(other, segment(0, 9, theirs))
+    steward = await world.started(P0)
+    await asyncio.wait_for(steward.begin_inspection(), 30)
+    steward.assign([theirs])
+    steward.end_inspection()
+    assert len(steward.segments(theirs)) == 1
+    steward.release([theirs])
+    with pytest.raises(RemoteStorageNotReadyError):
+        steward.segments(theirs)
+
+
+async def test_a_deletion_is_the_metadata_leaders_to_see_through(world: World) -> None:
+    leader = await world.started()
+    follower = world.start(leads=False)
+    follower.assign([P0])
+    await asyncio.wait_for(follower.ready(P0), 30)
+    marked = deletion(next(iter(PartitionDeleteState)))
+    await leader.delete_partition(marked)
+    await settle()
+    assert (leader.leads(P0), follower.leads(P0)) == (True, False)
+    assert (leader.deletions(), follower.deletions()) == ([marked], [])
+    leader.on_resigned(world.metadata_partition)
+    follower.on_elected(world.metadata_partition)
+    assert (leader.deletions(), follower.deletions()) == ([], [marked])
+
+
+async def test_shared_snapshots_are_written_by_the_leader_alone(world: World) -> None:
+    """Those on local disk are each broker's own."""
+    leader = await world.started(snapshot_interval_ms=1_000_000)
+    follower = world.start(leads=False)
+    follower.assign([P0])
+    await asyncio.wait_for(follower.ready(P0), 30)
+    await copy(leader, segment(0, 9))
+    await settle()
+    await world.stop(follower)
+    assert len(world.snapshot_names()) == (1 if world.kind == "local" else 0)
+    await world.stop(leader)
+    assert len(world.snapshot_names()) == 1
+
+
 # -- deleting a partition --------------------------------------------------------------------------
 
 

@@ -74,6 +74,7 @@ class FakeRemoteMetadata:
         self.log = events or MetadataEvents()
         self.reach = reach
         self.hidden: set[TopicIdPartition] = set()
+        self.refreshed: list[TopicIdPartition] = []
         self.loss = ""
         self.withheld: dict[TopicIdPartition, str] = {}
         self._assigned: dict[TopicIdPartition, None] = {}
@@ -116,7 +117,7 @@ class FakeRemoteMetadata:
             self._assigned.pop(partition, None)
 
     def refresh(self, partition: TopicIdPartition) -> None:
-        """All that is seen is up to date."""
+        self.refreshed.append(partition)
 
     async def caught_up(self, partitions: Iterable[TopicIdPartition]) -> None:
         """All that is seen is up to date."""

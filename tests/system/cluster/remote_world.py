@@ -4,6 +4,7 @@
     kill       the leader does nothing any more, from that point on
     pause      likewise, until the other has led for a while; then it goes on where it stood
     move       the leader hears at that point that it is one no longer
+    again      the leader leads on, in a later epoch
 
 Real parts: the remote log's tasks, the metadata's readers and state. Time is the test's.
 """

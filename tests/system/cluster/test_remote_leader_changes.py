@@ -42,7 +42,10 @@ async def strike(begin: Begin, way: str, step: int) -> tuple[World, bool]:
         if struck or number - base != step:
             return
         struck = True
-        if way == "move":
+        if way == "again":
+            world.epoch += 1
+            world.first.lead(world.epoch)
+        elif way == "move":
             world.change_leader()
             world.depose()
         else:
@@ -55,7 +58,7 @@ async def strike(begin: Begin, way: str, step: int) -> tuple[World, bool]:
     await world.run(8 * INTERVAL_MS)
     if not struck:
         return world, False
-    world.write(1, [world.second] if way != "move" else None)
+    world.write(1, None if way in ("move", "again") else [world.second])
     await world.run(6 * INTERVAL_MS)
     if way == "pause":
         world.first.wake()
@@ -65,7 +68,7 @@ async def strike(begin: Begin, way: str, step: int) -> tuple[World, bool]:
     return world, True
 
 
-@pytest.mark.parametrize("way", ["kill", "pause", "move"])
+@pytest.mark.parametrize("way", ["kill", "pause", "move", "again"])
 @pytest.mark.parametrize("begin", [begin_copy, begin_delete])
 async def test_bucket_and_metadata_agree_whenever_the_leader_changes(
     begin: Begin, way: str
@@ -75,8 +78,9 @@ async def test_bucket_and_metadata_agree_whenever_the_leader_changes(
     while True:
         world, struck = await strike(begin, way, runs + 1)
         if struck:
-            report = await world.collect_garbage(world.second)
-            found += [f"step {runs + 1}: {one}" for one in world.problems(world.second, report)]
+            leader = world.first if way == "again" else world.second
+            report = await world.collect_garbage(leader)
+            found += [f"step {runs + 1}: {one}" for one in world.problems(leader, report)]
         await world.close()
         if not struck:
             break

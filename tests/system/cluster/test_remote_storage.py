@@ -264,3 +264,72 @@ async def test_a_bucket_of_another_cluster_loses_nothing(tmp_path: Path) -> None
             await asyncio.sleep(0.5)
         assert before <= set((tmp_path / "bucket").rglob("*.log"))
         assert await read(first, "t") == values(12)
+
+
+@pytest.mark.parametrize("snapshots", ["local", "bucket"])
+async def test_metadata_is_whole_after_restarts_of_one_and_of_all(
+    tmp_path: Path, snapshots: str
+) -> None:
+    """A replica's high watermark is older than its snapshots then: nothing is lost all the same."""
+    settings = {
+        **REMOTE,
+        "rsm_config_storage_root": str(tmp_path / "bucket"),
+        "tier_metadata_snapshots": snapshots,
+    }
+    async with ClusterHarness(tmp_path, **settings) as cluster:
+        await cluster.create_topic("t", replicas=3, **TIERED)
+        sent = values(12)
+        await produce(cluster, "t", *sent)
+        leader = await cluster.leading("t")
+        await cluster.until(lambda: is_copied(cluster, leader))
+        for node_id in cluster.nodes:
+            await cluster.stop(node_id)
+            await cluster.restart(node_id)
+            await cluster.until(lambda: cluster.let_in() == set(cluster.nodes))
+            more = values(4, len(sent))
+            sent += more
+            await produce(cluster, "t", *more)
+        for node_id in cluster.nodes:
+            await cluster.kill(node_id)
+        for node_id in cluster.nodes:
+            await cluster.restart(node_id)
+        await cluster.until(lambda: cluster.let_in() == set(cluster.nodes))
+        assert await read(cluster, "t") == sent
+        await expect_bucket_is_metadata(cluster)
+        for node_id in cluster.nodes:
+            assert list(metadata_of(cluster, node_id).losses()) == []
+
+
+async def test_a_broker_without_a_replica_of_the_metadata_reads_it_from_the_leader(
+    tmp_path: Path,
+) -> None:
+    """In a large cluster most brokers have none."""
+    settings = {
+        **REMOTE,
+        "rsm_config_storage_root": str(tmp_path / "bucket"),
+        "rlmm_config_remote_log_metadata_topic_num_partitions": 1,
+        "rlmm_config_remote_log_metadata_topic_replication_factor": 1,
+    }
+    async with ClusterHarness(tmp_path, **settings) as cluster:
+        await cluster.create_topic("t", replicas=3, **TIERED)
+        sent = values(12)
+        await produce(cluster, "t", *sent)
+        leader = await cluster.leading("t")
+        await cluster.until(lambda: is_copied(cluster, leader))
+        (home,) = {await cluster.leading("__remote_log_metadata")}
+        for node_id in set(cluster.nodes) - {home}:
+            assert cluster.broker(node_id).replicas.replica_of("__remote_log_metadata", 0) is None
+        copied = {one.id for one in segments(cluster, leader)}
+        for node_id in cluster.nodes:
+            await cluster.until(lambda: {one.id for one in segments(cluster, node_id)} == copied)  # noqa: B023  the loop waits for it
+        if leader == home:
+            # Then one that reads it from afar leads: it publishes from there, too.
+            await cluster.stop(leader)
+            await cluster.restart(leader)
+            leader = await cluster.leading("t")
+        more = values(12, len(sent))
+        sent += more
+        await produce(cluster, "t", *more)
+        await cluster.until(lambda: is_copied(cluster, leader))
+        assert await read(cluster, "t") == sent
+        await expect_bucket_is_metadata(cluster)

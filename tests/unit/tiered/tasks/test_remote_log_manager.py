@@ -281,3 +281,25 @@ async def test_gauges_equal_what_is_there() -> None:
     assert {s.state for s in world.metadata.segments(PARTITION)} == {
         SegmentState.COPY_SEGMENT_FINISHED
     }
+
+
+async def test_each_leadership_begins_with_all_that_is_committed() -> None:
+    """A later epoch of the same leader too; a follower, and a change of settings, need no more."""
+    world = World()
+    world.write(1)
+    await world.start()
+    assert world.metadata.refreshed == [PARTITION]
+    world.set_config(retention_bytes=1 << 30)
+    await world.interval()
+    assert world.metadata.refreshed == [PARTITION]
+    world.leader_epoch = 3
+    world.lead()
+    await world.interval()
+    assert world.metadata.refreshed == [PARTITION] * 2
+    world.manager.on_follower(world.tiered())
+    await world.interval()
+    assert world.metadata.refreshed == [PARTITION] * 2
+    world.leader_epoch = 4
+    world.lead()
+    await world.interval()
+    assert world.metadata.refreshed == [PARTITION] * 3
