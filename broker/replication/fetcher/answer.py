@@ -18,9 +18,19 @@ class Answer:
         number: Of the request that it answers.
         partitions: Those that are not taken yet.
         is_taken: All of them have been.
+        is_catching_up: Some of them are far behind.
     """
 
-    __slots__ = ("_done", "_kept", "_release", "_settling", "is_taken", "number", "partitions")
+    __slots__ = (
+        "_done",
+        "_kept",
+        "_release",
+        "_settling",
+        "is_catching_up",
+        "is_taken",
+        "number",
+        "partitions",
+    )
 
     def __init__(
         self,
@@ -33,6 +43,7 @@ class Answer:
         self.number = number
         self.partitions: Iterator[FetchedPartition] = iter(partitions)
         self.is_taken = False
+        self.is_catching_up = False
         self._release = release
         self._done = done
         self._kept = 0

@@ -88,6 +88,7 @@ class FollowedPartition:
         sent_log_start: The log start offset that it was told.
         sent_epoch: The last fetched epoch that it was told.
         leader_high_watermark: As the leader last gave it.
+        is_behind: It catches up: its latest records were many, and more are committed.
         failures: Errors in a row.
         truncations: Of its log, in this role: one or two are in order, more are a leader that gives
             what it then denies.
@@ -95,6 +96,7 @@ class FollowedPartition:
 
     __slots__ = (
         "failures",
+        "is_behind",
         "key",
         "leader_epoch",
         "leader_high_watermark",
@@ -121,6 +123,7 @@ class FollowedPartition:
         self.sent_log_start = -1
         self.sent_epoch = -1
         self.leader_high_watermark = 0
+        self.is_behind = False
         self.failures = 0
         self.truncations = 0
 

@@ -13,8 +13,8 @@ logs, and on disk where `flush.messages` asks for it: by its offsets the leader 
 waits is not in the way of a partition that has just come to this leader: a second request is sent
 behind it, which ends the first.
 
-An answer is appended in slices of the loop. Partitions are apart: an error of one delays that one,
-a failed disk ends those on it.
+An answer is appended in slices of the loop, half as long while partitions catch up. Partitions are
+apart: an error of one delays that one, a failed disk ends those on it.
 
 Source: Kafka, AbstractFetcherThread.scala, ReplicaFetcherThread.scala.
 """
@@ -30,7 +30,7 @@ from broker.peers.peer_request import PeerRequest
 from broker.replication.fetcher.answer import Answer
 from broker.replication.fetcher.delays import Delays
 from broker.replication.fetcher.followed_partition import FollowedPartition, FollowedState
-from broker.replication.fetcher.session import FollowerSession
+from broker.replication.fetcher.session import CATCH_UP_BYTES, FollowerSession
 from broker.runtime.errors import ApiError
 from protocol.error_codes import ErrorCode
 from protocol.hot.follower_fetch import (
@@ -59,6 +59,9 @@ LOGGER = logging.getLogger(__name__)
 
 SLICE_MS: Final = 2.0
 """Records are appended for so long before the loop goes on with requests."""
+
+CATCH_UP_SLICE_MS: Final = SLICE_MS / 2
+"""Likewise, for an answer with partitions that are far behind."""
 
 RETRY_MS: Final = 20.0
 """First delay of a partition whose leader has not heard of its role yet, and of a request that was
@@ -335,7 +338,7 @@ class ReplicaFetcher:
         if answer is None:
             return
         clock = self._resources.clock
-        until_ms = clock.monotonic_ms() + SLICE_MS
+        began_ms = clock.monotonic_ms()
         for fetched in answer.partitions:
             try:
                 self._take(answer, fetched)
@@ -344,7 +347,8 @@ class ReplicaFetcher:
                 followed = self._session.members.get((fetched.topic_id, fetched.partition))
                 if followed is not None:
                     self._delay(followed, self._resources.settings().backoff_ms)
-            if clock.monotonic_ms() >= until_ms:
+            slice_ms = CATCH_UP_SLICE_MS if answer.is_catching_up else SLICE_MS
+            if clock.monotonic_ms() - began_ms >= slice_ms:
                 self._resources.poller.call_soon(self._append)
                 return
         answer.taken()
@@ -365,6 +369,8 @@ class ReplicaFetcher:
         if followed is None or not followed.is_current:
             return
         partition = followed.partition
+        if followed.is_behind:
+            answer.is_catching_up = True
         if followed.sent_in > answer.number or (
             followed.sent_offset != partition.log.log_end_offset
         ):
@@ -441,6 +447,7 @@ class ReplicaFetcher:
 
     def _go_on(self, followed: FollowedPartition, size: int) -> None:
         """Fetch on from the log's end; later, if the quota is used up and it is out of sync."""
+        followed.is_behind = size >= CATCH_UP_BYTES and followed.lag > 0
         quota = self._resources.quota
         if quota.is_limited and size:
             partition = followed.partition

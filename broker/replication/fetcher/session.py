@@ -24,6 +24,11 @@ FIRST_EPOCH: Final = 0
 EPOCH_MAX: Final = 0x7FFF_FFFF
 
 
+CATCH_UP_BYTES: Final = 256 * 1024
+"""Most bytes of a partition that is far behind in one answer: what is in sync shares the answers,
+and the loop, with it."""
+
+
 class FollowerSession:
     """See the module.
 
@@ -115,7 +120,12 @@ class FollowerSession:
             self._known[followed.key] = None
             topic_id, index = followed.key
             packed = pack_partition(
-                index, followed.leader_epoch, end_offset, epoch, log_start, max_bytes
+                index,
+                followed.leader_epoch,
+                end_offset,
+                epoch,
+                log_start,
+                min(max_bytes, CATCH_UP_BYTES) if followed.is_behind else max_bytes,
             )
             of_topic = topics.get(topic_id)
             if of_topic is None:

@@ -7,7 +7,9 @@ import pytest
 
 from broker.replication.fetcher.followed_partition import FollowedState
 from broker.replication.fetcher.replica_fetcher import SLICE_MS
+from broker.replication.fetcher.session import CATCH_UP_BYTES
 from protocol.error_codes import ErrorCode
+from protocol.hot.fetch import FetchRequest
 from protocol.messages.list_offsets import (
     ListOffsetsPartitionResponse,
     ListOffsetsResponse,
@@ -172,6 +174,47 @@ async def test_long_answer_lets_the_loop_turn() -> None:
     assert turns == [2, 4]
     assert [p.end for p in partitions] == [1] * 5
     assert len(asked(world.one_sent()[1])) == 5
+
+
+async def test_partition_that_is_far_behind_is_fetched_in_small_pieces() -> None:
+    """It shares its answers with what is in sync; once it is, it may have all there is."""
+    world = FetcherWorld()
+    behind, beside = FakeFollower(0), FakeFollower(1)
+    waiting = world.following(behind, beside)
+    many = records_at(0, bytes(CATCH_UP_BYTES))
+    world.answer(waiting, data(0, many, high_watermark=9), data(1, records_at(0, b"x")))
+    waiting, fetch = world.one_sent()
+    assert most_bytes(fetch) == {0: CATCH_UP_BYTES, 1: 1 << 20}
+    world.answer(waiting, data(0, records_at(1, bytes(CATCH_UP_BYTES)), high_watermark=2))
+    _, fetch = world.one_sent()
+    assert most_bytes(fetch) == {0: 1 << 20}
+
+
+async def test_answer_of_a_partition_that_catches_up_takes_half_a_slice() -> None:
+    world = FetcherWorld()
+    clock = world.timer.clock
+    partitions = [FakeFollower(index) for index in range(3)]
+    waiting = world.following(*partitions)
+    many = records_at(0, bytes(CATCH_UP_BYTES))
+    world.answer(waiting, *(data(index, many, high_watermark=9) for index in range(3)))
+    waiting, _ = world.one_sent()
+    turns: list[int] = []
+    for partition in partitions:
+        partition.cost = lambda: clock.advance(SLICE_MS / 2)
+    call_soon = world.poller.call_soon
+
+    def next_turn(callback: Callable[..., object], *args: object) -> None:
+        turns.append(sum(p.end for p in partitions))
+        call_soon(callback, *args)
+
+    world.poller.call_soon = next_turn  # type: ignore[method-assign]  # to see the turns
+    world.answer(waiting, *(data(index, records_at(1, b"x")) for index in range(3)))
+    assert turns == [4, 5, 6]
+
+
+def most_bytes(fetch: FetchRequest) -> dict[int, int]:
+    """What a request allows for each partition that it names."""
+    return {one.partition: one.max_bytes for topic in fetch.topics for one in topic.partitions}
 
 
 async def test_next_request_waits_until_all_is_settled() -> None:
