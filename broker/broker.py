@@ -424,7 +424,7 @@ class Broker:
         self.writers.start(self.timer)
         failures.watch_writers(self.writers)
         threads = dynamic.current.num_recovery_threads_per_data_dir * len(self.log_dirs)
-        controller.follow(self.timer, on_replaced=self._store_replaced)
+        controller.follow(self.timer, on_replaced=self._store_replaced, on_unsupported=self._fail)
         self._load = asyncio.create_task(self._load_and_join(roles, lifecycle, threads))
 
     def _build_fetchers(

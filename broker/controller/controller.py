@@ -30,13 +30,20 @@ from broker.controller.configs.group_settings import (
     ShareGroupSettings,
 )
 from broker.controller.image_feed import ImageFeed, Listener, ListenerOfNow
+from broker.controller.images.broker_records import broker_key
 from broker.controller.images.cluster_image import (
     BrokerEndpoint,
     BrokerImage,
     ClusterImage,
     TopicImage,
 )
-from broker.controller.images.features import FeatureUpdate, Refusal, plan_update
+from broker.controller.images.features import (
+    FeatureUpdate,
+    RecordLevel,
+    Refusal,
+    plan_update,
+    writes,
+)
 from broker.controller.images.metadata_records import (
     FEATURES_KEY,
     ConfigResource,
@@ -64,6 +71,7 @@ from broker.controller.store.metadata_store import (
     Put,
     StoreReplacedError,
     key_present,
+    unchanged_since,
 )
 from broker.controller.store.store_writer import Unit
 from broker.controller.topic_planner import TopicPlanner
@@ -253,14 +261,23 @@ class Controller:
         others = [b for b in self._feed.image.brokers.values() if b.node_id != me.node_id]
         self._feed.place_brokers([*others, me])
 
-    def follow(self, timer: Timer, *, on_replaced: Callable[[str], None]) -> None:
+    def follow(
+        self,
+        timer: Timer,
+        *,
+        on_replaced: Callable[[str], None],
+        on_unsupported: Callable[[str], None],
+    ) -> None:
         """Make images of all changes as they come, also of those of other brokers.
 
         Args:
             timer: For waiting while the store cannot be read.
+            on_unsupported: Called, with a sentence, when the cluster has a feature at a level that
+                this release does not have.
             on_replaced: Called, with the reason, when the store is not the one it was. The image
                 stays what it is from then on.
         """
+        self._feed.on_unsupported = on_unsupported
         following = asyncio.get_running_loop().create_task(
             self._feed.follow(timer), name="image feed"
         )
@@ -532,10 +549,18 @@ class Controller:
         planned = plan_update(current, updates, node_id=self._settings.node_id, brokers=brokers)
         if isinstance(planned, Refusal):
             return planned
+        if lost := _lost_by(current, planned, self._feed.image):
+            return ErrorCode.INVALID_UPDATE_VERSION, lost
         if validate_only or planned == current:
             return ErrorCode.NONE, None
+        # A broker that registers in this moment may have less: it is not let in then.
+        same = tuple(
+            unchanged_since(broker_key(node), broker.epoch)
+            for node, broker in self._feed.image.brokers.items()
+            if broker.registration is not None
+        )
         put = Put(FEATURES_KEY, encode_features(planned))
-        (error,) = await self.changes.commit([Unit(compare=(), operations=(put,))])
+        (error,) = await self.changes.commit([Unit(compare=same, operations=(put,))])
         result = result_of(error)
         if error is None:
             LOGGER.info("features changed levels=%s", planned)
@@ -623,3 +648,17 @@ class Controller:
     async def allocate_producer_ids(self, count: int = PRODUCER_ID_BLOCK_SIZE) -> range:
         """A block of producer ids, never given out twice; see `ProducerIdBlocks.allocate`."""
         return await self._blocks.allocate(count)
+
+
+def _lost_by(current: Mapping[str, int], planned: Mapping[str, int], image: ClusterImage) -> str:
+    """Why a lower level would lose what records have now; empty: nothing would be."""
+    if not writes(current, RecordLevel.MOVES) or writes(planned, RecordLevel.MOVES):
+        return ""
+    for topic in image.topics.values():
+        for partition in topic.partitions:
+            if partition.is_reassigning:
+                return (
+                    f"{topic.name}-{partition.index} is being reassigned, which records of the "
+                    "lower level cannot say: let it end, or cancel it."
+                )
+    return ""

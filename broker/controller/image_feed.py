@@ -23,7 +23,7 @@ from broker.controller.images.cluster_image import (
     decode_chunk,
     is_shown,
 )
-from broker.controller.images.metadata_records import MetadataFormatError
+from broker.controller.images.metadata_records import MetadataFormatError, UnsupportedLevelError
 from broker.controller.images.partition_image import PartitionImage
 from broker.controller.store.metadata_store import (
     Changes,
@@ -62,6 +62,8 @@ class ImageFeed:
 
     Attributes:
         image: The newest; replaced as a whole.
+        on_unsupported: Called, with a sentence, when a feature has a level that this release does
+            not have: it must not go on, and the image keeps the level of before.
     """
 
     def __init__(self, store: MetadataStore, image: ClusterImage) -> None:
@@ -78,6 +80,7 @@ class ImageFeed:
         # Callers of `reach` take what the watch has, one at a time.
         self._turn = asyncio.Lock()
         self._closed = False
+        self.on_unsupported: Callable[[str], None] = _nothing
 
     def subscribe(self, listener: Listener) -> None:
         """Have `listener` awaited with (old, new) after every change, in order of subscription.
@@ -215,7 +218,7 @@ class ImageFeed:
         try:
             image = self.image.updated(keys, revision, decoded)
         except MetadataFormatError:
-            image = self.image.updated(filter(_can_be_read, keys), revision)
+            image = self.image.updated(filter(self._can_be_read, keys), revision)
         self._replace(image)
 
     async def _reload(self) -> None:
@@ -223,7 +226,7 @@ class ImageFeed:
         content = await whole_range(self._store, "")
         before = self.image
         image = ClusterImage.loaded(
-            filter(_item_can_be_read, content.items),
+            filter(self._item_can_be_read, content.items),
             content.revision,
             controller_id=before.controller_id if self._placed else -1,
         )
@@ -263,6 +266,21 @@ class ImageFeed:
             # It may have been replaced meanwhile by one that differs in nothing of theirs.
             self._told = self._untold.popleft()
 
+    def _item_can_be_read(self, item: KeyValue) -> bool:
+        return is_shown(item.key) and self._can_be_read((item.key, item.value))
+
+    def _can_be_read(self, change: tuple[str, bytes | None]) -> bool:
+        """Whether a changed key can go into an image; if not, the image keeps what it had of it."""
+        try:
+            ClusterImage.empty().updated([change], 0)
+        except UnsupportedLevelError as error:
+            self.on_unsupported(str(error))
+            return False
+        except MetadataFormatError as error:
+            LOGGER.error("metadata record cannot be read, keeping what was there error=%s", error)
+            return False
+        return True
+
 
 async def _decode(
     keys: Sequence[tuple[str, bytes | None]], decoded: dict[str, list[PartitionImage]]
@@ -281,15 +299,5 @@ async def _decode(
             await asyncio.sleep(0)
 
 
-def _item_can_be_read(item: KeyValue) -> bool:
-    return is_shown(item.key) and _can_be_read((item.key, item.value))
-
-
-def _can_be_read(change: tuple[str, bytes | None]) -> bool:
-    """Whether a changed key can go into an image; if not, the image keeps what it had of it."""
-    try:
-        ClusterImage.empty().updated([change], 0)
-    except MetadataFormatError as error:
-        LOGGER.error("metadata record cannot be read, keeping what was there error=%s", error)
-        return False
-    return True
+def _nothing(_reason: str) -> None:
+    """No broker is to be ended."""

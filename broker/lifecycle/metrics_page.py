@@ -100,7 +100,7 @@ def build_metrics_page(services: "Services", parts: MeasuredParts) -> MetricsPag
         _kept(services, parts),
     ]
     if isinstance(parts.membership, LeasedMembership):
-        sources.append(MembershipMetrics(parts.membership, controller, services.clock))
+        sources.append(MembershipMetrics(parts.membership, controller, services.clock, parts.store))
     if parts.fetchers is not None and parts.peers is not None:
         sources.append(FetcherMetrics(parts.fetchers, parts.peers))
     if services.remote is not None:

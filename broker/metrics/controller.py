@@ -101,8 +101,8 @@ class ControllerMetrics:
         yield gauge(
             "varve_controller_last_failover_ms",
             "Milliseconds from the first plan to the last commit of the last failover here.",
-            (),
-            [((), active.last_failover_ms)],
+            ("cause",),
+            [((cause,), took_ms) for cause, took_ms in sorted(active.failover_ms.items())],
         )
         yield gauge(
             "varve_image_revision",

@@ -6,9 +6,11 @@ from typing import TYPE_CHECKING
 from prometheus_client.core import Metric
 
 from broker.metrics.families import counter, gauge
+from broker.metrics.image_hash import ImageHash
 
 if TYPE_CHECKING:
     from broker.controller.controller import Controller
+    from broker.controller.store.metadata_store import MetadataStore
     from broker.membership.leased_membership import LeasedMembership
     from storage.environment.clock import Clock
 
@@ -17,11 +19,17 @@ class MembershipMetrics:
     """See `collect`. A node that is alone has none of them."""
 
     def __init__(
-        self, membership: "LeasedMembership", controller: "Controller", clock: "Clock"
+        self,
+        membership: "LeasedMembership",
+        controller: "Controller",
+        clock: "Clock",
+        store: "MetadataStore",
     ) -> None:
+        self._store = store
         self._membership = membership
         self._controller = controller
         self._clock = clock
+        self._hash = ImageHash()
 
     async def collect(self) -> AsyncIterator[Metric]:
         """Families of this part."""
@@ -55,8 +63,15 @@ class MembershipMetrics:
                 "Revision of the metadata store that this broker's image shows.",
                 image.revision,
             ),
+            (
+                "varve_metadata_image_hash",
+                "Hash of that image: brokers that show one revision have the same.",
+                await self._hash.of(image),
+            ),
         ):
             yield gauge(name, text, (), [((), float(value))])
+        for family in self._store_families():
+            yield family
         for name, text, value in (
             ("varve_lease_renewals_failed", "Renewals without an answer.", keeper.failures),
             (
@@ -81,3 +96,35 @@ class MembershipMetrics:
             ),
         ):
             yield counter(name, text, (), [((), value)])
+
+    def _store_families(self) -> list[Metric]:
+        """Of a store that is asked over the network."""
+        latency = getattr(self._store, "latency", None)
+        if latency is None:
+            return []
+        return [
+            gauge(
+                "varve_metadata_store_last_answer_seconds",
+                "How long the last answer of the metadata store took.",
+                (),
+                [((), latency.last_s)],
+            ),
+            counter(
+                "varve_metadata_store_answers",
+                "Answers of the metadata store.",
+                (),
+                [((), latency.count)],
+            ),
+            counter(
+                "varve_metadata_store_answer_seconds",
+                "How long all answers of the metadata store took together.",
+                (),
+                [((), latency.total_s)],
+            ),
+            counter(
+                "varve_metadata_store_failovers",
+                "Times that a server of the metadata store was left for the next one.",
+                (),
+                [((), getattr(self._store, "failovers", 0))],
+            ),
+        ]

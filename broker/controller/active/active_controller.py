@@ -44,6 +44,7 @@ from broker.controller.active.reconcile import (
     Moves,
     admissions_of,
     fences_of,
+    lacking,
     plan_partitions,
 )
 from broker.controller.active.replica_assignments import plan_assignments
@@ -113,6 +114,7 @@ class ActiveController:
         epoch: Of the controller, 0 while it is another broker, and on a single node.
         unclean_elections: Leaders that were elected without a guarantee, since the start.
         elr_elections: Leaders that were elected from the ELR, since the start.
+        failover_ms: How long the last failover took, by cause: `died`, `draining`, `other`.
     """
 
     def __init__(
@@ -157,7 +159,7 @@ class ActiveController:
         self.unclean_elections = 0
         self.elr_elections = 0
         self.failovers = 0
-        self.last_failover_ms = 0.0
+        self.failover_ms: dict[str, float] = {}
 
     @property
     def is_active(self) -> bool:
@@ -256,7 +258,7 @@ class ActiveController:
             errors = await self._changes.commit(list(admissions.values()), until_applied=False)
             for node, error in zip(admissions, errors, strict=True):
                 if error is None:
-                    LOGGER.info("broker let in node=%d epoch=%d", node, image.brokers[node].epoch)
+                    self._log_admission(image, node)
             return not any(errors)
         self._is_dirty = True
         units = [*fences, *(await _units(plan, slices)).values()]
@@ -264,6 +266,14 @@ class ActiveController:
         if not any(errors):
             self._report(plan, states, began_ms)
         return not any(errors)
+
+    def _log_admission(self, image: ClusterImage, node: int) -> None:
+        broker = image.brokers[node]
+        lacks = lacking(image, broker)
+        if lacks:
+            LOGGER.warning("broker not let in node=%d epoch=%d why=%s", node, broker.epoch, lacks)
+        else:
+            LOGGER.info("broker let in node=%d epoch=%d", node, broker.epoch)
 
     def _count(self, plan: PartitionPlan) -> Moves:
         moves = Moves()
@@ -279,7 +289,8 @@ class ActiveController:
             return
         took_ms = self._clock.monotonic_ms() - began_ms
         self.failovers += 1
-        self.last_failover_ms = took_ms
+        cause = "died" if states.dead else "draining" if states.draining else "other"
+        self.failover_ms[cause] = took_ms
         log = LOGGER.warning if moves.unclean else LOGGER.info
         log(
             "leaders elected fenced=%s draining=%s moved=%d without_leader=%d from_elr=%d "

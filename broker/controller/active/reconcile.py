@@ -21,8 +21,9 @@ from broker.controller.active.partition_change import changed
 from broker.controller.active.partition_plan import PartitionPlan
 from broker.controller.active.slices import Slices
 from broker.controller.active.topic_terms import TopicTerms
-from broker.controller.images.broker_records import encode_fence, fence_key
-from broker.controller.images.cluster_image import ClusterImage, TopicImage
+from broker.controller.images.broker_records import Fence, encode_fence, fence_key
+from broker.controller.images.cluster_image import BrokerImage, ClusterImage, TopicImage
+from broker.controller.images.features import unsupported
 from broker.controller.images.partition_image import NO_LEADER, PartitionImage
 from broker.controller.images.replica_directories import NONE, replicas_offline
 from broker.controller.store.metadata_store import Put
@@ -123,9 +124,21 @@ def fences_of(image: ClusterImage, states: BrokerStates) -> list[Unit]:
 def admissions_of(image: ClusterImage, states: BrokerStates) -> Iterator[tuple[int, Unit]]:
     """What to commit to let in brokers that wait, now that no partition counts on them.
 
+    One that lacks a feature's level stays outside, and its fence says so: it would read records
+    that it does not understand.
+
     To be asked only when nothing is left to plan: a broker must not lead again in a leader epoch
     in which it led before.
     """
     for node in states.waiting:
-        admission = encode_fence(image.brokers[node].epoch)
-        yield node, Unit((), (Put(fence_key(node), admission),))
+        broker = image.brokers[node]
+        lacks = lacking(image, broker)
+        fence = Fence(0 if lacks else broker.epoch, lacks)
+        if image.facts[node].fence != fence:
+            yield node, Unit((), (Put(fence_key(node), encode_fence(*fence)),))
+
+
+def lacking(image: ClusterImage, broker: BrokerImage) -> str:
+    """What a broker lacks of the cluster's features, as a sentence; empty: nothing."""
+    said = broker.registration
+    return "" if said is None else unsupported(image.features, said.features)

@@ -88,6 +88,25 @@ class UpgradeType(IntEnum):
     UNSAFE_DOWNGRADE = 3
 
 
+def unsupported(
+    levels: Mapping[str, int], ranges: Mapping[str, tuple[int, int]] = SUPPORTED
+) -> str:
+    """What of finalised levels a release cannot work at, as a sentence; empty: nothing.
+
+    Args:
+        levels: Finalised, by feature.
+        ranges: Lowest and highest level that the release supports, by feature.
+    """
+    for name, level in sorted(levels.items()):
+        lowest, highest = ranges.get(name, (0, 0))
+        if not lowest <= level <= highest:
+            return (
+                f"the cluster has feature {name} at level {level}; "
+                f"this release supports {lowest} to {highest}"
+            )
+    return ""
+
+
 class FeatureUpdate(NamedTuple):
     """A requested level."""
 

@@ -35,7 +35,7 @@ from functools import lru_cache
 from typing import Any, NamedTuple
 from uuid import UUID
 
-from broker.controller.images.features import SUPPORTED, SupportedRange
+from broker.controller.images.features import SUPPORTED, unsupported
 from broker.controller.images.partition_image import PartitionImage
 from storage.types.uuid_text import format_uuid, parse_uuid
 
@@ -66,6 +66,10 @@ CONTROLLER_KEY = "controller"
 
 class MetadataFormatError(Exception):
     """A value in the metadata store cannot be read: damaged, or written by a newer release."""
+
+
+class UnsupportedLevelError(MetadataFormatError):
+    """The cluster works at a level of a feature that this release does not have."""
 
 
 class ResourceType(enum.IntEnum):
@@ -360,7 +364,8 @@ def decode_features(value: bytes) -> dict[str, int]:
     """Finalised levels; a supported feature that is not named has level 0.
 
     Raises:
-        MetadataFormatError: Damaged, or a level that this release cannot work at.
+        UnsupportedLevelError: A level that this release cannot work at.
+        MetadataFormatError: Damaged.
     """
     try:
         stored = {
@@ -368,13 +373,8 @@ def decode_features(value: bytes) -> dict[str, int]:
         }
     except (KeyError, AttributeError, TypeError, ValueError) as error:
         raise MetadataFormatError(f"{FEATURES_KEY}: {error!r}") from error
-    for name, level in stored.items():
-        levels = SUPPORTED.get(name, SupportedRange(0, 0))
-        if not levels.lowest <= level <= levels.highest:
-            raise MetadataFormatError(
-                f"the cluster has feature {name} at level {level}; "
-                f"this release supports {levels.lowest} to {levels.highest}"
-            )
+    if refusal := unsupported(stored):
+        raise UnsupportedLevelError(refusal)
     return {name: stored.get(name, 0) for name in SUPPORTED}
 
 

@@ -6,7 +6,7 @@ controller epoch in force.
 """
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from uuid import UUID
 
 from typing_extensions import override
@@ -30,6 +30,7 @@ from broker.controller.images.broker_records import (
     offline_key,
 )
 from broker.controller.images.cluster_image import ClusterImage
+from broker.controller.images.features import SUPPORTED, SupportedRange
 from broker.controller.images.metadata_records import (
     CONFIGS,
     CONTROLLER_KEY,
@@ -153,6 +154,7 @@ class Member:
         ended: LastRun = LastRun.CLEAN,
         rack: str | None = None,
         directories: tuple[UUID, ...] = (),
+        features: Mapping[str, SupportedRange] = SUPPORTED,
     ) -> None:
         """A new life of the process."""
         store = self._world.store
@@ -163,6 +165,7 @@ class Member:
             self._incarnation,
             {"PLAINTEXT": BrokerEndpoint("broker.example", 9000 + self.node_id)},
             rack,
+            features,
             directories=directories,
             ended=ended,
         )
@@ -243,7 +246,7 @@ class ControlNode:
         controller.subscribe_now(self.active.on_image)
         controller.subscribe_now(self.election.on_image)
         self.election.on_image(None, controller.image)
-        controller.follow(world.timer, on_replaced=lambda _: None)
+        controller.follow(world.timer, on_replaced=lambda _: None, on_unsupported=lambda _: None)
 
     def _on_deposed(self, epoch: int) -> None:
         self.deposed += 1

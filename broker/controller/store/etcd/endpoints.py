@@ -10,6 +10,7 @@ All of it lives in the store's own event loop (see `thread.py`).
 
 import asyncio
 import logging
+import math
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final, TypeVar
@@ -36,6 +37,11 @@ CONNECT_MS: Final = 400.0
 REQUEST_MS: Final = 2_000.0
 """For an answer before the next server is tried."""
 
+SLOW_MS: Final = 250.0
+"""An answer that takes longer is logged, at most every `WARN_EVERY_S`."""
+
+WARN_EVERY_S: Final = 10.0
+
 ATTEMPTS: Final = 2
 """How often each server is tried before a call counts as failed."""
 
@@ -51,6 +57,15 @@ CHANNEL_OPTIONS: Final = (
 )
 
 _T = TypeVar("_T")
+
+
+@dataclass(slots=True)
+class Latency:
+    """How long answers took, in seconds. Written in the store's thread, read anywhere."""
+
+    count: int = 0
+    total_s: float = 0.0
+    last_s: float = 0.0
 
 
 class ReconnectedError(StoreUnavailableError):
@@ -117,6 +132,7 @@ class Endpoints:
     Attributes:
         failovers: How often a server was left for the next one.
         breaks: Connections that ended, and calls that failed: another etcd may answer behind each.
+        latency: Of calls that were answered.
     """
 
     def __init__(self, access: EtcdAccess) -> None:
@@ -128,6 +144,8 @@ class Endpoints:
         self._token = ""
         self.failovers = 0
         self.breaks = 0
+        self.latency = Latency()
+        self._warned_s = -math.inf
 
     def _open(self, endpoint: str) -> grpc.aio.Channel:
         tls = self._access.tls
@@ -192,7 +210,21 @@ class Endpoints:
             )
             return await send(request, timeout=deadline_ms / 1000, metadata=metadata)
 
-        return await self.attempt(ask, repeat=repeat, unbroken=unbroken)
+        began_s = asyncio.get_running_loop().time()
+        answer = await self.attempt(ask, repeat=repeat, unbroken=unbroken)
+        self._took(asyncio.get_running_loop().time() - began_s)
+        return answer
+
+    def _took(self, seconds: float) -> None:
+        self.latency.count += 1
+        self.latency.total_s += seconds
+        self.latency.last_s = seconds
+        now_s = asyncio.get_running_loop().time()
+        if seconds > SLOW_MS / 1000 and now_s - self._warned_s > WARN_EVERY_S:
+            self._warned_s = now_s
+            LOGGER.warning(
+                "etcd is slow endpoint=%s ms=%.0f", self.name(self._current), seconds * 1000
+            )
 
     async def keep_alive(self, lease: int, deadline_ms: float) -> rpc.LeaseKeepAliveResponse:
         """Renew a lease once, on a stream of its own: one that was given up is out of step."""

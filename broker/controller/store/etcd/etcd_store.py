@@ -30,6 +30,7 @@ from broker.controller.store.etcd.endpoints import (
     TXN,
     Endpoints,
     EtcdAccess,
+    Latency,
     ReconnectedError,
 )
 from broker.controller.store.etcd.messages import Messages
@@ -147,6 +148,11 @@ class EtcdStore:
     def cluster_id(self) -> int:
         """The id of etcd's cluster; a member that is restored from a copy has another one."""
         return self._cluster_id
+
+    @property
+    def latency(self) -> Latency:
+        """How long answers took."""
+        return self._endpoints.latency
 
     @property
     def failovers(self) -> int:

@@ -11,11 +11,13 @@ from broker.controller.image_feed import DECODED_PER_TURN, ImageFeed
 from broker.controller.images.cluster_image import BrokerImage, ClusterImage
 from broker.controller.images.metadata_records import (
     CLUSTER_ID_KEY,
+    FEATURES_KEY,
     PARTITIONS_PER_CHUNK,
     ConfigResource,
     ResourceType,
     config_key,
     encode_config,
+    encode_features,
     encode_partitions,
     encode_topic,
     partitions_key,
@@ -45,6 +47,22 @@ def feed_of(store: MemoryStore) -> tuple[ImageFeed, list[tuple[int, int]]]:
 async def set_config(store: MemoryStore, value: str) -> int:
     put = Put(config_key(EVERYWHERE), encode_config({"min.insync.replicas": value}))
     return (await store.txn(then=[put])).revision
+
+
+async def test_a_level_of_a_newer_release_ends_this_one_and_changes_no_image() -> None:
+    """Its records would be misread, or written without what is not understood."""
+    store = MemoryStore()
+    feed, _ = feed_of(store)
+    ended: list[str] = []
+    feed.on_unsupported = ended.append
+    await feed.reach(store.revision)
+    before = feed.image.features
+    result = await store.txn(then=[Put(FEATURES_KEY, encode_features({"varve.version": 99}))])
+    await feed.reach(result.revision)
+    assert feed.image.features == before
+    assert len(ended) == 1
+    assert "feature varve.version at level 99" in ended[0]
+    await feed.aclose()
 
 
 async def test_listeners_see_one_image_of_each_revision_in_order() -> None:

@@ -8,8 +8,15 @@ import pytest
 from broker.controller.active.leader_requests import LeaderRequest
 from broker.controller.active.partition_change import Election
 from broker.controller.configs.configs import ConfigOperation, Operation
-from broker.controller.images.broker_records import LastRun
+from broker.controller.images.broker_records import Fence, LastRun
 from broker.controller.images.cluster_image import ClusterImage, ConfigResource, ResourceType
+from broker.controller.images.features import (
+    SUPPORTED,
+    VARVE_VERSION,
+    FeatureUpdate,
+    SupportedRange,
+    UpgradeType,
+)
 from broker.controller.images.metadata_records import CONTROLLER_KEY
 from broker.controller.images.partition_image import NO_LEADER, PartitionImage
 from broker.controller.store.metadata_store import Delete
@@ -50,6 +57,42 @@ async def test_first_broker_is_elected_and_lets_all_in(world: ControlWorld) -> N
     for node in world.nodes.values():
         assert node.image.controller_id == 1
         assert [broker.is_fenced for broker in node.image.brokers.values()] == [False] * 3
+
+
+async def test_a_broker_that_lacks_a_level_is_not_let_in(world: ControlWorld) -> None:
+    """It would write records without the fields that it does not know; its fence says so."""
+    await world.start()
+    older = {**SUPPORTED, VARVE_VERSION: SupportedRange(0, 0)}
+    await world.members[3].register(features=older)
+    await world.settle(200)
+    assert world.image.brokers[3].is_fenced
+    assert world.image.facts[3].fence == Fence(
+        0, "the cluster has feature varve.version at level 1; this release supports 0 to 0"
+    )
+    await world.members[3].register()
+    await world.settle(200)
+    assert not world.image.brokers[3].is_fenced
+
+
+async def test_a_level_waits_for_all_brokers(world: ControlWorld) -> None:
+    """Two releases run side by side at the lower level, and the higher one is refused."""
+    await world.start()
+    active = world.active
+    lower = FeatureUpdate(VARVE_VERSION, 0, UpgradeType.SAFE_DOWNGRADE)
+    higher = FeatureUpdate(VARVE_VERSION, 1, UpgradeType.UPGRADE)
+    controller = active.controller
+    assert await controller.update_features([lower]) == (ErrorCode.NONE, None)
+    older = {**SUPPORTED, VARVE_VERSION: SupportedRange(0, 0)}
+    await world.members[3].register(features=older)
+    await world.settle(200)
+    assert not world.image.brokers[3].is_fenced
+    error, message = await controller.update_features([higher])
+    assert error is ErrorCode.INVALID_UPDATE_VERSION
+    assert message is not None
+    assert "Broker 3" in message
+    await world.members[3].register()
+    await world.settle(200)
+    assert await controller.update_features([higher]) == (ErrorCode.NONE, None)
 
 
 async def test_a_dead_broker_is_fenced_and_its_partitions_get_leaders(world: ControlWorld) -> None:
