@@ -57,6 +57,7 @@ from broker.replicas.logs.log_lifecycle import LogLifecycle
 from broker.replicas.lookups import Lookups
 from broker.replicas.replica_manager import ReplicaManager
 from broker.replicas.role_reconciler import NoFetchers, RoleReconciler
+from broker.replication.doubt_watch import DoubtWatch
 from broker.replication.isr_changes import IsrChanges
 from broker.runtime.directory_writer import DirectoryWriters
 from broker.runtime.disk import Disks
@@ -216,6 +217,7 @@ class Broker:
         self.membership: Membership | None = None
         self.peers: Peers | None = None
         self.isr_changes: IsrChanges | None = None
+        self.doubt_watch: DoubtWatch | None = None
         self.control: ClusterControl | None = None
         self.directories: ClusterDirectories | None = None
         self.fetchers: Fetchers | None = None
@@ -327,6 +329,11 @@ class Broker:
                 clock=self.clock,
                 timer=self.timer,
             )
+            watch = self.doubt_watch = DoubtWatch(
+                self.replicas.terms, self.clock, self.timer, led=self.replicas.partitions
+            )
+            self.doubt_watch.start()
+            controller.is_isolated = lambda: watch.is_isolated
         if self.peers is not None:
             ends = LogEnds(settings.node_id, self.peers, self.replicas)
             self.control.active.recovery.ask = ends.ask
@@ -711,6 +718,8 @@ class Broker:
             await self.remote.stop()
         if self.isr_changes is not None:
             await self.isr_changes.aclose()
+        if self.doubt_watch is not None:
+            self.doubt_watch.close()
         if self.directories is not None:
             await self.directories.aclose()
         if self.control is not None:

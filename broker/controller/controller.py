@@ -158,6 +158,8 @@ class Controller:
         ) = None
         """Has topics created by the active controller, where that is another broker."""
         self.lingering = LingeringBrokers()
+        self.is_isolated: Callable[[], bool] = lambda: False
+        """Whether others may have taken this broker's place, and it cannot hear of it."""
         self.assign_by_controller: (
             Callable[[Mapping[UUID, Mapping[int, UUID]]], Awaitable[set[UUID]]] | None
         ) = None

@@ -9,6 +9,8 @@ Behaviour:
   Kafka, and the reason is logged.
 - With any topic id in the request the names are ignored, as in Kafka.
 - Endpoints are those of the listener the client has connected to.
+- A broker that may have been replaced, and cannot hear of it, does not name itself
+  (`broker.replication.doubt_watch`): its clients look elsewhere for the leaders it had.
 - A broker that was fenced a moment ago is named still (`LingeringBrokers`), as no partition's.
 - Responses with all topics are cached encoded until the cluster changes.
 
@@ -110,7 +112,8 @@ def _all_topics(
     with_topic = version >= 8 and request.include_topic_authorized_operations
     with_cluster = 8 <= version <= 10 and request.include_cluster_authorized_operations
     lingering = tuple(broker.node_id for broker in controller.lingering.of(image))
-    key = (API_KEY, version, listener, with_topic, with_cluster, lingering)
+    is_isolated = controller.is_isolated()
+    key = (API_KEY, version, listener, with_topic, with_cluster, lingering, is_isolated)
     body = controller.response_cache.get(image, key)
     if body is None:
         topics = controller.topic_metadata.all_topics(
@@ -190,10 +193,14 @@ def _response(
     topics: list[MetadataResponseTopic],
 ) -> MetadataResponse:
     asked = context.api_version <= 10 and request.include_cluster_authorized_operations
+    brokers = describe_brokers(
+        image, context.connection.listener_name, controller.lingering.of(image)
+    )
+    if controller.is_isolated():
+        own_id = controller.settings.node_id
+        brokers = [broker for broker in brokers if broker.node_id != own_id]
     return MetadataResponse(
-        brokers=describe_brokers(
-            image, context.connection.listener_name, controller.lingering.of(image)
-        ),
+        brokers=brokers,
         cluster_id=image.cluster_id,
         controller_id=image.controller_id,
         topics=topics,

@@ -1,5 +1,6 @@
 """Metadata: which topics, which errors, which fields, in every version."""
 
+from functools import partial
 from uuid import UUID
 
 import pytest
@@ -278,6 +279,19 @@ async def test_answers_about_all_topics_are_kept_until_something_changes() -> No
     assert third.brokers[0].host == "moved"
     await controller.delete_topics([controller.image.topics["a"].topic_id])
     assert set(errors_of(await call(metadata, services, request, 12))) == {"b"}
+
+
+async def test_who_may_have_been_replaced_does_not_name_itself() -> None:
+    """Neither to who asks for all topics, from the cache, nor to who asks for one."""
+    controller = await open_controller()
+    await controller.create_topics([NewTopic("a", 1, 1)])
+    services = services_of(controller)
+    for topics in (None, [MetadataRequestTopic(name="a")]):
+        for isolated in (False, True, False):
+            controller.is_isolated = partial(bool, isolated)
+            response = await call(metadata, services, MetadataRequest(topics=topics), 9)
+            named = [broker.node_id for broker in response.brokers]
+            assert named == ([] if isolated else [controller.settings.node_id])
 
 
 async def test_structures_of_deleted_topics_are_not_kept() -> None:
