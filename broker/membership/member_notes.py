@@ -43,6 +43,8 @@ class MemberNotes:
         self._note: MemberNote | None = None
         self._written: MemberNote | None = None
         self._writing: asyncio.Task[None] | None = None
+        # A life begins and ends with a write of its own, and never two are under way.
+        self._turn = asyncio.Lock()
         self._closed = False
 
     async def begin(self, epoch: int) -> None:
@@ -93,11 +95,12 @@ class MemberNotes:
             )
 
     async def _write(self) -> None:
-        while self._written != self._note:
-            note = self._note
-            assert note is not None
-            await self._run(self._write_all, note, list(self._directories()))
-            self._written = note
+        async with self._turn:
+            while self._written != self._note:
+                note = self._note
+                assert note is not None
+                await self._run(self._write_all, note, list(self._directories()))
+                self._written = note
 
     def _write_all(self, note: MemberNote, directories: list[str]) -> None:
         for directory in directories:

@@ -1,10 +1,13 @@
 """Notes are written when a life begins, when a disk fails, and now and then for the revision."""
 
 import asyncio
+from collections.abc import Callable
+from typing import Any
 
 from broker.membership.last_run import BOOT_ID_FILE
 from broker.membership.member_notes import WRITE_EVERY_MS, MemberNotes
 from storage.checkpoints.member_note import MemberNote, read_member_note
+from storage.environment.environment import Environment
 from tests.fakes.environment import FakeEnvironment
 
 
@@ -95,3 +98,36 @@ async def test_the_revision_is_written_soon_when_it_is_acted_on() -> None:
     await world.turns()
     assert world.found() == MemberNote("boot", 7, 30)
     await world.notes.end()
+
+
+async def test_one_write_is_under_way_at_a_time() -> None:
+    """Also while a life begins: two would take each other's file away."""
+    world = World()
+    under_way = most = 0
+
+    async def slow(function: Callable[..., Any], *args: Any) -> Any:
+        nonlocal under_way, most
+        under_way += 1
+        most = max(most, under_way)
+        for _ in range(3):
+            await asyncio.sleep(0)
+        under_way -= 1
+        return function(*args)
+
+    environment = Environment(
+        clock=world.environment.clock,
+        timer=world.environment.timer,
+        filesystem=world.filesystem,
+        randomness=world.environment.randomness,
+        run_blocking=slow,
+    )
+    notes = MemberNotes(environment, lambda: ["/a"])
+    beginning = asyncio.ensure_future(notes.begin(7))
+    for revision in range(8, 40):
+        notes.seen(revision, {revision: None})
+        notes.acted()
+        await asyncio.sleep(0)
+    await beginning
+    await notes.end()
+    assert most == 1
+    assert world.found() == MemberNote("boot", 7, 39, brokers=(39,))
