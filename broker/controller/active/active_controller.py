@@ -37,6 +37,7 @@ from broker.controller.active.partition_plan import Chunk, PartitionPlan, chunk_
 from broker.controller.active.reassignments import (
     ReassignmentRequest,
     ReassignmentResult,
+    may_complete,
     plan_reassignment,
     reassigning,
 )
@@ -193,9 +194,10 @@ class ActiveController:
 
     def on_image(self, old: ClusterImage, new: ClusterImage) -> None:
         """Follow the brokers: in the turn of each image, on every broker."""
-        if old.brokers is new.brokers:
+        if old.brokers is not new.brokers:
+            self._ends.see(old, new)
+        elif not (self.is_active and may_complete(old, new)):
             return
-        self._ends.see(old, new)
         if self.is_active:
             self.reconcile()
 

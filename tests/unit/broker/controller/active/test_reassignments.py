@@ -5,6 +5,8 @@ from collections.abc import AsyncIterator
 import pytest
 
 from broker.controller.active.reassignments import ReassignmentRequest, reassigning
+from broker.controller.configs.configs import ConfigOperation, Operation
+from broker.controller.images.cluster_image import ConfigResource, ResourceType
 from broker.controller.images.features import VARVE_VERSION, FeatureUpdate
 from broker.controller.images.metadata_records import CONTROLLER_KEY
 from broker.controller.images.partition_image import NO_LEADER, PartitionImage
@@ -270,3 +272,19 @@ async def test_leaderless_partitions_keep_the_only_copies(world: ControlWorld) -
         await world.settle(4000)
     assert partition(world).leader == NO_LEADER
     assert await alter(world) is ErrorCode.INVALID_REPLICA_ASSIGNMENT
+
+
+async def test_a_setting_that_completes_one_is_enough(world: ControlWorld) -> None:
+    """No ISR changes, no broker comes: nobody else would look."""
+    await with_topic(world, 1, 2, 3, **{"min.insync.replicas": "3"})
+    for node in (2, 3):
+        await world.members[node].end_lease()
+    await world.settle(4000)
+    await alter(world, 1, 2, 3, 4)
+    await world.alter_isr("t", 0, [1, 4])
+    assert partition(world).is_reassigning
+    resource = ConfigResource(ResourceType.TOPIC, "t")
+    changes = {resource: [ConfigOperation("min.insync.replicas", Operation.SET, "2")]}
+    await world.active.controller.incremental_alter_configs(changes)
+    await world.settle()
+    assert moves(world) == ((1, 2, 3, 4), (), ())
