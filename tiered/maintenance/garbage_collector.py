@@ -6,7 +6,8 @@ one partition at a time is compared with its metadata:
     the metadata owns it, or a copy under way here does    stays
     its partition's metadata is not visible here            stays: its owner is unknown
     all of a copy is there, manifest and all                stays, and is said to be unknown, unless
-                                                            its topic was deleted here
+                                                            its topic was deleted here, or known
+                                                            copies hold all that it holds
     younger than `tier.gc.grace.ms` by the store's own clock     stays, this time
     a partition's history                                   stays, unless its topic was deleted here
     no name of a segment's object                           stays
@@ -44,6 +45,7 @@ from tiered.format.object_keys import ObjectKeys
 from tiered.maintenance.bucket_ownership import CLAIM_KEY, Claim
 from tiered.maintenance.lost_metadata import HOW_TO_GO_ON
 from tiered.maintenance.object_groups import ObjectGroup, ObjectGrouping
+from tiered.maintenance.superseded import is_superseded
 from tiered.metadata.remote_log_metadata_manager import PartitionSegments, RemoteLogMetadataManager
 from tiered.object_store.base import ObjectInfo, PendingUpload
 from tiered.segment_metadata import (
@@ -55,6 +57,9 @@ from tiered.segment_metadata import (
 from tiered.tier import Tier
 
 _log = logging.getLogger(__name__)
+
+SUPERSEDED_READS_MAX: Final = 1_000
+"""Manifests of unknown copies that are read in one pass; what is beyond it stays."""
 
 CLOCK_KEY: Final = "varve-clock.json"
 
@@ -336,7 +341,7 @@ class Scrubber:
             return
         elif group.modified_ms > work.limit_ms:
             report.young_objects += count
-        elif self._is_history(group):
+        elif self._is_history(group) and not await self._is_superseded(work, group):
             await self._see_unknown(report, work, group)
         else:
             work.garbage.append(group)
@@ -368,6 +373,16 @@ class Scrubber:
         if len(report.unknown) < MISSING_MAX:
             size = sum(found.size for found in group.objects)
             report.unknown.append(UnknownCopy(group.key.segment_id, group.key.start_offset, size))
+
+    async def _is_superseded(self, work: "_Pass", group: ObjectGroup) -> bool:
+        """Whether copies that the metadata knows hold all that an unknown one holds."""
+        if work.superseded_reads >= SUPERSEDED_READS_MAX:
+            return False
+        if not self._metadata.is_ready(group.partition):
+            return False
+        work.superseded_reads += 1
+        manifest = self._keys.keys_of(*group.key[:2]).manifest
+        return await is_superseded(manifest, self._tier, self._metadata, self._deadline)
 
     def _is_history(self, group: ObjectGroup) -> bool:
         """Whether all objects of a copy are there, and its log start is not above it."""
@@ -494,6 +509,7 @@ class _Pass:
         present: The partition it is in.
         owned: What the metadata knows of it; None: not looked up, or not known here.
         whole: Its copies of which all objects were seen.
+        superseded_reads: Manifests of unknown copies that were read.
         has_unknown: A copy of it that is unknown to the metadata was found.
         partitions: All that were seen.
         garbage: To be removed.
@@ -510,6 +526,7 @@ class _Pass:
         "partitions",
         "present",
         "removes",
+        "superseded_reads",
         "whole",
     )
 
@@ -522,6 +539,7 @@ class _Pass:
         self.whole: set[UUID] = set()
         self.has_unknown = False
         self.partitions: set[TopicIdPartition] = set()
+        self.superseded_reads = 0
         self.garbage: list[ObjectGroup] = []
         self.histories: list[ObjectInfo] = []
 
