@@ -97,6 +97,7 @@ def build_isr_changes(
     def look(old: "ClusterImage", new: "ClusterImage") -> None:
         if old.brokers is not new.brokers:
             changes.brokers_changed()
+            replicas.brokers_changed()
 
     controller.subscribe_now(look)
     return changes

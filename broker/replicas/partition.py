@@ -566,6 +566,11 @@ class Partition:
             self.deletion_waits = OffsetWaits(self._context.waker)
         self.deletion_waits.add(offset, operation, part)
 
+    def brokers_changed(self) -> None:
+        """A follower may live no longer: what waits for the low watermark waits for it no more."""
+        if self.deletion_waits is not None:
+            self.deletion_waits.reached(self.low_watermark)
+
     def _advance(self, own_end_offset: int) -> None:
         """This leader's own end counts up to here: move the high watermark as far as it goes."""
         leading = self.leading

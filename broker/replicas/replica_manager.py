@@ -197,6 +197,12 @@ class ReplicaManager:
                 if partition is not None:
                     yield partition
 
+    def brokers_changed(self) -> None:
+        """Brokers have come or gone: in the turn of the image that says so."""
+        if self.delayed_delete_records.parked:
+            for partition in self.partitions():
+                partition.brokers_changed()
+
     @property
     def partition_count(self) -> int:
         """Partitions that are open here."""

@@ -111,3 +111,17 @@ async def test_in_time_or_not_at_all(bench: Bench) -> None:
     bench.fetch(2, 6)
     bench.fetch(3, 6)
     assert bench.answered == 1
+
+
+async def test_a_follower_outside_the_isr_that_dies_is_waited_for_no_more(bench: Bench) -> None:
+    """No record of the partition changes with it: brokers do."""
+    bench.fetch(2, 0)
+    bench.fetch(3, 0)
+    bench.lead(1, (NODE_ID, 2), partition_epoch=1)
+    await bench.wait_for(6)
+    bench.fetch(2, 6)
+    bench.world.replicas.brokers_changed()
+    assert await bench.settled() == (0, ErrorCode.NONE, -1)
+    bench.live.discard(3)
+    bench.world.replicas.brokers_changed()
+    assert await bench.settled() == (1, ErrorCode.NONE, 6)
