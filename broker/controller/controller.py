@@ -19,6 +19,7 @@ from collections.abc import (
     Mapping,
     Sequence,
 )
+from typing import Final
 from uuid import UUID
 
 from broker.controller.changes import Changes
@@ -94,6 +95,9 @@ from protocol.error_codes import ErrorCode
 from storage.environment.randomness import Randomness
 
 LOGGER = logging.getLogger(__name__)
+
+CLUSTER_DEFAULTS: Final = ConfigResource(ResourceType.BROKER, "")
+"""Settings of all brokers."""
 
 NO_ROOM = "no log directory has room"
 
@@ -610,6 +614,13 @@ class Controller:
         resources: Sequence[ConfigResource],
         plan: Callable[[ConfigResource], dict[str, str]],
     ) -> dict[ConfigResource, Result]:
+        if len(resources) > 1 and CLUSTER_DEFAULTS in resources:
+            # Both the cluster's and a topic's `min.insync.replicas` may empty an ELR: each is
+            # planned on what the one before has left.
+            results: dict[ConfigResource, Result] = {}
+            for resource in resources:
+                results |= await self._alter_planned([resource], plan)
+            return results
         planned = {resource: self._plan_config(resource, plan) for resource in resources}
         outcomes = iter(
             await self.changes.commit([u for _, u in planned.values() if u is not None])

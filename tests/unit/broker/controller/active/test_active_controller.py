@@ -211,6 +211,25 @@ async def test_a_smaller_minimum_empties_the_elr_in_the_same_transaction(
     assert seen == [("3", (2,)), ("2", ())]
 
 
+async def test_minima_of_cluster_and_topic_may_change_in_one_request(world: ControlWorld) -> None:
+    """Each is planned on what the one before has left: the topic's goes, the cluster's holds."""
+    await with_topic(world, **{"min.insync.replicas": "3"})
+    await world.members[2].end_lease()
+    await world.settle(200)
+    assert (partition(world).isr, partition(world).elr) == ((1, 3), (2,))
+    controller = world.active.controller
+    everywhere = ConfigResource(ResourceType.BROKER, "")
+    topic = ConfigResource(ResourceType.TOPIC, "t")
+    changes = {
+        topic: [ConfigOperation("min.insync.replicas", Operation.DELETE, None)],
+        everywhere: [ConfigOperation("min.insync.replicas", Operation.SET, "2")],
+    }
+    results = await controller.incremental_alter_configs(changes)
+    assert [result.error for result in results.values()] == [ErrorCode.NONE] * 2
+    assert world.image.topics["t"].overrides == {}
+    assert partition(world).elr == ()
+
+
 async def test_without_an_eligible_replica_nobody_leads(world: ControlWorld) -> None:
     """Until one returns; ISR and ELR say who may."""
     await world.start()
