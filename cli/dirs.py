@@ -86,10 +86,8 @@ def _list(settings: "BrokerConfig") -> int:
 
 def _drop(settings: "BrokerConfig", directory_id: "UUID") -> int:
     count = with_stopped_node(settings, lambda node: node.drop(directory_id))
-    print(
-        f"dropped; {counted(count, 'partition')} of it start empty, in a new leader epoch, at "
-        "the next start"
-    )
+    how = "follow their leaders" if settings.metadata_store.is_shared else "in a new leader epoch"
+    print(f"dropped; {counted(count, 'partition')} of it start empty, {how}, at the next start")
     return 0
 
 

@@ -2,6 +2,9 @@
 
 Each gets another leader epoch, so that consumers and followers that knew the old log can tell, and
 no directory; the next start chooses one. Works on the store of a broker that does not run.
+
+In a cluster only its controller changes partitions: there the broker's own word for the directory
+is taken back. Its next life begins those replicas empty, says where they are, and follows.
 """
 
 from uuid import UUID
@@ -22,6 +25,22 @@ async def read_image(store: MetadataStore) -> ClusterImage:
     content = await store.range("")
     items = ((item.key, item.value) for item in content.items)
     return ClusterImage.empty().updated(items, content.revision)
+
+
+async def forget_directory(store: MetadataStore, node_id: int, directory_id: UUID) -> int:
+    """Give up a log directory of a member of a cluster; the number of replicas it had.
+
+    Raises:
+        MetadataFormatError: The store cannot be read.
+        StoreError: The store refused.
+    """
+    image = await read_image(store)
+    await store.txn(then=[Delete(directory_key(node_id, directory_id))])
+    return sum(
+        partition.directory_on(node_id) == directory_id
+        for topic in image.topics.values()
+        for partition in topic.partitions
+    )
 
 
 async def drop_directory(store: MetadataStore, node_id: int, directory_id: UUID) -> int:

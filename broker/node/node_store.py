@@ -31,7 +31,11 @@ from broker.controller.adoption import (
     expected_elsewhere,
     look_around,
 )
-from broker.controller.dropped_directory import drop_directory, read_image
+from broker.controller.dropped_directory import (
+    drop_directory,
+    forget_directory,
+    read_image,
+)
 from broker.controller.images.metadata_records import (
     STORE_KEY,
     TOPICS,
@@ -104,6 +108,7 @@ class NodeStore:
             self._directories.insert(0, metadata_directory)
         self._metadata_directory = metadata_directory
         self.environment = environment
+        self._environment = environment
         self._filesystem = environment.filesystem
         self._clock = environment.clock
         self._randomness = environment.randomness
@@ -156,6 +161,10 @@ class NodeStore:
             StoreError: The store refused.
             StorageError: A disk refused.
         """
+        if self._settings.metadata_store.is_shared:
+            raise NodeStoreError(
+                "metadata.store names a cluster's metadata store: nothing to adopt"
+            )
         paths = await self._run(self._stores)
         if paths:
             raise NodeStoreError(f"there is a metadata store, {paths[0]}: nothing to adopt")
@@ -223,11 +232,20 @@ class NodeStore:
                     f"this node has no log directory {format_uuid(directory_id)} "
                     "(`varve dirs list` shows those it has)"
                 )
+            if self._settings.metadata_store.is_shared:
+                return await forget_directory(store, self._settings.node_id, directory_id)
             return await drop_directory(store, self._settings.node_id, directory_id)
         finally:
             await store.aclose()
 
-    async def _open_existing(self) -> SqliteStore:
+    async def _open_existing(self) -> MetadataStore:
+        if self._settings.metadata_store.is_shared:
+            # Nothing of etcd is imported by a node that is alone.
+            from broker.node.cluster_store import open_cluster_store
+
+            return await open_cluster_store(
+                self._settings, self._environment, waiting=lambda _what: None
+            )
         if not await self._run(self._find):
             raise NodeStoreError("there is no metadata store in the log directories")
         return await self.open()

@@ -2,7 +2,7 @@
 
 from uuid import UUID
 
-from broker.controller.dropped_directory import drop_directory, read_image
+from broker.controller.dropped_directory import drop_directory, forget_directory, read_image
 from broker.controller.images.metadata_records import (
     chunks,
     directory_key,
@@ -40,3 +40,27 @@ async def test_its_partitions_are_nowhere_and_in_another_epoch() -> None:
         else:
             assert now == then
     assert await drop_directory(store, 1, LOST_DISK) == 0
+
+
+async def test_a_member_takes_back_its_own_word_alone() -> None:
+    """Partitions are the controller's: they still name the directory, which is known no more."""
+    store = MemoryStore()
+    lost, other = UUID(int=1001), UUID(int=1002)
+    await store.txn(
+        then=[
+            Put(directory_key(1, lost), encode_directory("/lost")),
+            Put(directory_key(1, other), encode_directory("/other")),
+            Put(topic_key("t"), encode_topic(UUID(int=5000))),
+            *(
+                Put(key, value)
+                for key, value in chunks(
+                    UUID(int=5000), [PartitionImage(0, 2, 3, 4, (1, 2), (2,), (lost, other))]
+                )
+            ),
+        ]
+    )
+    assert await forget_directory(store, 1, lost) == 1
+    image = await read_image(store)
+    assert set(image.directories) == {other}
+    assert image.topics["t"].partitions[0].directories == (lost, other)
+    assert image.topics["t"].partitions[0].partition_epoch == 4
