@@ -500,6 +500,8 @@ class Broker:
         assert self.membership is not None
         await self.loading.load(lifecycle, threads)
         if self.loading.is_ready:
+            if lifecycle.has_lost_logs:
+                self.membership.logs_lost()
             try:
                 await self.membership.join(self._sync_logs)
             except (MembershipError, StoreError) as error:

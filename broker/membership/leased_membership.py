@@ -338,6 +338,14 @@ class LeasedMembership:
         """See `Membership.acted`."""
         self.notes.acted()
 
+    def logs_lost(self) -> None:
+        """However the process before has ended: this one has not what that had."""
+        if self._state is State.OUTSIDE and self.registration.ended is not LastRun.UNKNOWN:
+            LOGGER.warning(
+                "logs are missing, the last run counts as unknown node=%d", self._node_id
+            )
+            self.registration = replace(self.registration, ended=LastRun.UNKNOWN)
+
     # -- end -------------------------------------------------------------------------------------
 
     async def leave(self) -> None:

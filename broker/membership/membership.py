@@ -56,6 +56,10 @@ class Membership(Protocol):
         """A log directory has failed: what the kernel had of it may be lost."""
         ...
 
+    def logs_lost(self) -> None:
+        """Logs that this broker is counted on for are not there; before `join`."""
+        ...
+
     def acted(self) -> None:
         """A partition has taken a role in a leader epoch; quick, as many do in one turn."""
         ...
@@ -100,6 +104,9 @@ class SoleMembership:
 
     def disk_failed(self) -> None:
         """No other broker could take its place."""
+
+    def logs_lost(self) -> None:
+        """They begin in another leader epoch (`broker.replicas.logs.new_epochs`)."""
 
     def acted(self) -> None:
         """Its store is in its own directories."""

@@ -94,6 +94,11 @@ class Assignment:
             return None
         return partition.directory_on(self._node_id)
 
+    def is_counted_on(self, topic_partition: TopicPartition) -> bool:
+        """Whether this broker could be elected for a partition as having all that is committed."""
+        partition = self.image.partition(*topic_partition)
+        return partition is not None and self._node_id in (*partition.isr, *partition.elr)
+
     def may_begin(self, topic_partition: TopicPartition) -> bool:
         """Whether a replica may begin empty although a log directory is offline or missing."""
         partition = self.image.partition(*topic_partition)

@@ -124,6 +124,11 @@ class LogLifecycle:
         """The topic's settings: broker's defaults under its own."""
         return self._assignment.config_for(topic)
 
+    @property
+    def has_lost_logs(self) -> bool:
+        """Whether a log was missing at the start that the cluster counts on (see `LogMaking`)."""
+        return self._making.lost_logs > 0
+
     def serve(self, log: "Log") -> None:
         """Give a log that is open to the replica manager, and its partition a role."""
         self._opening.serve(log)

@@ -42,6 +42,8 @@ class LogMaking:
 
     Attributes:
         tasks: What has been begun and is not done.
+        lost_logs: Logs that were not found by the load although this broker is in the ISR or ELR of
+            their partitions: it would be elected with an empty log.
     """
 
     def __init__(
@@ -77,6 +79,7 @@ class LogMaking:
         self._folders = folders
         self.tasks: set[asyncio.Task[None]] = set()
         # Partitions whose logs could not be made for want of room, and their topics.
+        self.lost_logs = 0
         self._unmade: dict[TopicPartition, UUID] = {}
         # Partitions whose log may be in a directory that is offline or missing.
         self._held: set[TopicPartition] = set()
@@ -200,6 +203,11 @@ class LogMaking:
             for topic in self._assignment.image.topics.values()
             for pair in self.not_open(topic)
         ]
+        self.lost_logs = sum(
+            self._assignment.is_counted_on(pair[0])
+            for pair in missing
+            if pair[1].topic_id in before.topics_by_id
+        )
         is_whole = not manager.offline_directories
         kept = []
         for pair in missing:

@@ -5,6 +5,7 @@ A machine that was started again has another boot id, and its logs are cut: the 
 
 import asyncio
 import os
+import shutil
 from collections.abc import AsyncIterator
 from functools import partial
 from pathlib import Path
@@ -173,6 +174,8 @@ async def test_the_last_replica_standing_that_loses_its_disk_is_not_followed(
     lose_power(cluster, leader, keep=0)
     await cluster.restart(leader)
     await cluster.until(lambda: leader in cluster.let_in())
+    await cluster.until(lambda: record(cluster).leader == NO_LEADER)
+    await asyncio.sleep(0.5)
     assert record(cluster).leader == NO_LEADER
     await cluster.restart(eligible)
     async with asyncio.timeout(10):
@@ -275,3 +278,28 @@ async def test_consumers_can_tell_that_records_were_cut(cluster: ClusterHarness)
     answer = await client.call(fetch)
     diverging = answer.responses[0].partitions[0].diverging_epoch
     assert (diverging.epoch, diverging.end_offset) == (before.leader_epoch, 10)
+
+
+async def test_a_log_that_is_gone_costs_its_broker_the_eligibility(cluster: ClusterHarness) -> None:
+    """The directory is here, on the same boot, and the partition's folder is not in it."""
+    await with_topic(cluster)
+    leader = await cluster.leading("orders")
+    first, second = (node_id for node_id in cluster.nodes if node_id != leader)
+    for node_id in (first, second):
+        await cluster.kill(node_id, revoke=True)
+        await cluster.until(partial(is_out_of_isr, cluster, node_id))
+    assert record(cluster).elr == (second,)
+    await cluster.kill(leader, revoke=True)
+    shutil.rmtree(cluster.nodes[second].directory / "orders-0")
+    await cluster.restart(second)
+    await cluster.until(lambda: second in cluster.let_in())
+    await cluster.until(lambda: record(cluster).leader == NO_LEADER)
+    await asyncio.sleep(0.5)
+    assert record(cluster).leader == NO_LEADER
+    assert second not in record(cluster).elr
+    await cluster.restart(leader)
+    async with asyncio.timeout(10):
+        assert await cluster.leading("orders") == leader
+    assert await read(cluster) == values()
+    await cluster.until(lambda: second in record(cluster).isr)
+    await cluster.until(lambda: cluster.replicas_equal("orders", among=(leader, second)))

@@ -109,6 +109,14 @@ async def test_a_member_is_let_in_by_the_controller_for_this_life_alone(world: W
     assert world.feed.image.brokers[1].listeners == ENDPOINTS
 
 
+async def test_missing_logs_make_the_end_before_unknown(world: World) -> None:
+    """However it ended: this life has not what that had. Later it is no news."""
+    world.member = world.life(2, LastRun.CLEAN)
+    world.member.logs_lost()
+    await world.join()
+    assert world.member.registration.ended is LastRun.UNKNOWN
+
+
 async def test_its_lease_is_kept(world: World) -> None:
     await world.join()
     before = await world.live()
