@@ -175,6 +175,11 @@ class CoordinatorRuntime(Generic[AnyShard]):
         """Whether some shard is not loaded yet: its groups are missing from what is visible."""
         return any(election.is_loading for election in self._elections.values())
 
+    @property
+    def is_in_doubt(self) -> bool:
+        """Whether another broker may have some shard by now: what is visible may be its past."""
+        return not all(map(self._is_led, self._active))
+
     def is_loading_partition(self, partition_index: int) -> bool:
         """Whether a record appended now may be missed by the shard that is being read."""
         election = self._elections.get(partition_index)

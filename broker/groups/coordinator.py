@@ -507,6 +507,11 @@ class GroupCoordinator:
         return self._runtime.is_loading
 
     @property
+    def is_in_doubt(self) -> bool:
+        """Whether another broker may have some of the views by now."""
+        return self._runtime.is_in_doubt
+
+    @property
     def is_running(self) -> bool:
         """Whether requests are served."""
         return self._runtime.is_running

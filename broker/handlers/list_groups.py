@@ -1,7 +1,8 @@
 """ListGroups (API key 16), versions 0 to 5.
 
 Behaviour:
-- Groups coordinated by this broker. COORDINATOR_LOAD_IN_PROGRESS while some may still be missing.
+- Groups coordinated by this broker. COORDINATOR_LOAD_IN_PROGRESS while some may still be missing;
+  COORDINATOR_NOT_AVAILABLE while another broker may coordinate some of them by now.
 
 Versions:
 - 1   throttle time
@@ -28,7 +29,7 @@ def handle(
     services: "Services", context: "RequestContext", request: ListGroupsRequest
 ) -> ListGroupsResponse:
     """List groups, all or those in some states and of some types."""
-    if not services.groups.is_running:
+    if not services.groups.is_running or services.groups.is_in_doubt:
         return ListGroupsResponse(error_code=ErrorCode.COORDINATOR_NOT_AVAILABLE)
     if services.groups.is_loading:
         return ListGroupsResponse(error_code=ErrorCode.COORDINATOR_LOAD_IN_PROGRESS)

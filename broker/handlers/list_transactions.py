@@ -3,7 +3,8 @@
 Behaviour:
 - All transactional ids that are coordinated here, or those that pass every filter. Unknown states
   are listed in the response, and match nothing.
-- While a partition is being loaded some would be missing: COORDINATOR_LOAD_IN_PROGRESS.
+- While a partition is being loaded some would be missing: COORDINATOR_LOAD_IN_PROGRESS. While
+  another broker may coordinate some by now: COORDINATOR_NOT_AVAILABLE.
 - A pattern is one of RE2's and takes bounded time, in a thread; Kafka uses Java's, which need not
   end. Characters outside ASCII are neither letters nor digits to it, but `.` matches them. One that
   is malformed, or takes too much work: INVALID_REGULAR_EXPRESSION.
@@ -44,7 +45,7 @@ async def handle(
 ) -> ListTransactionsResponse:
     """List from memory, in slices."""
     coordinator = services.transactions
-    if not coordinator.is_running:
+    if not coordinator.is_running or coordinator.is_in_doubt:
         return ListTransactionsResponse(error_code=ErrorCode.COORDINATOR_NOT_AVAILABLE)
     if coordinator.is_loading:
         return ListTransactionsResponse(error_code=ErrorCode.COORDINATOR_LOAD_IN_PROGRESS)

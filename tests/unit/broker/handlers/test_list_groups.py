@@ -47,3 +47,12 @@ async def test_listing_waits_for_loading_shards(groups: Groups) -> None:
     groups.coordinator.on_elected(0, 0)
     answer = groups.send(list_groups, list_messages, list_messages.ListGroupsRequest(), 4)
     assert answer.error_code == ErrorCode.COORDINATOR_LOAD_IN_PROGRESS
+
+
+async def test_nothing_is_listed_while_another_broker_may_have_the_groups(groups: Groups) -> None:
+    """As other requests get NOT_COORDINATOR then."""
+    await stable_member(groups)
+    groups.manager.has_followers = True
+    groups.manager.valid_until_ms = groups.clock.monotonic_ms() - 1
+    answer = groups.send(list_groups, list_messages, list_messages.ListGroupsRequest(), 4)
+    assert (answer.error_code, answer.groups) == (ErrorCode.COORDINATOR_NOT_AVAILABLE, [])

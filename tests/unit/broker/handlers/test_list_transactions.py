@@ -122,3 +122,14 @@ def test_nothing_is_listed_while_some_would_be_missing(transactions: Transaction
     assert ask(transactions).error_code == ErrorCode.COORDINATOR_LOAD_IN_PROGRESS
     transactions.run(transactions.transactions.stop())
     assert ask(transactions).error_code == ErrorCode.COORDINATOR_NOT_AVAILABLE
+
+
+def test_nothing_is_listed_while_another_broker_may_coordinate_some(three: Transactions) -> None:
+    """As other requests get NOT_COORDINATOR then."""
+    three.log.has_followers = True
+    three.log.valid_until_ms = three.clock.monotonic_ms() - 1
+    answer = ask(three)
+    assert (answer.error_code, answer.transaction_states) == (
+        ErrorCode.COORDINATOR_NOT_AVAILABLE,
+        [],
+    )
