@@ -31,6 +31,7 @@ class EtcdServer:
     Attributes:
         endpoint: `host:port` for clients; the same after a restart.
         peer: Its address for other members.
+        arguments: More options of its command line, from its next start on.
     """
 
     def __init__(
@@ -44,7 +45,7 @@ class EtcdServer:
     ) -> None:
         self._program = program
         self._folder = folder
-        self._arguments = arguments
+        self.arguments = arguments
         self._name = name
         self._scheme = scheme
         self._election_ms = election_ms
@@ -70,7 +71,7 @@ class EtcdServer:
             *("--initial-cluster", self.members, "--log-level", "error"),
             *("--heartbeat-interval", str(self._election_ms // 10)),
             *("--election-timeout", str(self._election_ms), "--unsafe-no-fsync"),
-            *self._arguments,
+            *self.arguments,
         ]
         with (self._folder / f"{self._name}.log").open("ab") as log:
             self._process = subprocess.Popen(command, stdout=log, stderr=subprocess.STDOUT)
