@@ -89,16 +89,17 @@ class UpgradeType(IntEnum):
 
 
 def unsupported(
-    levels: Mapping[str, int], ranges: Mapping[str, tuple[int, int]] = SUPPORTED
+    levels: Mapping[str, int], ranges: Mapping[str, tuple[int, int]] | None = None
 ) -> str:
     """What of finalised levels a release cannot work at, as a sentence; empty: nothing.
 
     Args:
         levels: Finalised, by feature.
-        ranges: Lowest and highest level that the release supports, by feature.
+        ranges: Lowest and highest level that the release supports, by feature; None: this one's.
     """
+    supported = SUPPORTED if ranges is None else ranges
     for name, level in sorted(levels.items()):
-        lowest, highest = ranges.get(name, (0, 0))
+        lowest, highest = supported.get(name, (0, 0))
         if not lowest <= level <= highest:
             return (
                 f"the cluster has feature {name} at level {level}; "
