@@ -251,7 +251,11 @@ class Choice:
     @property
     def description(self) -> str:
         """The words."""
-        return "one of " + ", ".join(self.words)
+        return "one of " + self._shown
+
+    @property
+    def _shown(self) -> str:
+        return ", ".join(word or "nothing" for word in self.words)
 
     def parse(self, name: str, text: str) -> str:
         """Read one of the words."""
@@ -260,9 +264,7 @@ class Choice:
             if stripped == word or (self.ignore_case and stripped.lower() == word.lower()):
                 return word
         hint = " (case insensitive)" if self.ignore_case else ""
-        raise ValueError(
-            refusal(name, stripped, f"String must be one of{hint}: {', '.join(self.words)}")
-        )
+        raise ValueError(refusal(name, stripped, f"String must be one of{hint}: {self._shown}"))
 
     def format(self, value: object) -> str:
         """Give the word."""

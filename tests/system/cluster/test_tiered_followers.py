@@ -171,6 +171,29 @@ async def test_a_follower_that_was_away_begins_behind_remote_storage_and_can_lea
     assert await numbers_at(cluster, away, to=31) == list(range(31))
 
 
+async def test_a_follower_whose_records_have_expired_begins_with_those_that_are_left(
+    cluster: ClusterHarness,
+) -> None:
+    """First where the leader's log begins, which is remote; then behind that."""
+    leader, away = await one_away(cluster)
+    await produce(cluster, 1)
+    await dropped(cluster, 12)
+    await (await cluster.client(leader)).alter_topic("orders", retention_bytes="2500000")
+    log = replica(cluster, leader).log
+    await cluster.until(lambda: log.log_start_offset > 1)
+    await cluster.restart(away)
+    await in_sync(cluster, away)
+    own = replica(cluster, away).log
+    await cluster.until(lambda: own.log_start_offset == log.log_start_offset)
+    assert own.log_start_offset < own.local_log_start_offset
+    await lead(cluster, away)
+    client = await cluster.client(away)
+    first = own.log_start_offset
+    read = await client.fetch("orders", first, max_wait_ms=500)
+    assert (read.error, read.records[0].offset) == (ErrorCode.NONE, first)
+    assert await retry(cluster, away, 30) == 30
+
+
 async def test_transactions_go_on_while_an_erased_follower_is_built(
     cluster: ClusterHarness,
 ) -> None:
