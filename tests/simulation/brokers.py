@@ -47,6 +47,8 @@ class SimBroker:
         broker: Of the newest process; None before the first start.
         process: The newest.
         lives: How many there were.
+        on_change: Called with the broker's id at each change of its disk.
+        on_commit: Called with it when a transaction of it was carried out in the store.
         filesystem: Of the machine, as the process sees it.
         is_running: The process was started, and has not ended.
     """
@@ -65,6 +67,8 @@ class SimBroker:
             drift=random.uniform(-DRIFT, DRIFT),
         )
         self._boots = 1
+        self.on_change: Callable[[int], None] = lambda _node_id: None
+        self.on_commit: Callable[[int], None] = lambda _node_id: None
         self.filesystem = self._mount(FakeFilesystem(open_files_max=OPEN_FILES_MAX))
         self.broker: Broker | None = None
         self.process = Process(self.host)
@@ -86,7 +90,18 @@ class SimBroker:
         filesystem.observer = lambda _event: None
         filesystem.mkdir(dirname(BOOT_ID_FILE))
         filesystem.poke(BOOT_ID_FILE, f"{self._boots:08x}-0000-4000-8000-000000000000\n".encode())
+        filesystem.observer = lambda _event: self._changed(filesystem)
         return filesystem
+
+    def _changed(self, filesystem: FakeFilesystem) -> None:
+        # What a process that is dying still does in its handle is not seen by anybody.
+        if filesystem is self.filesystem and self.is_running:
+            self.on_change(self.node_id)
+
+    def committed(self, process: Process) -> None:
+        """A transaction of a process was carried out in the store."""
+        if process is self.process and self.is_running:
+            self.on_commit(self.node_id)
 
     def start(self) -> None:
         """Begin to start; a start that fails is the end of the process."""
@@ -99,6 +114,7 @@ class SimBroker:
         )
         self.network.boot(self.host)
         store = StoreClient(self.network, self._server, self.host, process)
+        store.on_commit = lambda: self.committed(process)
         network = self.network.host(self.host, process)
         seed = self.loop.random.getrandbits(64)
 

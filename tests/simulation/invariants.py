@@ -5,11 +5,15 @@
     I3   every member of an ISR that is let in has its log up to what was committed
     I4   a leader of the newest epoch counts every member of the ISR, and of none more than it has
     I5   logs are equal, byte for byte, below the high watermarks of both
+    I6   the end that clients see never goes back (`latest.py`)
     I7   leader and ISR are replicas, epochs grow by what was changed
     I8   images of one revision are equal on all brokers
     I9   what the controller writes carries the guard of its election
     I10  a broker's validity is over when its lease ends by time
+    I11  a group's committed offsets never go back (`groups.py`)
     I12  no log ends below its own high watermark, or remembers batches of producers beyond its end
+    I13  after healing all is led, whole and equal in time (`run.py`)
+    I15  an image shows what the store had at its revision, whatever was refused or unknown
     A    what was acknowledged with acks=all lies below the high watermark
     M    the high watermark stands while the ISR is smaller than `min.insync.replicas`
     E    who is proposed for the ISR has reached where the leader's epoch began (KAFKA-7128)
@@ -71,6 +75,12 @@ class Invariants:
     def forget_store(self) -> None:
         """The store is about to be replaced: what it says is not looked at any more."""
         self._follows_store = False
+        self._world.server.store.on_stored = lambda: None
+
+    def stored(self) -> None:
+        """I15: images show what is stored, and no change whose outcome was another."""
+        image = self._world.image
+        self._images.setdefault(image.revision, shown_by(image))
 
     def lease_expired(self, keys: list[str]) -> None:
         """I10: the store counts the time of a lease later than its holder."""
@@ -201,18 +211,11 @@ class Invariants:
         if self._last_image.get(node_id) is image:
             return
         self._last_image[node_id] = image
-        shown = hash(
-            (
-                image.controller_id,
-                tuple(sorted((b.node_id, b.epoch, b.is_fenced) for b in image.brokers.values())),
-                tuple(
-                    (name, topic.topic_id, tuple(topic.partitions))
-                    for name, topic in sorted(image.topics.items())
-                ),
-            )
-        )
+        shown = shown_by(image)
         if self._images.setdefault(image.revision, shown) != shown:
-            raise Violation(f"I8 broker {node_id} has another image of revision {image.revision}")
+            raise Violation(
+                f"I8, I15 broker {node_id} has another image of revision {image.revision}"
+            )
 
     # -- partitions ------------------------------------------------------------------------------
 
@@ -341,6 +344,20 @@ class Invariants:
                         f"I5 {where}: {first_id} and {other_id} differ below {end}: "
                         f"{difference(one, two)}"
                     )
+
+
+def shown_by(image: ClusterImage) -> int:
+    """A hash of what an image says of brokers and partitions."""
+    return hash(
+        (
+            image.controller_id,
+            tuple(sorted((b.node_id, b.epoch, b.is_fenced) for b in image.brokers.values())),
+            tuple(
+                (name, topic.topic_id, tuple(topic.partitions))
+                for name, topic in sorted(image.topics.items())
+            ),
+        )
+    )
 
 
 def difference(one: dict[int, bytes], two: dict[int, bytes]) -> str:

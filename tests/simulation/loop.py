@@ -396,6 +396,8 @@ class SimLoop(asyncio.AbstractEventLoop):
         return random.random() * longest
 
     def call_exception_handler(self, context: dict[str, Any]) -> None:
+        if self.current.is_dead:
+            return
         self.errors.append({**context, "process": self.current.name, "time": self._now_s})
         self.is_over = True
 

@@ -13,6 +13,7 @@ from random import Random
 from typing import Final
 
 from tests.simulation.clients import Consumer, Producer, Session, create_topic
+from tests.simulation.crash_points import CrashPoint, CrashPoints
 from tests.simulation.groups import Committed, GroupHistory, GroupMember, OffsetReader
 from tests.simulation.history import History
 from tests.simulation.invariants import Invariants
@@ -86,6 +87,8 @@ class Outcome:
 
     Attributes:
         violation: None: everything held.
+        points: Crash points passed, by broker and kind.
+        has_crashed: The crash point that was asked for was reached.
         done: Faults as they happened.
         lines: Of the brokers' logs.
         state: Of everything, when a violation was found.
@@ -106,6 +109,8 @@ class Outcome:
     commits: int = 0
     fetches: int = 0
     checks: int = 0
+    points: dict[tuple[int, str], int] = field(default_factory=dict)
+    has_crashed: bool = False
     done: list[str] = field(default_factory=list)
     lines: list[str] = field(default_factory=list)
     state: list[str] = field(default_factory=list)
@@ -118,8 +123,9 @@ def run(
     shape: Shape | None = None,
     plan: list[Fault] | None = None,
     log: Callable[[str], object] | None = None,
+    crash: CrashPoint | None = None,
 ) -> Outcome:
-    """Run a seed; its faults, or those of `plan`."""
+    """Run a seed; its faults, or those of `plan`, and a crash at a point."""
     shape = shape or draw_shape(seed)
     if plan is None:
         plan = draw_plan(seed, shape.brokers, duration_s, quiet=shape.has_quiet_times)
@@ -134,6 +140,7 @@ def run(
     nemesis.may_forget = shape.min_in_sync > 1
     work = Run(world, history, invariants, nemesis, shape)
     work.plan = plan
+    work.crash_points = crash_points = CrashPoints(world, crash)
     try:
         work.run(duration_s)
     except Violation as violation:
@@ -154,6 +161,8 @@ def run(
     outcome.unknown = work.transactions.count(End.UNKNOWN)
     outcome.commits = work.groups.commits
     outcome.fetches = work.groups.fetches
+    outcome.points = dict(crash_points.counts)
+    outcome.has_crashed = crash_points.has_struck
     outcome.done = nemesis.done
     outcome.lines = world.lines
     return outcome
@@ -194,13 +203,16 @@ class Run:
         self.groups = GroupHistory()
         self.sessions: list[Session] = []
         self.plan: list[Fault] = []
+        self.crash_points = CrashPoints(world, None)
 
     def run(self, duration_s: float) -> None:
         """All of it."""
         self.boot()
         self.work()
+        self.crash_points.begin()
         self.nemesis.begin(quiet_times(self.plan, duration_s) if self.shape.has_quiet_times else [])
         self.world.run_for(duration_s)
+        self.crash_points.end()
         self.heal()
         self.judge()
 
@@ -217,6 +229,7 @@ class Run:
         self.history.on_ack = self.invariants.acknowledged
         for place in world.brokers.values():
             place.on_ending = self.invariants.check
+        world.server.store.on_stored = self.invariants.stored
         world.server.store.on_expired = self.invariants.lease_expired
         for place in world.brokers.values():
             place.start()

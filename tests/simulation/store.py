@@ -22,6 +22,7 @@ from broker.controller.images.metadata_records import (
     PARTITIONS,
     TOPICS,
 )
+from broker.controller.store.keyspace import Stage
 from broker.controller.store.metadata_store import (
     Changes,
     CompactedError,
@@ -67,6 +68,7 @@ class GuardedStore(MemoryStore):
     Attributes:
         unguarded: Transactions that changed what is the controller's without the guard of its
             election, or with that of an older one.
+        on_stored: Called when a revision is there.
         on_expired: Called with the keys of a lease whose time is up, before they go.
     """
 
@@ -74,12 +76,18 @@ class GuardedStore(MemoryStore):
         super().__init__(timer, disk)
         self.unguarded: list[str] = []
         self.on_expired: Callable[[list[str]], None] = lambda _keys: None
+        self.on_stored: Callable[[], None] = lambda: None
         self._epoch = 0
 
     @override
     def _expire(self, lease: int) -> None:
         self.on_expired([key for key, item in self.disk.items.items() if item.lease == lease])
         super()._expire(lease)
+
+    @override
+    async def _persist(self, stage: Stage) -> None:
+        await super()._persist(stage)
+        self.on_stored()
 
     @override
     async def txn(
@@ -120,11 +128,13 @@ class StoreServer:
 
     Attributes:
         store: As it is, without delay: for invariants and faults.
+        lost_answers: So many answers to changes do not arrive: their outcome is unknown.
     """
 
     def __init__(self, network: SimNetwork) -> None:
         loop = network.loop
         self._network = network
+        self.lost_answers = 0.0
         self.process = Process("store")
         self.store = loop.within(
             self.process, lambda: GuardedStore(TimerWheel(loop, SimClock(loop)))
@@ -150,6 +160,7 @@ class StoreServer:
 
         self.store = self._network.loop.within(self.process, build)
         self.store.on_expired = before.on_expired
+        self.store.on_stored = before.on_stored
         self._network.loop.spawn(self.process, before.aclose())
 
     def renew_leases(self) -> None:
@@ -170,7 +181,11 @@ class StoreServer:
 
 
 class StoreClient:
-    """See the module. Of one process on a host."""
+    """See the module. Of one process on a host.
+
+    Attributes:
+        on_commit: Called when something that this process asked for was carried out.
+    """
 
     def __init__(
         self, network: SimNetwork, server: StoreServer, host: str, process: Process
@@ -182,6 +197,7 @@ class StoreClient:
         self._process = process
         self._closed = False
         self._seen = 0
+        self.on_commit: Callable[[], None] = lambda: None
 
     @property
     def revision(self) -> int:
@@ -201,13 +217,21 @@ class StoreClient:
         if self._closed:
             raise StoreClosedError("the metadata store is closed")
         network, loop, server = self._network, self._loop, self._server
+        if self._process.is_dead:
+            # In the handle in which it died: nothing of that is heard.
+            await loop.create_future()
         floor = self._seen
         done: asyncio.Future[tuple[T, int]] = loop.create_future()
 
         async def serve() -> None:
             answer: Callable[[], None]
             try:
+                before = server.store.revision
                 result = await make(server.store)
+                if server.store.revision > before:
+                    self.on_commit()
+                if is_change and loop.random.random() < server.lost_answers:
+                    return
                 revision = server.store.revision
                 if revision < floor:
                     raise StoreReplacedError(f"at {revision}, and has been at {floor}")

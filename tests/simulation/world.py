@@ -97,7 +97,9 @@ class World:
         logging.getLogger().handlers = self._others
 
     def logged(self, record: logging.LogRecord) -> None:
-        """Keep a line of a broker's log."""
+        """Keep a line of a broker's log; not of one that died in this handle."""
+        if self.loop.current.is_dead:
+            return
         line = f"{self.loop.time():.6f} {self.loop.current.name} {record.getMessage()}"
         self.lines.append(line)
         if record.getMessage().startswith(TRUNCATED):
