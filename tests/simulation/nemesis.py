@@ -4,9 +4,18 @@ A plan is a list, so that faults can be left out of it: what is left still makes
 """
 
 import asyncio
+import errno
+from contextlib import suppress
 from random import Random
-from typing import Final, NamedTuple
+from typing import Any, Final, NamedTuple
 
+from protocol.messages.alter_partition_reassignments import (
+    AlterPartitionReassignmentsRequest,
+    ReassignablePartition,
+    ReassignableTopic,
+)
+from protocol.messages.elect_leaders import ElectLeadersRequest
+from tests.simulation.clients import LOST, Session
 from tests.simulation.scripts import Script
 from tests.simulation.store import HOST
 from tests.simulation.world import World
@@ -44,6 +53,14 @@ KINDS: Final = {
     "pause store": 1,
     "end leases": 2,
     "compact": 1,
+    "slow link": 1,
+    "reset": 1,
+    "lose answers": 2,
+    "elect in store": 1,
+    "disk fails": 1,
+    "disk full": 1,
+    "reassign": 2,
+    "prefer": 1,
     "leader comes back": 2,
     "eligible loses its log": 1,
     "leader alone": 1,
@@ -63,6 +80,15 @@ cut from store  one way or both
 pause store     the store's server stands still, and ends leases when it wakes
 end leases      some leases end before their time
 compact         the store forgets its history
+slow link       what one broker sends to another takes up to half a second longer
+reset           connections between two brokers end
+lose answers    of the store: outcomes are unknown
+elect in store  the store's server stands still, and gives all leases their full time when it wakes
+disk fails      a broker's disk refuses to write, to sync or to open; then the broker is killed, has
+                another disk controller, and starts again. Only while everything is whole
+disk full       a broker's disk has no room for records
+reassign        a partition gets other replicas, and a full set in another order when it ends
+prefer          preferred leaders are elected
 others          scripts of several steps (`scripts.py`), which end by themselves
 """
 
@@ -127,6 +153,7 @@ class Nemesis:
     def __init__(self, world: World, plan: list[Fault]) -> None:
         self._world = world
         self._plan = plan
+        self._operator = Session(world, "operator")
         self.done: list[str] = []
         self.may_forget = True
         self.is_over = False
@@ -144,6 +171,7 @@ class Nemesis:
     async def end(self) -> None:
         """Nothing more happens; what a script has begun is undone."""
         self.is_over = True
+        self._operator.is_over = True
         if self._script is not None and not self._script.done():
             self._script.cancel()
             await asyncio.wait([self._script])
@@ -248,6 +276,111 @@ class Nemesis:
         count = Random(fault.salt).randint(0, len(leases))
         chosen = Random(fault.salt).sample(leases, count)
         self._world.loop.spawn(server.process, server.end_leases(chosen))
+        return lambda: None
+
+    def _slow_link(self, fault: Fault) -> object:
+        brokers, slow = self._world.brokers, self._world.network.slow
+        link = (brokers[fault.target].host, brokers[fault.other].host)
+        if link in slow:
+            return None
+        slow[link] = Random(fault.salt).uniform(0.01, 0.5)
+        return lambda: slow.pop(link)
+
+    def _reset(self, fault: Fault) -> object:
+        brokers = self._world.brokers
+        self._world.network.reset(brokers[fault.target].host, brokers[fault.other].host)
+        return lambda: None
+
+    def _lose_answers(self, fault: Fault) -> object:
+        server = self._world.server
+        server.lost_answers = Random(fault.salt).choice((0.1, 0.5, 1.0))
+
+        def end() -> None:
+            server.lost_answers = 0.0
+
+        return end
+
+    def _elect_in_store(self, fault: Fault) -> object:
+        loop, server = self._world.loop, self._world.server
+        if server.process.is_paused:
+            return None
+        loop.pause(server.process)
+
+        def end() -> None:
+            server.renew_leases()
+            loop.resume(server.process)
+
+        return end
+
+    def _disk_fails(self, fault: Fault) -> object:
+        if not self.may_forget or not self._world.is_whole():
+            return None
+        place = self._world.brokers[fault.target]
+        kind = ("write", "sync", "open")[fault.salt % 3]
+        place.filesystem.fail(kind, errno.EIO, path="/data", times=1 << 30)
+
+        def end() -> None:
+            if place.is_running:
+                place.kill()
+            place.filesystem.heal()
+            self._world.loop.call_in_later(
+                1.0, self._world.loop.outside, self._world.start, fault.target
+            )
+
+        return end
+
+    def _disk_full(self, fault: Fault) -> object:
+        place = self._world.brokers[fault.target]
+        if not place.is_running:
+            return None
+        for kind in ("write", "allocate"):
+            place.filesystem.fail(kind, errno.ENOSPC, path=".log", times=1 << 30)
+
+        def end() -> None:
+            place.filesystem.heal()
+            if place.is_running:
+                place.kill()
+            self._world.loop.call_in_later(
+                1.0, self._world.loop.outside, self._world.start, fault.target
+            )
+
+        return end
+
+    def _ask(self, request: Any) -> None:
+        """Have an operator ask some broker; what comes of it is seen in the store."""
+
+        async def ask() -> None:
+            with suppress(*LOST):
+                await self._operator.call(self._operator.any_broker(), request)
+
+        self._operator.begin(ask())
+
+    def _reassign(self, fault: Fault) -> object:
+        random = Random(fault.salt)
+        image = self._world.image
+        places = sorted(
+            (topic.name, partition.index, len(partition.replicas))
+            for topic in image.topics.values()
+            for partition in topic.partitions
+        )
+        if not places:
+            return None
+        name, index, count = random.choice(places)
+        nodes = list(self._world.brokers)
+
+        def give(replicas: list[int]) -> None:
+            wanted = ReassignablePartition(partition_index=index, replicas=replicas)
+            self._ask(
+                AlterPartitionReassignmentsRequest(
+                    topics=[ReassignableTopic(name=name, partitions=[wanted])]
+                )
+            )
+
+        give(random.sample(nodes, random.randint(min(2, count), count)))
+        return lambda: give(random.sample(nodes, min(max(count, 3), len(nodes))))
+
+    def _prefer(self, fault: Fault) -> object:
+        self._ask(ElectLeadersRequest(election_type=0, topic_partitions=None, timeout_ms=3000))
         return lambda: None
 
     def _compact(self, fault: Fault) -> object:

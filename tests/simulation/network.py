@@ -189,6 +189,7 @@ class SimNetwork:
 
     Attributes:
         cut: Links (from, to) that hold everything back.
+        slow: Links (from, to) with what each message takes longer, in seconds.
         down: Hosts whose machine is off.
         listening: By address.
         streams: Open ends, by descriptor.
@@ -197,6 +198,7 @@ class SimNetwork:
     def __init__(self, loop: SimLoop) -> None:
         self.loop = loop
         self.cut: set[tuple[str, str]] = set()
+        self.slow: dict[tuple[str, str], float] = {}
         self.down: set[str] = set()
         self.listening: dict[tuple[str, int], SimListening] = {}
         self.streams: dict[int, SimStream] = {}
@@ -229,7 +231,8 @@ class SimNetwork:
         """Send to the peer of a stream."""
         peer = stream.peer
         if peer is not None:
-            delay_s = stream.arrival_s(self.delay_s())
+            slow_s = self.slow.get((stream.host, stream.peer_host), 0.0) if self.slow else 0.0
+            delay_s = stream.arrival_s(self.delay_s() + slow_s)
             self.carry(stream.host, stream.peer_host, delay_s, lambda: peer.arrive(data))
 
     def forget(self, stream: SimStream) -> None:
@@ -284,6 +287,12 @@ class SimNetwork:
                 self.post(stream, ConnectionResetError(errno.ECONNRESET, "reset"))
             else:
                 self._orphans.append(stream)
+
+    def reset(self, one: str, other: str) -> None:
+        """End all connections between two hosts; both ends are told."""
+        for stream in list(self.streams.values()):
+            if {stream.host, stream.peer_host} == {one, other}:
+                stream.arrive(ConnectionResetError(errno.ECONNRESET, "reset"))
 
     def port(self) -> int:
         """A free one."""

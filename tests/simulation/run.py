@@ -72,6 +72,7 @@ def draw_shape(seed: int, *, quiet: bool = False) -> Shape:
     if random.random() < FLUSHES:
         settings["log_flush_interval_messages"] = 1
     return Shape(
+        brokers=random.choice((3, 3, 3, 4)),
         partitions=random.randint(1, 3),
         pause_s=random.choice((1.0, 2.0, 4.0) if quiet else (0.3, 1.0, 3.0, 3.0)),
         transactional=random.randint(0, 2),
@@ -282,6 +283,8 @@ class Run:
         ended = world.loop.spawn(world.loop.outside, self.nemesis.end())
         world.until(ended.done, limit_s=LED_S, what="the faults have ended")
         world.network.heal()
+        world.network.slow.clear()
+        world.server.lost_answers = 0.0
         world.loop.resume(world.server.process)
         for node_id, place in world.brokers.items():
             world.loop.resume(place.process)

@@ -8,7 +8,7 @@ import pytest
 
 from tests.simulation.groups import Committed, GroupHistory
 from tests.simulation.history import History
-from tests.simulation.nemesis import Fault, draw_plan, quiet_times
+from tests.simulation.nemesis import KINDS, Fault, draw_plan, quiet_times
 from tests.simulation.run import Shape, run
 from tests.simulation.transactions import Outcome, TransactionHistory
 from tests.simulation.world import Place, Violation
@@ -55,6 +55,11 @@ def test_quiet_time_costs_little_and_nothing_is_missed_after_it() -> None:
     # Clients work around both faults, and hardly between them.
     assert 100 < outcome.acked < 2500
     assert outcome.handles < 320 * 300
+
+
+def test_every_kind_of_fault_is_drawn() -> None:
+    drawn = {fault.kind for seed in range(20) for fault in draw_plan(seed, 3, 600)}
+    assert drawn == set(KINDS)
 
 
 def test_a_lost_record_is_found() -> None:
