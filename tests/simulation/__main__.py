@@ -12,8 +12,9 @@ import sys
 import time
 from collections.abc import Sequence
 
+from tests.simulation.faults.nemesis import Fault
+from tests.simulation.faults.shrinking import Case, rule_of, script, shrink
 from tests.simulation.mutants import MUTANTS
-from tests.simulation.nemesis import Fault
 from tests.simulation.run import Outcome, Shape, draw_shape, run
 
 RUN_S = 900.0
@@ -38,6 +39,7 @@ def main(arguments: Sequence[str]) -> int:
     parser.add_argument("--no-faults", action="store_true")
     parser.add_argument("--log", help="a file for every event of the last run")
     parser.add_argument("--shrink", action="store_true", help="leave faults out of a failing run")
+    parser.add_argument("--script", help="a file for the script that replays a shrunk run")
     parser.add_argument("--go-on", action="store_true", help="also after a failing run")
     chosen = parser.parse_args(arguments)
     if chosen.length is None:
@@ -63,7 +65,8 @@ def main(arguments: Sequence[str]) -> int:
             failed.append(outcome.seed)
             report(outcome)
             if chosen.shrink:
-                shrink(outcome, chosen.length, shape, chosen.log)
+                case = Case(outcome.seed, chosen.length, shape, outcome.plan)
+                make_small(case, outcome, chosen.mutant, chosen.script)
             if not chosen.go_on:
                 break
         if chosen.runs is not None and seed - chosen.seed >= chosen.runs:
@@ -137,25 +140,23 @@ def report(outcome: Outcome) -> None:
         print(f"    | {line[:LINE_SHOWN]}")
 
 
-def shrink(outcome: Outcome, length_s: float, shape: Shape, log: str | None) -> None:
-    """Leave out faults by halves, then one by one, while the run still fails."""
-    plan = outcome.plan
-    size = max(len(plan) // 2, 1)
-    while plan:
-        for start in range(0, len(plan), size):
-            fewer = plan[:start] + plan[start + size :]
-            tried = timed(outcome.seed, length_s, shape, fewer, log)
-            if tried.violation is not None:
-                plan, outcome = fewer, tried
-                break
-        else:
-            if size == 1:
-                break
-            size = max(size // 2, 1)
-    print(f"  with {len(plan)} faults:")
-    for fault in plan:
-        print(f"    {fault}")
+def make_small(case: Case, outcome: Outcome, mutant: str | None, path: str | None) -> None:
+    """Make a failing run small, and print a script that replays it (also into a file)."""
+
+    def tell(tried: Case, ended: Outcome) -> None:
+        print(
+            f"  {len(tried.plan)} faults, {tried.length_s:.0f} s: "
+            f"{'FAILED' if ended.violation else 'held'} {rule_of(ended.violation)}",
+            flush=True,
+        )
+
+    smallest, outcome = shrink(case, outcome, tell)
     report(outcome)
+    text = script(smallest, mutant=mutant)
+    print(f"replayed by:\n{text}")
+    if path is not None:
+        with open(path, "w", encoding="utf-8") as file:
+            file.write(text)
 
 
 if __name__ == "__main__":

@@ -27,7 +27,7 @@ from typing import Final
 from broker.controller.images.cluster_image import ClusterImage
 from broker.controller.images.metadata_records import LIVE
 from broker.replicas.partition import Partition
-from tests.simulation.history import History
+from tests.simulation.clients.history import History
 from tests.simulation.loop import Process
 from tests.simulation.world import Place, Violation, World
 

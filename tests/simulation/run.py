@@ -12,21 +12,21 @@ from dataclasses import dataclass, field
 from random import Random
 from typing import Final
 
-from tests.simulation.clients import Consumer, Producer, Session, create_topic
-from tests.simulation.crash_points import CrashPoint, CrashPoints
-from tests.simulation.groups import Committed, GroupHistory, GroupMember, OffsetReader
-from tests.simulation.history import History
-from tests.simulation.invariants import Invariants
-from tests.simulation.latest import LatestReader
-from tests.simulation.nemesis import Fault, Nemesis, draw_plan, quiet_times
-from tests.simulation.transactions import (
+from tests.simulation.clients.groups import Committed, GroupHistory, GroupMember, OffsetReader
+from tests.simulation.clients.history import History
+from tests.simulation.clients.latest import LatestReader
+from tests.simulation.clients.session import Consumer, Producer, Session, create_topic
+from tests.simulation.clients.transactions import (
     CommittedReader,
     TransactionalProducer,
     TransactionHistory,
 )
-from tests.simulation.transactions import (
+from tests.simulation.clients.transactions import (
     Outcome as End,
 )
+from tests.simulation.faults.crash_points import CrashPoint, CrashPoints
+from tests.simulation.faults.nemesis import Fault, Nemesis, draw_plan, quiet_times
+from tests.simulation.invariants import Invariants
 from tests.simulation.world import Place, Violation, World
 
 TOPIC: Final = "orders"
@@ -88,6 +88,7 @@ class Outcome:
 
     Attributes:
         violation: None: everything held.
+        violated_s: When it was found, from the start of the faults.
         points: Crash points passed, by broker and kind.
         has_crashed: The crash point that was asked for was reached.
         done: Faults as they happened.
@@ -110,6 +111,7 @@ class Outcome:
     commits: int = 0
     fetches: int = 0
     checks: int = 0
+    violated_s: float = 0.0
     points: dict[tuple[int, str], int] = field(default_factory=dict)
     has_crashed: bool = False
     done: list[str] = field(default_factory=list)
@@ -146,6 +148,7 @@ def run(
         work.run(duration_s)
     except Violation as violation:
         outcome.violation = f"{world.loop.time():.6f} {violation}"
+        outcome.violated_s = world.loop.time() - work.faults_from_s
         outcome.state = world.describe()
     finally:
         world.close()
@@ -204,6 +207,7 @@ class Run:
         self.groups = GroupHistory()
         self.sessions: list[Session] = []
         self.plan: list[Fault] = []
+        self.faults_from_s = 0.0
         self.crash_points = CrashPoints(world, None)
 
     def run(self, duration_s: float) -> None:
@@ -211,6 +215,7 @@ class Run:
         self.boot()
         self.work()
         self.crash_points.begin()
+        self.faults_from_s = self.world.loop.time()
         self.nemesis.begin(quiet_times(self.plan, duration_s) if self.shape.has_quiet_times else [])
         self.world.run_for(duration_s)
         self.crash_points.end()

@@ -16,10 +16,10 @@ from types import TracebackType
 from typing import Any, Final, Self, TypeVar
 
 from broker.controller.images.partition_image import PartitionImage
-from tests.simulation.clients import Producer
-from tests.simulation.history import History
+from tests.simulation.clients.history import History
+from tests.simulation.clients.session import Producer
+from tests.simulation.faults.nemesis import Nemesis
 from tests.simulation.invariants import Invariants
-from tests.simulation.nemesis import Nemesis
 from tests.simulation.run import TOPIC, Run, Shape, world_of
 from tests.simulation.store import HOST
 from tests.simulation.world import Place, World

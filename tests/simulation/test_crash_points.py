@@ -5,8 +5,8 @@ from random import Random
 
 import pytest
 
-from tests.simulation.crash_points import DISK, STORE, CrashPoint
-from tests.simulation.nemesis import Fault
+from tests.simulation.faults.crash_points import DISK, STORE, CrashPoint
+from tests.simulation.faults.nemesis import Fault
 from tests.simulation.run import Outcome, Shape, run
 
 SHAPE = Shape(partitions=1, transactional=1, members=1, pause_s=1.0)

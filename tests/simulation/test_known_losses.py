@@ -16,14 +16,14 @@ from protocol.messages.alter_partition_reassignments import (
 )
 from protocol.messages.delete_topics import DeleteTopicsRequest, DeleteTopicState
 from protocol.messages.fetch import FetchPartition, FetchRequest, FetchTopic
-from tests.simulation.clients import LOST, Producer, create_topic
-from tests.simulation.history import History
-from tests.simulation.nemesis import Fault
+from tests.simulation.clients.history import History
+from tests.simulation.clients.session import LOST, Producer, create_topic
+from tests.simulation.clients.transactions import CommittedReader, TransactionalProducer
+from tests.simulation.clients.transactions import Outcome as End
+from tests.simulation.faults.nemesis import Fault
 from tests.simulation.run import TOPIC, Shape, run
 from tests.simulation.stage import ONE_PARTITION, Stage
 from tests.simulation.store import HOST
-from tests.simulation.transactions import CommittedReader, TransactionalProducer
-from tests.simulation.transactions import Outcome as End
 from tests.simulation.world import Place
 
 pytestmark = pytest.mark.system

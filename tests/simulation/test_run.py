@@ -6,11 +6,11 @@ from pathlib import Path
 
 import pytest
 
-from tests.simulation.groups import Committed, GroupHistory
-from tests.simulation.history import History
-from tests.simulation.nemesis import KINDS, Fault, draw_plan, quiet_times
+from tests.simulation.clients.groups import Committed, GroupHistory
+from tests.simulation.clients.history import History
+from tests.simulation.clients.transactions import Outcome, TransactionHistory
+from tests.simulation.faults.nemesis import KINDS, Fault, draw_plan, quiet_times
 from tests.simulation.run import Shape, run
-from tests.simulation.transactions import Outcome, TransactionHistory
 from tests.simulation.world import Place, Violation
 
 ONE = Shape(brokers=1, replicas=1, min_in_sync=1)

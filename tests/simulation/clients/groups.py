@@ -29,8 +29,8 @@ from protocol.messages.offset_fetch import (
     OffsetFetchRequestGroup,
     OffsetFetchRequestTopics,
 )
-from tests.simulation.clients import BACK_OFF_S, LOST, Consumer, Session
-from tests.simulation.history import History
+from tests.simulation.clients.history import History
+from tests.simulation.clients.session import BACK_OFF_S, LOST, Consumer, Session
 from tests.simulation.world import Place, Violation
 
 POLL_MS: Final = 100

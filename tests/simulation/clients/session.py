@@ -14,9 +14,9 @@ from protocol.messages.create_topics import (
 from protocol.records.builder import build_batch
 from tests.fakes.network.client import Client, RefusedError, produce_request
 from tests.simulation.brokers import PORT
-from tests.simulation.history import History
+from tests.simulation.clients.history import History
+from tests.simulation.clients.streams import open_client
 from tests.simulation.loop import Process
-from tests.simulation.streams import open_client
 from tests.simulation.world import Place, Violation, World
 
 T = TypeVar("T")

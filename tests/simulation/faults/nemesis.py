@@ -15,8 +15,8 @@ from protocol.messages.alter_partition_reassignments import (
     ReassignableTopic,
 )
 from protocol.messages.elect_leaders import ElectLeadersRequest
-from tests.simulation.clients import LOST, Session
-from tests.simulation.scripts import Script
+from tests.simulation.clients.session import LOST, Session
+from tests.simulation.faults.scripts import Script
 from tests.simulation.store import HOST
 from tests.simulation.world import World
 

@@ -7,7 +7,7 @@ from protocol.messages.list_offsets import (
     ListOffsetsTopic,
 )
 from tests.fakes.network.client import LATEST
-from tests.simulation.clients import BACK_OFF_S, LOST, Session, within
+from tests.simulation.clients.session import BACK_OFF_S, LOST, Session, within
 from tests.simulation.world import Place, Violation
 
 

@@ -18,7 +18,7 @@ from protocol.messages.produce import PartitionProduceData, ProduceRequest, Topi
 from protocol.records.batch import iterate_batches
 from protocol.records.builder import build_batch
 from protocol.records.record import iterate_records
-from tests.simulation.clients import BACK_OFF_S, LOST, Session
+from tests.simulation.clients.session import BACK_OFF_S, LOST, Session
 from tests.simulation.world import Place, Violation
 
 TRANSACTION: Final = 1
