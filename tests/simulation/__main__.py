@@ -2,6 +2,7 @@
 
 make simulate ARGS="--seed 1 --hours 1"         seeds 1, 2, ... for one hour of virtual time
 make simulate ARGS="--seed 17 --runs 1 --log /tmp/17.log --shrink"
+make simulate ARGS="--runs 100 --repeat"        has a seed the same trace in each interpreter?
 make simulate ARGS="--dense --hours 1"          fault after fault, without quiet time
 make simulate-mutants                           is each seeded bug found?
 """
@@ -15,6 +16,7 @@ from collections.abc import Sequence
 from tests.simulation.faults.nemesis import Fault
 from tests.simulation.faults.shrinking import Case, rule_of, script, shrink
 from tests.simulation.mutants import MUTANTS
+from tests.simulation.repeats import compare
 from tests.simulation.run import Outcome, Shape, draw_shape, run
 
 RUN_S = 900.0
@@ -41,7 +43,10 @@ def main(arguments: Sequence[str]) -> int:
     parser.add_argument("--shrink", action="store_true", help="leave faults out of a failing run")
     parser.add_argument("--script", help="a file for the script that replays a shrunk run")
     parser.add_argument("--go-on", action="store_true", help="also after a failing run")
+    parser.add_argument("--repeat", action="store_true", help="are runs of a seed the same?")
     chosen = parser.parse_args(arguments)
+    if chosen.repeat:
+        return compare([word for word in arguments if word != "--repeat"])
     if chosen.length is None:
         chosen.length = DENSE_S if chosen.dense or chosen.mutants is not None else RUN_S
     if chosen.mutants is not None:

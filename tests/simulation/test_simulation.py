@@ -2,6 +2,7 @@
 
 import pytest
 
+from tests.simulation.repeats import compare
 from tests.simulation.world import World
 
 
@@ -30,3 +31,8 @@ def test_a_seed_repeats_its_run(brokers: int) -> None:
 
 def test_another_seed_is_another_run() -> None:
     assert boot(7, 1).loop.trace != boot(8, 1).loop.trace
+
+
+@pytest.mark.system
+def test_a_run_does_not_depend_on_how_an_interpreter_hashes_strings() -> None:
+    assert compare(["--dense", "--seed", "5", "--runs", "2", "--length", "10"]) == 0
