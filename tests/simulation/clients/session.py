@@ -11,8 +11,9 @@ from protocol.messages.create_topics import (
     CreatableTopicConfig,
     CreateTopicsRequest,
 )
+from protocol.messages.fetch import FetchPartition, FetchRequest, FetchTopic
 from protocol.records.builder import build_batch
-from tests.fakes.network.client import Client, RefusedError, produce_request
+from tests.fakes.network.client import Client, RefusedError, produce_request, read_of
 from tests.simulation.brokers import PORT
 from tests.simulation.clients.history import History
 from tests.simulation.clients.streams import open_client
@@ -57,6 +58,7 @@ class Session:
         self._network = world.network.host(name, self.process)
         self._clients: dict[int, Client] = {}
         self._leaders: dict[Place, int] = {}
+        self._epochs: dict[Place, int] = {}
 
     def begin(self, work: Any) -> "asyncio.Task[None]":
         """Run the client's work."""
@@ -101,9 +103,34 @@ class Session:
         """Ask again who leads."""
         self._leaders.clear()
 
+    def epoch(self, place: Place) -> int:
+        """The newest leader epoch heard of, -1: none."""
+        return self._epochs.get(place, -1)
+
     def believe(self, place: Place, node_id: int) -> None:
         """Take a broker for the leader until it refuses."""
         self._leaders[place] = node_id
+
+    def fetch_of(
+        self, place: Place, offset: int, max_wait_ms: int, isolation_level: int = 0
+    ) -> FetchRequest:
+        """A fetch of one partition, with the leader epoch that is known (KIP-320).
+
+        Without it a broker that has become a follower would answer from its own log (KIP-392).
+        """
+        wanted = FetchPartition(
+            partition=place.partition,
+            current_leader_epoch=self.epoch(place),
+            fetch_offset=offset,
+            partition_max_bytes=1 << 20,
+        )
+        return FetchRequest(
+            max_wait_ms=max_wait_ms,
+            min_bytes=1,
+            max_bytes=1 << 20,
+            isolation_level=isolation_level,
+            topics=[FetchTopic(topic=place.topic, partitions=[wanted])],
+        )
 
     def known_leader(self, place: Place) -> int:
         """The leader last heard of, -1: none."""
@@ -128,8 +155,14 @@ class Session:
                 self.drop(node_id)
                 raise
             for partition in answer.topics[0].partitions:
-                if partition.partition_index == place.partition and partition.leader_id >= 0:
+                # As in Kafka's clients: what is older than what was heard before is not believed.
+                if (
+                    partition.partition_index == place.partition
+                    and partition.leader_id >= 0
+                    and partition.leader_epoch >= self.epoch(place)
+                ):
                     self._leaders[place] = partition.leader_id
+                    self._epochs[place] = partition.leader_epoch
         if place not in self._leaders:
             raise ConnectionError(f"no leader of {place}")
         return self._leaders[place]
@@ -287,15 +320,8 @@ class Consumer:
         try:
             leader = await self._session.leader(self._place)
             client = await self._session.client(leader)
-            read = await within(
-                client.fetch(
-                    self._place.topic,
-                    self.position,
-                    partition=self._place.partition,
-                    max_wait_ms=max_wait_ms,
-                ),
-                max_wait_ms / 1000,
-            )
+            request = self._session.fetch_of(self._place, self.position, max_wait_ms)
+            read = read_of(await within(client.send(request), max_wait_ms / 1000))
         except LOST:
             self._session.drop(self._session.known_leader(self._place))
             return False

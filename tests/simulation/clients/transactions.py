@@ -11,7 +11,6 @@ from typing import Any, Final
 
 from protocol.error_codes import ErrorCode
 from protocol.messages.end_txn import EndTxnRequest
-from protocol.messages.fetch import FetchPartition, FetchRequest, FetchTopic
 from protocol.messages.find_coordinator import FindCoordinatorRequest
 from protocol.messages.init_producer_id import InitProducerIdRequest
 from protocol.messages.produce import PartitionProduceData, ProduceRequest, TopicProduceData
@@ -255,20 +254,10 @@ class CommittedReader:
                 await self._session.pause(BACK_OFF_S)
 
     async def _read(self) -> bool:
-        wanted = FetchPartition(
-            partition=self._place.partition,
-            fetch_offset=self.position,
-            partition_max_bytes=1 << 20,
-        )
-        request = FetchRequest(
-            max_wait_ms=500,
-            min_bytes=1,
-            max_bytes=1 << 20,
-            isolation_level=READ_COMMITTED,
-            topics=[FetchTopic(topic=self._place.topic, partitions=[wanted])],
-        )
         try:
-            answer = await self._session.call(await self._session.leader(self._place), request)
+            leader = await self._session.leader(self._place)
+            request = self._session.fetch_of(self._place, self.position, 500, READ_COMMITTED)
+            answer = await self._session.call(leader, request)
         except LOST:
             return False
         if answer.error_code or answer.responses[0].partitions[0].error_code:
