@@ -140,6 +140,7 @@ class FetcherWorld(PeerWorld):
             timeout_ms=lambda: 30_000.0,
             clock=self.timer.clock,
         )
+        self.quota = ReplicationQuota(self.timer.clock, ME, follower_replicas)
         self.fetchers = Fetchers(
             self.peers,
             FetcherResources(
@@ -151,7 +152,7 @@ class FetcherWorld(PeerWorld):
                 clock=self.timer.clock,
                 repair=self.repair,
                 stats=self.stats,
-                quota=ReplicationQuota(self.timer.clock, ME, follower_replicas),
+                quota=self.quota,
             ),
         )
         self.stream: FakeStream | None = None

@@ -8,6 +8,7 @@ import pytest
 from broker.replication.fetcher.followed_partition import FollowedState
 from broker.replication.fetcher.replica_fetcher import SLICE_MS
 from broker.replication.fetcher.session import CATCH_UP_BYTES
+from config.kinds import LONG_MAX
 from protocol.error_codes import ErrorCode
 from protocol.hot.fetch import FetchRequest
 from protocol.messages.list_offsets import (
@@ -233,6 +234,34 @@ async def test_next_request_waits_until_all_is_settled() -> None:
     slow.unsettled[0](None)
     assert slow.log.high_watermark == 1
     assert asked(world.one_sent()[1]) == {1: (1, EPOCH, EPOCH), 0: (1, EPOCH, EPOCH)}
+
+
+async def test_throttled_partition_that_is_behind_waits_for_the_quota() -> None:
+    """Its leader forgets it meanwhile, and would else send the same again; others go on."""
+    world = FetcherWorld()
+    slow, other = FakeFollower(0), FakeFollower(1)
+    throttled = slow.log.config.model_copy(
+        update={"follower_replication_throttled_replicas": (f"0:{ME}",)}
+    )
+    slow.log.update_config(throttled)
+    quota = world.quota
+    quota.set_rate(10)
+    waiting = world.following(slow, other)
+    records = records_at(0, b"a" * 1000)
+    world.answer(waiting, data(0, records, high_watermark=5))
+    request, fetch = world.one_sent()
+    assert 0 not in asked(fetch)
+    assert fetch.forgotten
+    assert quota.held_back == 1
+    # What is in sync is not held back: it has nothing more to get.
+    world.answer(request, data(1, records_at(0, b"b"), high_watermark=1))
+    request, fetch = world.one_sent()
+    assert asked(fetch) == {1: (1, EPOCH, EPOCH)}
+    quota.set_rate(LONG_MAX)
+    world.timer.advance(1_001)
+    await world.turns()
+    _, fetch = world.one_sent()
+    assert asked(fetch) == {0: (1, EPOCH, EPOCH)}
 
 
 async def test_unfollowed_partition_is_forgotten() -> None:

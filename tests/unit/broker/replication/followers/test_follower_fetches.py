@@ -5,7 +5,9 @@ from typing import Any
 
 import pytest
 
+from broker.replicas.partition import Partition
 from broker.replication.followers.look import Look, Looks
+from broker.replication.quota import ReplicationQuota, leader_replicas
 from protocol.api_keys import ApiKey
 from protocol.error_codes import ErrorCode
 from tests.unit.broker.replication.followers.follower_world import (
@@ -386,3 +388,49 @@ async def test_a_follower_must_say_in_which_life_it_fetches(f: FollowerWorld) ->
     (topic,) = f.ask(ApiKey.FETCH, 12, request).responses
     assert topic.partitions[0].error_code == ErrorCode.NOT_LEADER_OR_FOLLOWER
     assert partition.log.high_watermark == 0
+
+
+def throttled(f: FollowerWorld, partition: Partition, rate: int) -> ReplicationQuota:
+    """Limit what this broker sends of the partition."""
+    quota = ReplicationQuota(f.clock, 1, leader_replicas)
+    quota.set_rate(rate)
+    f.replicas.terms.leader_quota = quota
+    partition.log.update_config(
+        partition.log.config.model_copy(update={"leader_replication_throttled_replicas": ("0:1",)})
+    )
+    return quota
+
+
+async def test_a_follower_out_of_sync_waits_for_the_quota_and_a_member_does_not(
+    f: FollowerWorld,
+) -> None:
+    """What both have read counts; its position counts although it gets nothing."""
+    partition = f.led(state=record(isr=(1, 2)))
+    f.write(partition, b"a" * 1000)
+    quota = throttled(f, partition, 100)
+    assert len(f.fetch_one(0, replica=2).records) > 1000
+    held_back = f.fetch_one(0, replica=3)
+    assert (held_back.error_code, len(held_back.records or b"")) == (0, 0)
+    assert partition.leading is not None
+    progress = partition.leading.follower(3)
+    assert progress is not None
+    assert progress.end_offset == 0
+    assert quota.held_back == 1
+    f.write(partition, b"b")
+    assert f.fetch_one(1, replica=2).records
+    f.clock.advance(12_000)
+    assert len(f.fetch_one(0, replica=3).records) > 1000
+
+
+async def test_replicas_that_are_not_throttled_are_not_counted(f: FollowerWorld) -> None:
+    partition = f.led(state=record(isr=(1, 2)))
+    f.write(partition, b"a" * 1000)
+    quota = throttled(f, partition, 100)
+    partition.log.update_config(
+        partition.log.config.model_copy(
+            update={"leader_replication_throttled_replicas": ("0:2", "1:1")}
+        )
+    )
+    for _ in range(3):
+        assert f.fetch_one(0, replica=3).records
+    assert (quota.bytes_per_second, quota.held_back) == (0.0, 0)
