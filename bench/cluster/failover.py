@@ -6,6 +6,7 @@ is good only when everything acknowledged is there once and in order afterwards,
 are in sync and equal.
 """
 
+import contextlib
 import itertools
 import time
 from collections.abc import Callable, Mapping, Sequence
@@ -194,9 +195,10 @@ def _coordinated(cluster: Cluster, kind: int, topic: str) -> tuple[str, Roles]:
 
         def is_found(name: str = name) -> bool:
             nonlocal found
-            with cluster.connected() as connection:
+            # Whoever asks first has the internal topic made.
+            with cluster.connected() as connection, contextlib.suppress(LookupError):
                 found, _ = coordinator_of(connection, name, kind)
-            return True
+            return found >= 0
 
         cluster.wait_until(f"a coordinator of {name}", is_found)
         if found != controller:
