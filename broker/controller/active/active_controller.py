@@ -12,14 +12,13 @@ compares the controller epoch (`guarded_writes`). A single node is always active
 never change: nothing of this costs it anything.
 """
 
-import asyncio
 import logging
 from collections.abc import Callable, Mapping, Sequence
 from typing import Final
 
 from broker.controller.active.broker_states import BrokerStates
 from broker.controller.active.guarded_writes import GuardedWrites
-from broker.controller.active.isr_changes import IsrChanges, response_of
+from broker.controller.active.isr_queue import IsrQueue, code_of_commit
 from broker.controller.active.leader_requests import (
     LeaderRequest,
     LeaderResult,
@@ -33,7 +32,7 @@ from broker.controller.active.log_recovery import (
     report_recovered,
 )
 from broker.controller.active.partition_change import Election
-from broker.controller.active.partition_plan import Chunk, PartitionPlan, chunk_of
+from broker.controller.active.partition_plan import Chunk, PartitionPlan, chunk_of, units_of
 from broker.controller.active.reassignments import (
     ReassignmentRequest,
     ReassignmentResult,
@@ -55,10 +54,10 @@ from broker.controller.active.topic_terms import TopicTerms
 from broker.controller.active.unregistration import unregistration_of
 from broker.controller.changes import Changes
 from broker.controller.configs.configs import ConfigRules
-from broker.controller.images.cluster_image import ClusterImage, TopicImage
+from broker.controller.images.cluster_image import ClusterImage
 from broker.controller.images.results import result_of
 from broker.controller.store.metadata_store import StoreError
-from broker.controller.store.store_writer import ConflictError, NotControllerError, Unit
+from broker.controller.store.store_writer import NotControllerError
 from broker.runtime.errors import ApiError
 from broker.runtime.timer import Timer, TimerHandle
 from protocol.error_codes import ErrorCode
@@ -80,32 +79,8 @@ AGAIN_MS: Final = 200.0
 STEPS_MAX: Final = 100
 """Transactions in a row of one reconcile; more of them, and other things have their turn first."""
 
-WAITING_MAX: Final = 10_000
-"""AlterPartition requests that may wait for their turn; one more is refused."""
-
-
 REASSIGNED_PER_TURN: Final = 500
 """Partitions of one request that are planned and committed before other changes have a turn."""
-
-
-class _Waiting:
-    """One AlterPartition request on its way into a transaction."""
-
-    __slots__ = ("answer", "request", "version")
-
-    def __init__(self, request: AlterPartitionRequest, version: int) -> None:
-        self.request = request
-        self.version = version
-        self.answer: asyncio.Future[AlterPartitionResponse] = (
-            asyncio.get_running_loop().create_future()
-        )
-
-    def refuse(self, refusal: ApiError) -> None:
-        """Answer with a refusal, if the request still waits: its connection may have ended."""
-        if not self.answer.done():
-            self.answer.set_exception(refusal)
-            # Nothing may be left that asks for it.
-            self.answer.exception()
 
 
 class ActiveController:
@@ -149,7 +124,9 @@ class ActiveController:
         self.timer = timer
         self._clock = clock
         self._ends = LeaseEnds(node_id, clock)
-        self._waiting: list[_Waiting] = []
+        self._isr_queue = IsrQueue(
+            changes, image=image, states=self._states, rules=rules, clock=clock
+        )
         self._again: TimerHandle | None = None
         self.recovery = LogRecovery(
             self._elect_longest, self._recover_later, changes.start_unawaited
@@ -171,6 +148,9 @@ class ActiveController:
     def early_lease_ends(self) -> int:
         """How often leases have ended before their time."""
         return self._ends.early_ends
+
+    def _states(self, image: ClusterImage) -> BrokerStates:
+        return BrokerStates.of(image, self._ends, self._clock.monotonic_ms())
 
     def on_elected(self, epoch: int) -> None:
         """This broker has become the controller: it reconciles, then serves."""
@@ -263,7 +243,7 @@ class ActiveController:
                     self._log_admission(image, node)
             return not any(errors)
         self._is_dirty = True
-        units = [*fences, *(await _units(plan, slices)).values()]
+        units = [*fences, *(await units_of(plan, slices)).values()]
         errors = await self._changes.commit(units, until_applied=False)
         if not any(errors):
             self._report(plan, states, began_ms)
@@ -322,12 +302,12 @@ class ActiveController:
 
     async def _elect_chosen(self, chosen: list[PartitionRecovery]) -> None:
         image = self._image()
-        states = BrokerStates.of(image, self._ends, self._clock.monotonic_ms())
+        states = self._states(image)
         terms = TopicTerms(image, self._rules, states.may_lead)
         plan = PartitionPlan(image)
         slices = Slices(self._clock)
         plan_longest(plan, terms, chosen)
-        units = await _units(plan, slices)
+        units = await units_of(plan, slices)
         errors = await self._changes.commit(list(units.values()), until_applied=False)
         if not any(errors):
             self._count(plan)
@@ -345,7 +325,7 @@ class ActiveController:
         self, election: Election, wanted: Sequence[LeaderRequest]
     ) -> list[LeaderResult]:
         image = self._image()
-        states = BrokerStates.of(image, self._ends, self._clock.monotonic_ms())
+        states = self._states(image)
         plan = PartitionPlan(image)
         terms = TopicTerms(image, self._rules, states.may_lead)
         slices = Slices(self._clock)
@@ -353,7 +333,7 @@ class ActiveController:
         for request in wanted:
             results += plan_elections(plan, terms, election, [request])
             await slices.turn()
-        chunks = await _units(plan, slices)
+        chunks = await units_of(plan, slices)
         errors = await self._changes.commit(list(chunks.values()), until_applied=False)
         failed = dict(zip(chunks, errors, strict=True))
         if not any(errors):
@@ -400,7 +380,7 @@ class ActiveController:
         self, wanted: Sequence[ReassignmentRequest], *, may_resize: bool
     ) -> list[ReassignmentResult]:
         image = self._image()
-        states = BrokerStates.of(image, self._ends, self._clock.monotonic_ms())
+        states = self._states(image)
         plan = PartitionPlan(image)
         terms = TopicTerms(image, self._rules, states.may_lead)
         slices = Slices(self._clock)
@@ -408,7 +388,7 @@ class ActiveController:
         for request in wanted:
             results.append(plan_reassignment(plan, terms, request, may_resize=may_resize))
             await slices.turn()
-        chunks = await _units(plan, slices)
+        chunks = await units_of(plan, slices)
         errors = await self._changes.commit(list(chunks.values()), until_applied=False)
         failed = dict(zip(chunks, errors, strict=True))
         if not any(errors):
@@ -449,50 +429,9 @@ class ActiveController:
         Raises:
             ApiError: NOT_CONTROLLER, STALE_BROKER_EPOCH, BROKER_ID_NOT_REGISTERED.
         """
-        if not self.is_active or len(self._waiting) >= WAITING_MAX:
+        if not self.is_active:
             raise ApiError(ErrorCode.NOT_CONTROLLER)
-        waiting = _Waiting(request, version)
-        self._waiting.append(waiting)
-        if len(self._waiting) == 1:
-            self._changes.start_unawaited(self._changes.run(self._alter_waiting()))
-        return await waiting.answer
-
-    async def _alter_waiting(self) -> None:
-        taken, self._waiting = self._waiting, []
-        try:
-            await self._alter(taken)
-        except StoreError as error:
-            LOGGER.info("ISR changes interrupted error=%s", error)
-        finally:
-            for waiting in taken:
-                waiting.refuse(ApiError(ErrorCode.NOT_CONTROLLER))
-
-    async def _alter(self, taken: list[_Waiting]) -> None:
-        image = self._image()
-        states = BrokerStates.of(image, self._ends, self._clock.monotonic_ms())
-        terms = TopicTerms(image, self._rules, states.may_lead)
-        plan = PartitionPlan(image)
-        changes = IsrChanges(plan, terms)
-        slices = Slices(self._clock)
-        planned = []
-        for waiting in taken:
-            await slices.turn()
-            try:
-                planned.append((waiting, changes.add(waiting.request, waiting.version)))
-            except ApiError as refusal:
-                waiting.refuse(refusal)
-        chunks = await _units(plan, slices)
-        errors = await self._changes.commit(list(chunks.values()), until_applied=False)
-        if any(isinstance(error, NotControllerError) for error in errors):
-            return
-        failed = dict(zip(chunks, errors, strict=True))
-
-        def error_of(topic: TopicImage, index: int) -> ErrorCode | None:
-            return _error_of(failed.get(chunk_of(topic.topic_id, index)))
-
-        for waiting, partitions in planned:
-            if not waiting.answer.done():
-                waiting.answer.set_result(response_of(waiting.request, partitions, error_of))
+        return await self._isr_queue.add(request, version)
 
     # -- log directories -------------------------------------------------------------------------
 
@@ -513,7 +452,7 @@ class ActiveController:
     ) -> AssignReplicasToDirsResponse:
         plan = PartitionPlan(self._image())
         planned = plan_assignments(plan, request)
-        chunks = dict(plan.units())
+        chunks = await units_of(plan, Slices(self._clock))
         errors = await self._changes.commit(list(chunks.values()), until_applied=False)
         if any(isinstance(error, NotControllerError) for error in errors):
             raise ApiError(ErrorCode.NOT_CONTROLLER)
@@ -524,25 +463,5 @@ class ActiveController:
             self.reconcile()
         return where_they_lie(
             planned,
-            lambda topic, index: _error_of(failed.get(chunk_of(topic.topic_id, index))),
+            lambda topic, index: code_of_commit(failed.get(chunk_of(topic.topic_id, index))),
         )
-
-
-def _error_of(error: StoreError | None) -> ErrorCode | None:
-    """What the leader of a partition gets that could not be committed; it asks again."""
-    match error:
-        case None:
-            return None
-        case ConflictError():
-            # Its topic has been deleted.
-            return ErrorCode.UNKNOWN_TOPIC_ID
-        case _:
-            return ErrorCode.REQUEST_TIMED_OUT
-
-
-async def _units(plan: PartitionPlan, slices: Slices) -> dict[Chunk, Unit]:
-    units: dict[Chunk, Unit] = {}
-    for chunk, unit in plan.units():
-        units[chunk] = unit
-        await slices.turn()
-    return units

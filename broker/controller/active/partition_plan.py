@@ -8,6 +8,7 @@ from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 from uuid import UUID
 
+from broker.controller.active.slices import Slices
 from broker.controller.images.cluster_image import ClusterImage, TopicImage
 from broker.controller.images.metadata_records import (
     PARTITIONS_PER_CHUNK,
@@ -88,3 +89,12 @@ def _merged(
 ) -> Sequence[PartitionImage]:
     current = topic.partitions[first_index : first_index + PARTITIONS_PER_CHUNK]
     return [planned.get(partition.index, partition) for partition in current]
+
+
+async def units_of(plan: PartitionPlan, slices: Slices) -> dict[Chunk, Unit]:
+    """All that is to be committed, encoded in slices of the loop."""
+    units: dict[Chunk, Unit] = {}
+    for chunk, unit in plan.units():
+        units[chunk] = unit
+        await slices.turn()
+    return units
