@@ -19,11 +19,11 @@ from collections.abc import (
     Mapping,
     Sequence,
 )
-from typing import Final
 from uuid import UUID
 
 from broker.controller.changes import Changes
 from broker.controller.cluster_opening import open_cluster
+from broker.controller.configs.config_changes import ConfigChanges
 from broker.controller.configs.configs import ConfigOperation, ConfigRules
 from broker.controller.configs.group_settings import (
     ConsumerGroupSettings,
@@ -52,7 +52,6 @@ from broker.controller.images.metadata_records import (
     config_key,
     deleted_topic_key,
     directory_key,
-    encode_config,
     encode_directory,
     encode_features,
     partitions_prefix,
@@ -66,7 +65,6 @@ from broker.controller.producer_ids import (
     ProducerIds,
 )
 from broker.controller.store.metadata_store import (
-    Compare,
     Delete,
     MetadataStore,
     Put,
@@ -78,7 +76,6 @@ from broker.controller.store.store_writer import Unit
 from broker.controller.topic_planner import TopicPlanner
 from broker.controller.topics.auto_creation import AutoCreation
 from broker.controller.topics.lingering_brokers import LingeringBrokers
-from broker.controller.topics.min_isr_change import emptied_elrs
 from broker.controller.topics.tiered_topics import check_metadata_stays, shown, tiered_topics
 from broker.controller.topics.topic_metadata import TopicMetadata
 from broker.controller.topics.topics import (
@@ -95,9 +92,6 @@ from protocol.error_codes import ErrorCode
 from storage.environment.randomness import Randomness
 
 LOGGER = logging.getLogger(__name__)
-
-CLUSTER_DEFAULTS: Final = ConfigResource(ResourceType.BROKER, "")
-"""Settings of all brokers."""
 
 NO_ROOM = "no log directory has room"
 
@@ -144,6 +138,9 @@ class Controller:
         self._blocks = ProducerIdBlocks(store)
         self.producer_ids = ProducerIds(self._blocks)
         self.config_rules = ConfigRules(settings)
+        self._config_changes = ConfigChanges(
+            self.changes, image=lambda: self._feed.image, rules=self.config_rules
+        )
         self._group_settings = GroupSettings(settings)
         self._planner = TopicPlanner(settings, self.config_rules, randomness)
         self._auto_creation = AutoCreation(
@@ -583,7 +580,7 @@ class Controller:
         def plan(resource: ConfigResource) -> dict[str, str]:
             return dict(changes[resource])
 
-        return await self._alter(list(changes), plan, validate_only)
+        return await self._config_changes.alter(list(changes), plan, validate_only=validate_only)
 
     async def incremental_alter_configs(
         self,
@@ -597,64 +594,7 @@ class Controller:
             current = self._feed.image.config(resource)
             return self.config_rules.after(resource, current, changes[resource])
 
-        return await self._alter(list(changes), plan, validate_only)
-
-    async def _alter(
-        self,
-        resources: Sequence[ConfigResource],
-        plan: Callable[[ConfigResource], dict[str, str]],
-        validate_only: bool,
-    ) -> dict[ConfigResource, Result]:
-        if validate_only:
-            return {resource: self._plan_config(resource, plan)[0] for resource in resources}
-        return await self.changes.run(self._alter_planned(resources, plan))
-
-    async def _alter_planned(
-        self,
-        resources: Sequence[ConfigResource],
-        plan: Callable[[ConfigResource], dict[str, str]],
-    ) -> dict[ConfigResource, Result]:
-        if len(resources) > 1 and CLUSTER_DEFAULTS in resources:
-            # Both the cluster's and a topic's `min.insync.replicas` may empty an ELR: each is
-            # planned on what the one before has left.
-            results: dict[ConfigResource, Result] = {}
-            for resource in resources:
-                results |= await self._alter_planned([resource], plan)
-            return results
-        planned = {resource: self._plan_config(resource, plan) for resource in resources}
-        outcomes = iter(
-            await self.changes.commit([u for _, u in planned.values() if u is not None])
-        )
-        return {
-            resource: result if unit is None else result_of(next(outcomes))
-            for resource, (result, unit) in planned.items()
-        }
-
-    def _plan_config(
-        self, resource: ConfigResource, plan: Callable[[ConfigResource], dict[str, str]]
-    ) -> tuple[Result, Unit | None]:
-        image = self._feed.image
-        current = image.config(resource)
-        try:
-            new = plan(resource)
-            self.config_rules.check(resource, new, current, image)
-            if resource.type is ResourceType.TOPIC and resource.name not in image.topics:
-                raise ApiError(
-                    ErrorCode.UNKNOWN_TOPIC_OR_PARTITION,
-                    f"The topic '{resource.name}' does not exist.",
-                )
-        except ApiError as error:
-            return Result(error.code, error.message), None
-        if new == current:
-            return Result(), None
-        key = config_key(resource)
-        compare: tuple[Compare, ...] = ()
-        if resource.type is ResourceType.TOPIC:
-            compare = (key_present(topic_key(resource.name)),)
-        operation = Put(key, encode_config(new)) if new else Delete(key)
-        default = self.effective_settings.min_insync_replicas
-        puts = emptied_elrs(image, resource, new, default)
-        return Result(), Unit(compare=compare, operations=(operation, *puts))
+        return await self._config_changes.alter(list(changes), plan, validate_only=validate_only)
 
     # -- producer ids ------------------------------------------------------------------------------
 
