@@ -25,10 +25,11 @@ import threading
 import time
 import urllib.error
 import urllib.request
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Final, NamedTuple
 
+from bench.cluster.kinds import REPLICATED
 from bench.etcd_server import find_etcd
 from bench.node import REPOSITORY
 
@@ -38,17 +39,6 @@ DIRECTORY: Final = Path("data/cluster")
 STARTED_S: Final = 120.0
 STOPPED_S: Final = 60.0
 POLL_S: Final = 0.05
-
-SETTINGS: Final[Mapping[str, str]] = {
-    "default.replication.factor": "3",
-    "min.insync.replicas": "2",
-    "offsets.topic.replication.factor": "3",
-    "transaction.state.log.replication.factor": "3",
-    "transaction.state.log.min.isr": "2",
-    "share.coordinator.state.topic.replication.factor": "3",
-    "share.coordinator.state.topic.min.isr": "2",
-}
-"""What these brokers are given beside their addresses: every topic has three replicas."""
 
 
 class LocalClusterError(Exception):
@@ -128,7 +118,7 @@ def broker_command(places: Places, node_id: int, given: Sequence[str]) -> list[s
         "admin.listener": places.admin(node_id),
         "log.dirs": str(places.data(node_id)),
         "metadata.store": f"etcd://{','.join(places.etcd_endpoints)}",
-        **SETTINGS,
+        **REPLICATED,
     }
     if places.objects.exists():
         settings |= {

@@ -17,6 +17,7 @@ from protocol.messages.describe_transactions import (
     TopicData,
     TransactionState,
 )
+from storage.types.topic_partition import indexes_by_topic
 
 if TYPE_CHECKING:
     from broker.requests.request_context import RequestContext
@@ -50,9 +51,7 @@ async def handle(
 
 
 def _describe(metadata: TransactionMetadata) -> TransactionState:
-    topics: dict[str, list[int]] = {}
-    for topic, index in sorted(metadata.partitions):
-        topics.setdefault(topic, []).append(index)
+    topics = indexes_by_topic(sorted(metadata.partitions))
     return TransactionState(
         transactional_id=metadata.transactional_id,
         transaction_state=metadata.state.label,

@@ -33,7 +33,7 @@ from protocol.internal.transaction_log import (
     encode_transaction_log_key,
     encode_with_topics,
 )
-from storage.types.topic_partition import TopicPartition
+from storage.types.topic_partition import TopicPartition, indexes_by_topic
 
 NO_PRODUCER_ID = -1
 NO_PRODUCER_EPOCH = -1
@@ -102,10 +102,7 @@ class Transition(NamedTuple):
 
 
 def _topics(partitions: frozenset[TopicPartition], version: int) -> bytes:
-    topics: dict[str, list[int]] = {}
-    for topic, index in sorted(partitions):
-        topics.setdefault(topic, []).append(index)
-    return encode_topics(topics, version)
+    return encode_topics(indexes_by_topic(sorted(partitions)), version)
 
 
 _REMEMBERED_PARTITIONS_MAX = 16

@@ -42,7 +42,7 @@ from protocol.messages.write_txn_markers import (
     WriteTxnMarkersRequest,
     WriteTxnMarkersResponse,
 )
-from storage.types.topic_partition import TopicPartition
+from storage.types.topic_partition import TopicPartition, indexes_by_topic
 from storage.types.transaction_marker import TransactionMarker
 
 logger = logging.getLogger(__name__)
@@ -191,11 +191,9 @@ class MarkerRouter:
 
 
 def _topics(partitions: Collection[TopicPartition]) -> list[WritableTxnMarkerTopic]:
-    by_topic: dict[str, list[int]] = {}
-    for topic, index in partitions:
-        by_topic.setdefault(topic, []).append(index)
     return [
-        WritableTxnMarkerTopic(name=name, partition_indexes=at) for name, at in by_topic.items()
+        WritableTxnMarkerTopic(name=name, partition_indexes=at)
+        for name, at in indexes_by_topic(partitions).items()
     ]
 
 

@@ -39,7 +39,7 @@ from protocol.messages.add_partitions_to_txn import (
     AddPartitionsToTxnTopic,
     AddPartitionsToTxnTransaction,
 )
-from storage.types.topic_partition import TopicPartition
+from storage.types.topic_partition import TopicPartition, indexes_by_topic
 
 logger = logging.getLogger(__name__)
 
@@ -176,10 +176,10 @@ class RegistrarRouter:
 
 
 def _topics(partitions: Collection[TopicPartition]) -> list[AddPartitionsToTxnTopic]:
-    by_topic: dict[str, list[int]] = {}
-    for topic, index in partitions:
-        by_topic.setdefault(topic, []).append(index)
-    return [AddPartitionsToTxnTopic(name=name, partitions=at) for name, at in by_topic.items()]
+    return [
+        AddPartitionsToTxnTopic(name=name, partitions=at)
+        for name, at in indexes_by_topic(partitions).items()
+    ]
 
 
 def _answered(questions: list[_Question], answer: Message) -> None:
