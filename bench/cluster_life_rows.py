@@ -103,15 +103,12 @@ def _failover_many(bench: Bench, cluster: Cluster) -> dict[str, float]:
     fault = FAULTS[0]
     one = sample(cluster, fault, bench.topic(), RATE_PER_S, is_raw=True)
     topics = _create_many(bench, cluster)
-    before = cluster.cpu_seconds()
     many = sample(cluster, fault, bench.topic(), RATE_PER_S, is_raw=True)
-    cpu_s = cluster.cpu_seconds() - before
     _delete(cluster, topics)
     return {
         "gap_s": many.gap_s,
         "extra_s": many.gap_s - one.gap_s,
         "in_sync_s": many.in_sync_s,
-        "cpu_s": cpu_s,
     }
 
 
@@ -245,7 +242,6 @@ LIFE_ROWS: tuple[Row, ...] = (
             Metric("gap_s", "s", "lower", 1.0),
             Metric("extra_s", "s beside one partition", "lower", bound=1.0),
             _IN_SYNC,
-            Metric("cpu_s", "CPU s", "lower"),
         ),
         run_cluster=_failover_many,
         pairs_max=1,
