@@ -31,25 +31,31 @@ class StoreCompaction:
         *,
         is_controller: Callable[[], bool],
         revision: Callable[[], int],
+        every_ms: float = EVERY_MS,
+        kept: int = KEPT_REVISIONS,
     ) -> None:
-        """The first compaction is an hour away.
+        """The first compaction is `every_ms` away.
 
         Args:
             store: Of the cluster.
-            timer: For the hour.
+            timer: For that time.
             is_controller: Whether this broker is the active controller.
             revision: Of the newest image.
+            every_ms: Between two compactions.
+            kept: Newest revisions that stay.
         """
+        self._every_ms = every_ms
+        self._kept = kept
         self._store = store
         self._timer = timer
         self._is_controller = is_controller
         self._revision = revision
         self._task: asyncio.Task[None] | None = None
-        self._handle: TimerHandle | None = timer.call_later_ms(EVERY_MS, self._due)
+        self._handle: TimerHandle | None = timer.call_later_ms(every_ms, self._due)
 
     def _due(self) -> None:
-        self._handle = self._timer.call_later_ms(EVERY_MS, self._due)
-        target = self._revision() - KEPT_REVISIONS
+        self._handle = self._timer.call_later_ms(self._every_ms, self._due)
+        target = self._revision() - self._kept
         if self._is_controller() and target > 0 and (self._task is None or self._task.done()):
             self._task = asyncio.get_running_loop().create_task(
                 self._compact(target), name="store compaction"

@@ -24,6 +24,7 @@ from broker.controller.store.metadata_store import (
     key_absent,
 )
 from broker.controller.store.write_sequence import WriteSequence
+from broker.controller.store_compaction import StoreCompaction
 from broker.runtime.timer import TimerWheel
 from storage.environment.clock import SystemClock
 from tests.harness.certificates import make_certificate
@@ -199,6 +200,33 @@ async def test_who_was_away_over_a_compaction_lists_again(server: EtcdServer) ->
         behind = reader.watch("", 3)
         with pytest.raises(CompactedError):
             await follow(behind, "none")
+
+
+async def test_the_controller_forgets_all_but_the_newest_revisions(server: EtcdServer) -> None:
+    """Again and again; what is kept can be watched from its first revision on."""
+    async with opened(server.endpoint) as store:
+        timer = TimerWheel(asyncio.get_running_loop(), SystemClock())
+        compaction = StoreCompaction(
+            store,
+            timer,
+            is_controller=lambda: True,
+            revision=lambda: store.revision,
+            every_ms=50.0,
+            kept=5,
+        )
+        for number in range(20):
+            await write(store, f"a{number:02}")
+        async with asyncio.timeout(20):
+            while True:
+                try:
+                    await store.range("", revision=store.revision - 6)
+                except CompactedError:
+                    break
+                await asyncio.sleep(0.05)
+        watch = store.watch("", store.revision - 4)
+        assert await follow(watch, "a19") == [f"a{number}" for number in range(15, 20)]
+        await watch.aclose()
+        compaction.close()
 
 
 async def test_an_emptied_store_is_refused(server: EtcdServer) -> None:
