@@ -379,6 +379,7 @@ class Broker:
             call_soon=self.loop.call_soon,
             clock=self.clock,
         )
+        self.replicas.roles_due = lambda: roles.due
         failures = DiskFailures(
             self.log_manager,
             roles,

@@ -83,6 +83,13 @@ class InSyncMetrics:
             (),
             [((), doubtful)],
         )
+        yield gauge(
+            "varve_roles_due",
+            "Partitions whose roles the newest image may have changed, and that have not taken "
+            "them yet.",
+            (),
+            [((), self._replicas.roles_due())],
+        )
         for side, quota in zip(("leader", "follower"), self._quotas, strict=False):
             yield gauge(
                 f"kafka_server_{side}replication_byte_rate",

@@ -87,6 +87,7 @@ class ReplicaManager:
         "remote_fetch_max_wait_ms",
         "remote_fetch_paused",
         "remote_reader",
+        "roles_due",
         "stats",
         "terms",
         "timer",
@@ -117,6 +118,8 @@ class ReplicaManager:
         self.is_offline: Callable[[TopicPartition], bool] = _nothing_offline
         self.known_name: Callable[[bytes], str | None] = _no_name_known
         self.on_disk_failure: Callable[[Log, DiskError], None] = _ignore_failure
+        # Partitions whose roles are to be looked at, for a metric.
+        self.roles_due: Callable[[], int] = _nothing_due
         # In a cluster: names the leader of what is not led here.
         self.leader_hints: LeaderHints | None = None
         self.names_by_id: dict[bytes, str] = {}
@@ -592,6 +595,10 @@ def _release(partition: Partition, code: ErrorCode) -> None:
         # Else it may be served again: its log must contain the records of its producer state.
         partition.writes.abandon()
     partition.resign(code)
+
+
+def _nothing_due() -> int:
+    return 0
 
 
 def _no_name_known(_topic_id: bytes) -> str | None:

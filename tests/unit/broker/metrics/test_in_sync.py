@@ -62,3 +62,9 @@ async def test_partitions_that_may_be_led_elsewhere_are_in_doubt(f: FollowerWorl
     f.led()
     f.replicas.terms.validity = SimpleNamespace(until_ms=f.clock.monotonic_ms() - 1)
     assert (await figures(f))["varve_partitions_in_doubt"] == 1
+
+
+async def test_roles_that_are_not_taken_yet_are_shown(f: FollowerWorld) -> None:
+    assert (await figures(f))["varve_roles_due"] == 0
+    f.replicas.roles_due = lambda: 7
+    assert (await figures(f))["varve_roles_due"] == 7

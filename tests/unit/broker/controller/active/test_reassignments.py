@@ -248,6 +248,19 @@ async def test_records_of_an_older_release_are_not_given_what_it_would_drop(
     assert moves(world) == ((2, 1), (), ())
 
 
+async def test_a_level_is_not_lowered_below_what_records_have(world: ControlWorld) -> None:
+    """They could not say what is being added: an older release would end the move halfway."""
+    await with_topic(world, 1, 2)
+    assert await alter(world, 3, 4) is ErrorCode.NONE
+    assert partition(world).is_reassigning
+    error, message = await world.active.controller.update_features(
+        [FeatureUpdate(VARVE_VERSION, 0, 3)]
+    )
+    assert error is ErrorCode.INVALID_UPDATE_VERSION
+    assert message is not None
+    assert "t-0 is being reassigned" in message
+
+
 async def test_thousands_of_partitions_in_one_request(world: ControlWorld) -> None:
     """In turns of some hundreds: each result is of its partition."""
     await world.start()
