@@ -12,7 +12,6 @@ from array import array
 from collections.abc import Sequence
 from typing import Final
 
-from confluent_kafka import Consumer, TopicPartition
 from typing_extensions import override
 
 from bench.cluster.numbered import number_of
@@ -20,13 +19,20 @@ from protocol.api_keys import ApiKey
 from protocol.messages.init_producer_id import InitProducerIdRequest, InitProducerIdResponse
 from protocol.messages.produce import PartitionProduceData, ProduceRequest, TopicProduceData
 from protocol.records.builder import build_batch
-from tests.checker.clients.raw import Caller, GaveUpError, RefusedError, RetryPolicy
+from tests.checker.clients.raw import (
+    Caller,
+    CommittedReader,
+    GaveUpError,
+    RefusedError,
+    RetryPolicy,
+)
 
 BATCH: Final = 20
 """Records of a raw batch."""
 
 PRODUCE_VERSION: Final = 11
 DELIVERY_S: Final = 300.0
+STOP_S: Final = 30.0
 NOT_SEEN: Final = -1
 
 
@@ -127,27 +133,19 @@ class RawWriter(threading.Thread):
 class Reader(threading.Thread):
     """Reads partitions as they grow; remembers which number it saw at which offset.
 
+    By the protocol: librdkafka's consumer may never come back from its `close` when brokers have
+    died often (2.16: `rd_kafka_toppar_forget_leader` waits for a lock that its own thread has).
+
     Attributes:
-        changed: Offsets at which it has seen two numbers.
+        changed: Offsets at which it has seen two numbers, and errors that are no retriable ones.
     """
 
     def __init__(self, bootstrap: str, partitions: Sequence[tuple[str, int]]) -> None:
         super().__init__(name="reader", daemon=True)
         self.changed: list[str] = []
+        self._addresses = bootstrap
         self._seen = {one: array("q") for one in partitions}
         self._stopping = threading.Event()
-        self._consumer = Consumer(
-            {
-                "bootstrap.servers": bootstrap,
-                "group.id": "none",
-                "enable.auto.commit": False,
-                "auto.offset.reset": "error",
-                "socket.timeout.ms": 5_000,
-                "log_level": 0,
-                "error_cb": lambda _: None,
-            }
-        )
-        self._consumer.assign([TopicPartition(topic, index, 0) for topic, index in partitions])
 
     @property
     def count(self) -> int:
@@ -158,25 +156,33 @@ class Reader(threading.Thread):
         """Read no more."""
         self._stopping.set()
         if self.is_alive():
-            self.join()
+            self.join(STOP_S)
 
     @override
     def run(self) -> None:
-        while not self._stopping.is_set():
-            for message in self._consumer.consume(1000, timeout=0.2):
-                error = message.error()
-                topic, index = message.topic(), message.partition()
-                if error is not None:
-                    if error.name() == "_AUTO_OFFSET_RESET":
-                        self.changed.append(f"{topic}-{index}: {error}")
-                    continue
-                offset, value = message.offset(), message.value()
-                assert topic is not None
-                assert index is not None
-                assert offset is not None
-                assert value is not None
-                self._note(topic, index, offset, number_of(value))
-        self._consumer.close()
+        asyncio.run(self._read())
+
+    async def _read(self) -> None:
+        tasks = [asyncio.ensure_future(self._follow(*one)) for one in self._seen]
+        await asyncio.to_thread(self._stopping.wait)
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+
+    async def _follow(self, topic: str, index: int) -> None:
+        policy = RetryPolicy(answer_s=3.0, total_s=DELIVERY_S, pause_s=0.05)
+        reader = CommittedReader(self._addresses, policy, f"reader-{topic}-{index}")
+        offset = 0
+        try:
+            while True:
+                fetched = await reader.fetch((topic, index), offset, max_wait_ms=500)
+                for at, value in fetched.records:
+                    self._note(topic, index, at, number_of(value.encode()))
+                offset = fetched.next_offset
+        except (RefusedError, GaveUpError) as error:
+            self.changed.append(f"{topic}-{index}@{offset}: {error}")
+        finally:
+            reader.close()
 
     def _note(self, topic: str, index: int, offset: int, number: int) -> None:
         seen = self._seen[topic, index]
