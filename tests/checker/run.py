@@ -4,6 +4,7 @@ import asyncio
 import contextlib
 import os
 import random
+import re
 import signal
 import subprocess
 import sys
@@ -28,7 +29,7 @@ from tests.checker.cluster.watched import WatchedCluster
 from tests.checker.delayed import final_read
 from tests.checker.faults.nemesis import Clients as NemesisClients
 from tests.checker.faults.nemesis import Nemesis
-from tests.checker.faults.progress import Progress, kind_of, progress_of
+from tests.checker.faults.progress import WORK, Progress, kind_of, progress_of
 from tests.checker.history import Recorder, read_history
 from tests.checker.workloads import JAVA, JOBS, MEMBERS, TRANSACTIONAL, WRITERS
 from tests.fakes.network.fault_proxy import ProxyProcess
@@ -36,6 +37,9 @@ from tests.fakes.network.fault_proxy import ProxyProcess
 DRAIN_S: Final = 60.0
 SHARE_QUIET_S: Final = 8.0
 """Longer than locks and sessions of share groups: who has had nothing for so long has had all."""
+
+SUCCESS: Final = re.compile(rb'"type":"ok","f":"(%b)"' % "|".join(sorted(WORK)).encode())
+"""In a line of a history."""
 
 MakeBroker = Callable[[Path, int | None], OwnedNode]
 MakeNemesis = Callable[[ClusterFaults, NemesisClients, Recorder], ClusterNemesis]
@@ -154,6 +158,10 @@ class _Clients:
         deadline = time.monotonic() + timeout_s
         while not all(path.exists() for path in self.paths) and time.monotonic() < deadline:
             time.sleep(0.05)
+
+    def all_work(self) -> bool:
+        """Whether each has had a success."""
+        return all(path.exists() and SUCCESS.search(path.read_bytes()) for path in self.paths)
 
     def kill_one(self) -> None:
         """SIGKILL, and a successor."""

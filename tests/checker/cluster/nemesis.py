@@ -103,7 +103,7 @@ class ClusterNemesis:
                 frozen = self._clients.freeze_one(self._random.uniform(*FREEZE_S))
                 self._clients_done[name] += frozen
         elif self.faults.strike(name):
-            self._unsettled_until = time.monotonic() + SETTLED_S
+            self.moving_until(time.monotonic() + SETTLED_S)
 
     def _rest(self, seconds: float) -> None:
         """Let time pass, and look after all that is to be looked after."""
@@ -118,10 +118,14 @@ class ClusterNemesis:
                 return
             time.sleep(min(TICK_S, left))
 
+    def moving_until(self, at: float) -> None:
+        """Leaders may move until then, by what is no fault of `faults`."""
+        self._unsettled_until = max(self._unsettled_until, at)
+
     def _note(self) -> None:
         """Who was given what may be forgotten whenever a leader may move."""
         if self.faults.is_struck:
-            self._unsettled_until = time.monotonic() + SETTLED_S
+            self.moving_until(time.monotonic() + SETTLED_S)
         if self._recorder is not None and time.monotonic() < self._unsettled_until:
             self._recorder.note("kill", clean=False)
 

@@ -54,6 +54,9 @@ class Clients(Protocol):
     def watch(self) -> None:
         """Look after them."""
 
+    def all_work(self) -> bool:
+        """Whether each has had a success."""
+
 
 class Broker(Protocol):
     """What faults are done to: one broker, or several as one."""

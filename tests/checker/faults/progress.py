@@ -17,7 +17,8 @@ OK_PER_MINUTE: Final = 3.0
 SILENCE_S: Final = 30.0
 """For so long at most nothing at all succeeds."""
 
-_WORK: Final = frozenset({"send", "txn", "poll", "commit", "committed", "acknowledge"})
+WORK: Final = frozenset({"send", "txn", "poll", "commit", "committed", "acknowledge"})
+"""Operations whose success says that a client gets on."""
 
 Window = tuple[int, int]
 """Begin and end in ns of the history's clock."""
@@ -69,7 +70,7 @@ def progress_of(ops: Iterable[Op], faults: Sequence[Window], run: Window) -> Pro
     done = sorted(
         (op.completed_ns, op.proc)
         for op in ops
-        if op.outcome == "ok" and op.f in _WORK and op.completed_ns is not None
+        if op.outcome == "ok" and op.f in WORK and op.completed_ns is not None
     )
     place, last, silence = 0, run[0], 0
     for at, proc in done:
