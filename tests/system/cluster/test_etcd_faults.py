@@ -1,7 +1,9 @@
 """A metadata store on etcd while its servers are killed, stopped, restarted, emptied or closed."""
 
 import asyncio
+import base64
 import contextlib
+import json
 import shutil
 import urllib.request
 from collections.abc import AsyncIterator, Iterator
@@ -358,5 +360,26 @@ async def test_a_watch_does_not_go_on_at_another_store(server: EtcdServer, tmp_p
     """It would wait for a revision that then names another change."""
     async with opened(server.endpoint) as store:
         watch = await give_back_a_copy(server, store, tmp_path / "copy")
+        with pytest.raises(StoreReplacedError):
+            await follow(watch, "none")
+
+
+async def test_who_only_watched_is_not_deceived_either(server: EtcdServer, tmp_path: Path) -> None:
+    """A broker that asks nothing for an hour has seen all revisions by its watch."""
+    async with opened(server.endpoint) as store:
+        await write(store, "a")
+        server.kill()
+        shutil.copytree(server.data, tmp_path / "copy")
+        server.start()
+        watch = store.watch("")
+        # Written by another: no answer shows it here.
+        await write(store, "a")
+        body = {"key": base64.b64encode(b"/varve/b").decode(), "value": "eA=="}
+        post(server.endpoint, "kv/put", json.dumps(body))
+        assert (await follow(watch, "b"))[-1] == "b"
+        server.kill()
+        shutil.rmtree(server.data)
+        shutil.copytree(tmp_path / "copy", server.data)
+        server.start()
         with pytest.raises(StoreReplacedError):
             await follow(watch, "none")

@@ -213,7 +213,13 @@ class EtcdStore:
         watch = EtcdWatch(
             prefix,
             first,
-            WatchedEtcd(self._endpoints, self._messages, self._make_sure, lambda: self._revision),
+            WatchedEtcd(
+                self._endpoints,
+                self._messages,
+                self._make_sure,
+                shown_revision=lambda: self._revision,
+                seen=self._see,
+            ),
             self._thread,
         )
         self._watches = {other for other in self._watches if not other.is_over}
@@ -296,6 +302,10 @@ class EtcdStore:
         answer = await self._endpoints.call(RANGE, request, repeat=True)
         self._note(answer.header, floor, term)
         self._sure = breaks
+
+    def _see(self, revision: int) -> None:
+        """What a watch has shown is a floor for answers, too."""
+        self._revision = max(self._revision, revision)
 
     def _note(self, header: rpc.ResponseHeader, floor: int = 0, term: int = 0) -> None:
         cluster_id = header.cluster_id

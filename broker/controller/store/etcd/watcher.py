@@ -59,12 +59,14 @@ class WatchedEtcd:
         make_sure: Reads from behind a new connection: StoreReplacedError, if another etcd answers.
             To be awaited in the store's thread.
         shown_revision: The newest that an answer of the store has shown.
+        seen: Called with the revisions that the watch shows: none may be answered below them.
     """
 
     endpoints: Endpoints
     messages: Messages
     make_sure: Callable[[], Awaitable[None]]
     shown_revision: Callable[[], int]
+    seen: Callable[[int], None]
 
 
 class EtcdWatch:
@@ -148,6 +150,7 @@ class _WatchStream:
         self._endpoints = etcd.endpoints
         self._messages = etcd.messages
         self._make_sure = etcd.make_sure
+        self._seen = etcd.seen
         self._events: list[Event] = []
         self._wanted = 0
         self._due = asyncio.Event()
@@ -223,6 +226,7 @@ class _WatchStream:
             raise StoreUnavailableError(f"etcd cancelled a watch: {response.cancel_reason}")
         if response.created:
             return
+        self._seen(response.header.revision)
         if not response.events and not response.fragment and not self._events:
             self._progress(response.header.revision)
             return
