@@ -3,10 +3,12 @@
 A handler works through a request's lists in one go, at 2 to 20 us an element, and an element may be
 a few bytes on the wire. So the time a client can take is bounded by the number of elements, and not
 by the size: a frame of 1 MiB could hold the loop for two seconds. Kafka has no such limit; these
-are ten times what clients of one broker ask for.
+are ten times what clients of one broker ask for, but for a plan of moves, which comes in one
+request and is worked off in turns.
 
     what is bounded                                     most
     elements of all lists of a request, nested too      10,000
+    - of AlterPartitionReassignments, in turns          25,000
     - of CreateTopics and two Describes, 15 us each      5,000
     - of (Incremental)AlterConfigs, 25 us each           2,500
     - of WriteTxnMarkers, an append each                 1,000
@@ -22,10 +24,12 @@ from typing import Final
 
 from protocol.api_keys import ApiKey
 from protocol.errors import DecodeError
-from protocol.message import Message
+from protocol.message import REQUEST_ELEMENTS_MAX, Message
 
 ELEMENTS_MAX: Final = 10_000
 ELEMENTS_MAX_OF: Final = {
+    # kafka-reassign-partitions sends a whole plan: 5,000 partitions and their replicas.
+    ApiKey.ALTER_PARTITION_REASSIGNMENTS: REQUEST_ELEMENTS_MAX,
     ApiKey.CREATE_TOPICS: 5_000,
     ApiKey.DESCRIBE_CONFIGS: 5_000,
     ApiKey.DESCRIBE_TOPIC_PARTITIONS: 5_000,

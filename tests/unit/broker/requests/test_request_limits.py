@@ -12,6 +12,11 @@ from broker.requests.request_limits import (
 )
 from protocol.api_keys import ApiKey
 from protocol.errors import DecodeError
+from protocol.messages.alter_partition_reassignments import (
+    AlterPartitionReassignmentsRequest,
+    ReassignablePartition,
+    ReassignableTopic,
+)
 from protocol.messages.metadata import MetadataRequest, MetadataRequestTopic
 from protocol.messages.offset_fetch import (
     OffsetFetchRequest,
@@ -46,6 +51,14 @@ def test_only_produce_may_be_as_large_as_a_frame() -> None:
 
 def test_what_costs_more_is_allowed_less() -> None:
     assert elements_max_of(ApiKey.ALTER_CONFIGS) < elements_max_of(ApiKey.METADATA) == ELEMENTS_MAX
+
+
+def test_a_plan_of_moves_comes_in_one_request() -> None:
+    """5,000 partitions with three replicas each."""
+    moves = [ReassignablePartition(partition_index=n, replicas=[1, 2, 3]) for n in range(5000)]
+    topics = [ReassignableTopic(name="t", partitions=moves)]
+    request = AlterPartitionReassignmentsRequest(topics=topics)
+    check_elements(request, elements_max_of(ApiKey.ALTER_PARTITION_REASSIGNMENTS))
 
 
 def test_partitions() -> None:
