@@ -768,6 +768,6 @@ def _nothing() -> None:
 
 
 def _leads(image: "ClusterImage", topic_partition: TopicPartition, node_id: int) -> bool:
-    """Whether a node is to lead a partition; also if that is not known."""
+    """Whether a node is to lead a partition, and no other could; also if that is not known."""
     found = image.partition(*topic_partition)
-    return found is None or found.leader == node_id
+    return found is None or found.replicas == (node_id,)

@@ -3,11 +3,12 @@
 log opened         ──> ReplicaPlaces ──────────> AssignReplicasToDirs, if the image lacks it
 directory failed   ──> FailedDirectoryReports ─> offline/<id> in the store
                    └─> ReplicaPlaces             what lay there and the image does not know of
+no room, or again  ──> FailedDirectoryReports: others lead what lies there meanwhile
 let in             ──> what waits is reported
 """
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from broker.membership.failed_directories import FailedDirectoryReports
 from broker.membership.replica_places import ReplicaPlaces
@@ -22,6 +23,10 @@ if TYPE_CHECKING:
     from broker.replicas.logs.log_lifecycle import LogLifecycle
     from storage.environment.environment import Environment
     from storage.manager.log_manager import LogManager
+
+
+LOOK_FOR_ROOM_MS: Final = 200.0
+"""Between two looks at which directories have room."""
 
 
 class ClusterDirectories:
@@ -57,6 +62,8 @@ class ClusterDirectories:
         self._controller = controller
         self._membership = membership
         self._log_manager = log_manager
+        self._timer = environment.timer
+        self._is_closed = False
         self.failed = FailedDirectoryReports(
             store,
             settings.node_id,
@@ -84,6 +91,19 @@ class ClusterDirectories:
         """This broker is registered."""
         self.failed.begin(self._membership.broker_epoch)
         self.places.image_changed()
+        self._look_for_room()
+
+    def _look_for_room(self) -> None:
+        if self._is_closed:
+            return
+        self.failed.set_full(
+            tuple(
+                directory.id
+                for directory in self._log_manager.directories
+                if directory.id is not None and directory.is_online and directory.is_full
+            )
+        )
+        self._timer.call_later_ms(LOOK_FOR_ROOM_MS, self._look_for_room)
 
     def directory_offline(self, path: str, partitions: list[TopicPartition]) -> None:
         """See `DiskFailures.on_offline`."""
@@ -98,5 +118,6 @@ class ClusterDirectories:
 
     async def aclose(self) -> None:
         """Report nothing more."""
+        self._is_closed = True
         await self.places.aclose()
         await self.failed.aclose()

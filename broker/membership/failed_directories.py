@@ -5,6 +5,9 @@
               store is away: again and again, for log.dir.failure.timeout.ms
                                  └──> the broker fails: nobody would replace its leaders
 
+Directories without room are in it, too, and leave it when they have room again: meanwhile others
+lead and take records, if there are others; reading goes on.
+
 Not under the lease: it is true for as long as this process lives, whoever is the controller. A
 later life has another epoch, and says in its registration which directories work.
 
@@ -72,14 +75,19 @@ class FailedDirectoryReports:
         self._fail = fail
         self._epoch = 0
         self._failed: dict[UUID, None] = {}
-        self._written = 0
+        self._full: tuple[UUID, ...] = ()
+        self._written: tuple[tuple[UUID, ...], tuple[UUID, ...]] = ((), ())
         self._task: asyncio.Task[None] | None = None
         self._is_closed = False
 
     @property
     def unreported(self) -> int:
         """Failed directories that are not in the store yet."""
-        return len(self._failed) - self._written
+        return len(self._failed) - len(self._written[0])
+
+    @property
+    def _is_due(self) -> bool:
+        return (tuple(self._failed), self._full) != self._written
 
     def begin(self, epoch: int) -> None:
         """This broker is registered in `epoch`: what has failed before is reported now."""
@@ -91,8 +99,13 @@ class FailedDirectoryReports:
         self._failed.setdefault(directory_id)
         self._run()
 
+    def set_full(self, directories: tuple[UUID, ...]) -> None:
+        """These have no room now, and the others have."""
+        self._full = directories
+        self._run()
+
     def _run(self) -> None:
-        if not (self._epoch and self.unreported) or self._is_closed:
+        if not (self._epoch and self._is_due) or self._is_closed:
             return
         if self._task is None or self._task.done():
             self._task = asyncio.get_running_loop().create_task(
@@ -101,8 +114,8 @@ class FailedDirectoryReports:
 
     async def _report(self) -> None:
         deadline_ms = self._clock.monotonic_ms() + self._timeout_ms
-        while self.unreported:
-            failed = FailedDirectories(self._epoch, tuple(self._failed))
+        while self._is_due:
+            failed = FailedDirectories(self._epoch, tuple(self._failed), self._full)
             try:
                 result = await self._store.txn(
                     [unchanged_since(broker_key(self._node_id), self._epoch)],
@@ -111,7 +124,7 @@ class FailedDirectoryReports:
             except StoreClosedError:
                 return
             except StoreError as error:
-                if self._clock.monotonic_ms() >= deadline_ms:
+                if self.unreported and self._clock.monotonic_ms() >= deadline_ms:
                     self._fail(
                         "a failed log directory could not be reported to the cluster within "
                         f"log.dir.failure.timeout.ms: {error}"
@@ -122,11 +135,12 @@ class FailedDirectoryReports:
             if not result.succeeded:
                 # Another process has registered: the membership of this one ends.
                 return
-            self._written = len(failed.directories)
+            self._written = (failed.directories, failed.full)
             LOGGER.info(
-                "failed log directories reported node=%d directories=%s",
+                "log directories reported node=%d failed=%s full=%s",
                 self._node_id,
                 [format_uuid(one) for one in failed.directories],
+                [format_uuid(one) for one in failed.full],
             )
 
     async def aclose(self) -> None:

@@ -44,7 +44,8 @@ class ReplicationTerms:
         registered_epoch: Broker epoch of a node; None of one that is not registered.
         live_epoch: Broker epoch of a node that may be in an ISR: registered, not fenced, with its
             lease, and not about to stop; None for any other (KIP-841, KIP-903).
-        is_offline: Whether a replica's log directory on a node is known not to work (KIP-858).
+        is_offline: Whether a replica's log directory on a node is known not to work (KIP-858), or
+            to have no room.
         validity: Of this broker's membership.
         leader_quota: How fast followers that are out of sync may read here; None: without limit.
         isr_due: Called when the ISR of a partition may have to change; None: nobody asks for it.
@@ -102,7 +103,7 @@ class ReplicationTerms:
             return (
                 broker is not None
                 and directory_id is not None
-                and not broker.has_online(directory_id)
+                and (not broker.has_online(directory_id) or directory_id in broker.full_directories)
             )
 
         self.registered_epoch = registered

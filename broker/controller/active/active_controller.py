@@ -45,6 +45,7 @@ from broker.controller.active.reconcile import (
     admissions_of,
     fences_of,
     lacking,
+    lacks_room,
     plan_partitions,
 )
 from broker.controller.active.replica_assignments import plan_assignments
@@ -176,7 +177,7 @@ class ActiveController:
         """Follow the brokers: in the turn of each image, on every broker."""
         if old.brokers is not new.brokers:
             self._ends.see(old, new)
-        elif not (self.is_active and may_complete(old, new)):
+        elif not (self.is_active and (may_complete(old, new) or lacks_room(new))):
             return
         if self.is_active:
             self.reconcile()

@@ -12,7 +12,8 @@
     after RECOVERED                                 INVALID_REQUEST
     a member is not registered, fenced, draining,
     of another epoch (KIP-841, KIP-903), or its
-    log directory does not work (KIP-858)           INELIGIBLE_REPLICA
+    log directory does not work (KIP-858); or
+    it joins, and its directory has no room         INELIGIBLE_REPLICA
     the change has made another broker the leader   NEW_LEADER_ELECTED, and it is made
 
 Source: Kafka 4.2, ReplicationControlManager.java (alterPartition).
@@ -27,7 +28,7 @@ from broker.controller.active.partition_plan import PartitionPlan
 from broker.controller.active.topic_terms import TopicTerms
 from broker.controller.images.cluster_image import ClusterImage, TopicImage
 from broker.controller.images.partition_image import PartitionImage
-from broker.controller.images.replica_directories import replicas_offline
+from broker.controller.images.replica_directories import replicas_full, replicas_offline
 from broker.runtime.errors import ApiError
 from protocol.error_codes import ErrorCode
 from protocol.messages.alter_partition import (
@@ -171,6 +172,9 @@ class IsrChanges:
         if not all(map(self._is_eligible, members)):
             return ErrorCode.INELIGIBLE_REPLICA
         if not replicas_offline(self._image, current).isdisjoint(nodes):
+            return ErrorCode.INELIGIBLE_REPLICA
+        joining = set(nodes).difference(current.isr)
+        if not replicas_full(self._image, current).isdisjoint(joining):
             return ErrorCode.INELIGIBLE_REPLICA
         return ErrorCode.NONE
 

@@ -1,7 +1,8 @@
 """The state that partitions should have, given the brokers there are: planned from state alone.
 
     ISR          members that take part; one that wants to stop leaves when another could lead;
-                 not those whose log directory does not work (KIP-858)
+                 not those whose log directory does not work (KIP-858), nor, while another could
+                 lead, those whose directory has no room
     leader       one that may lead (`broker.controller.active.partition_change`); one that wants to
                  stop goes on where nobody else could
     reassigned   a reassignment that is complete by now ends
@@ -25,7 +26,7 @@ from broker.controller.images.broker_records import Fence, encode_fence, fence_k
 from broker.controller.images.cluster_image import BrokerImage, ClusterImage, TopicImage
 from broker.controller.images.features import unsupported
 from broker.controller.images.partition_image import NO_LEADER, PartitionImage
-from broker.controller.images.replica_directories import NONE, replicas_offline
+from broker.controller.images.replica_directories import NONE, replicas_full, replicas_offline
 from broker.controller.store.metadata_store import Put
 from broker.controller.store.store_writer import Unit
 
@@ -73,12 +74,15 @@ async def plan_partitions(
             directories = partition.directories
             is_online = all_online.get(directories) if directories else True
             if is_online is None:
-                is_online = not replicas_offline(image, partition)
+                is_online = not (
+                    replicas_offline(image, partition) or replicas_full(image, partition)
+                )
                 all_online[directories] = is_online
             if is_online and _is_settled(partition, states, draining):
                 continue
             offline = NONE if is_online else replicas_offline(image, partition)
-            new = _settled(topic, partition, states, terms, offline)
+            full = NONE if is_online else replicas_full(image, partition)
+            new = _settled(topic, partition, states, terms, offline, full)
             if new is partition and new.leader == NO_LEADER:
                 plan.leaderless.append((topic, partition))
             plan.change(topic, new)
@@ -102,14 +106,20 @@ def _settled(
     states: BrokerStates,
     terms: TopicTerms,
     offline: frozenset[int],
+    full: frozenset[int],
 ) -> PartitionImage:
     isr = [node for node in partition.isr if node in states.active and node not in offline]
     lost = frozenset(partition.elr) - states.eligible | states.lost
-    staying = [node for node in isr if node in states.may_lead]
+    staying = [node for node in isr if node in states.may_lead and node not in full]
     if staying or partition.leader not in states.active or partition.leader in offline:
         return changed(partition, terms.of(topic, partition, lost=lost), isr=staying or isr)
     goes_on = terms.of(topic, partition, lost=lost, may_also_lead=partition.leader)
     return changed(partition, goes_on, isr=isr)
+
+
+def lacks_room(image: ClusterImage) -> bool:
+    """Whether a log directory is full: who has room may come into the ISR of a leader in it."""
+    return any(broker.full_directories for broker in image.brokers.values())
 
 
 def fences_of(image: ClusterImage, states: BrokerStates) -> list[Unit]:

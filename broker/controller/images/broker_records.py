@@ -9,8 +9,9 @@
     fences/<id>      {"v": 1, "epoch": <broker epoch that is let in, or 0>,            controller
                      "why": <why none is>}
     suspects/<id>/<by>   {"v": 1, "epoch": <broker epoch>}, under the lease of <by>    <by>
-    offline/<id>     {"v": 1, "epoch": <broker epoch>, "directories": [<id>, ...]}:    itself
-                     log directories that have failed since it registered
+    offline/<id>     {"v": 1, "epoch": <broker epoch>, "directories": [<id>, ...],     itself
+                     "full": [<id>, ...]}: log directories that have failed since it
+                     registered, and those that have no room now
     controller       {"v": 1, "node": <id>, "epoch": <broker epoch>}, under the        controller
                      controller's lease
 
@@ -87,10 +88,11 @@ class BrokerRegistration:
 
 
 class FailedDirectories(NamedTuple):
-    """Log directories that have failed in one life of a broker (KIP-858)."""
+    """Log directories that have failed in one life of a broker (KIP-858), or have no room."""
 
     epoch: int
     directories: tuple[UUID, ...]
+    full: tuple[UUID, ...] = ()
 
 
 class Fence(NamedTuple):
@@ -112,6 +114,7 @@ class BrokerImage:
         is_live: It holds its lease. One without is fenced by the controller before long.
         registration: All that it said of itself; None on a single node.
         failed_directories: Those of its log directories that have failed since it registered.
+        full_directories: Those that have no room: what lies there is read, and not written to.
     """
 
     node_id: int
@@ -123,6 +126,7 @@ class BrokerImage:
     is_live: bool = True
     registration: BrokerRegistration | None = None
     failed_directories: tuple[UUID, ...] = ()
+    full_directories: tuple[UUID, ...] = ()
 
     def has_online(self, directory_id: UUID) -> bool:
         """Whether a replica in one of its log directories can be served.
@@ -203,6 +207,9 @@ class BrokerFacts:
             failed_directories=(
                 self.failed.directories if self.failed and self.failed.epoch == self.epoch else ()
             ),
+            full_directories=(
+                self.failed.full if self.failed and self.failed.epoch == self.epoch else ()
+            ),
         )
 
 
@@ -237,7 +244,11 @@ def offline_key(node_id: int) -> str:
 def encode_failed(failed: FailedDirectories) -> bytes:
     """Value of a broker's failed log directories."""
     return encode_record(
-        {"epoch": failed.epoch, "directories": list(map(format_uuid, failed.directories))}
+        {
+            "epoch": failed.epoch,
+            "directories": list(map(format_uuid, failed.directories)),
+            "full": list(map(format_uuid, failed.full)),
+        }
     )
 
 
@@ -248,10 +259,12 @@ def decode_failed(key: str, value: bytes) -> FailedDirectories:
         MetadataFormatError: Damaged or newer.
     """
     try:
-        ids = tuple(map(parse_uuid, decode_record(key, value)["directories"]))
+        fields = decode_record(key, value)
+        ids = tuple(map(parse_uuid, fields["directories"]))
+        full = tuple(map(parse_uuid, fields.get("full", ())))
     except (KeyError, TypeError, ValueError, AttributeError) as error:
         raise MetadataFormatError(f"{key}: {error!r}") from error
-    return FailedDirectories(_number(key, value, "epoch"), ids)
+    return FailedDirectories(_number(key, value, "epoch"), ids, full)
 
 
 def suspicion_key(node_id: int, by: int | None = None) -> str:

@@ -67,6 +67,18 @@ def replicas_offline(image: ClusterImage, partition: PartitionImage) -> frozense
     )
 
 
+def replicas_full(image: ClusterImage, partition: PartitionImage) -> frozenset[int]:
+    """Brokers whose replica of a partition is in a log directory without room."""
+    if not partition.directories:
+        return NONE
+    return frozenset(
+        node
+        for node, directory_id in zip(partition.replicas, partition.directories, strict=False)
+        if (broker := image.brokers.get(node)) is not None
+        and directory_id in broker.full_directories
+    )
+
+
 def with_replicas(
     image: ClusterImage, partition: PartitionImage, replicas: Iterable[int]
 ) -> PartitionImage:

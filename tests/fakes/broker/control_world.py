@@ -197,9 +197,9 @@ class Member:
             then=[Put(live_key(self.node_id), encode_live(self._incarnation), self.lease)]
         )
 
-    async def fail_directories(self, *directories: UUID) -> None:
-        """All that have failed in this life."""
-        failed = FailedDirectories(self.broker_epoch, directories)
+    async def fail_directories(self, *directories: UUID, full: tuple[UUID, ...] = ()) -> None:
+        """All that have failed in this life, and all that have no room now."""
+        failed = FailedDirectories(self.broker_epoch, directories, full)
         await self._world.store.txn(then=[Put(offline_key(self.node_id), encode_failed(failed))])
 
     async def drain(self) -> None:

@@ -35,11 +35,12 @@ class FailingFile(LocalFile):
 class FailingDisk(LocalFilesystem):
     """`LocalFilesystem` whose directories in `broken` refuse every change."""
 
-    __slots__ = ("broken", "kinds", "refusals", "synced")
+    __slots__ = ("broken", "code", "kinds", "refusals", "synced")
 
     def __init__(self) -> None:
         super().__init__()
         self.broken: set[str] = set()
+        self.code = errno.EIO
         self.kinds: frozenset[str] | None = None
         self.refusals: list[tuple[str, str]] = []
         self.synced: list[str] = []
@@ -56,7 +57,7 @@ class FailingDisk(LocalFilesystem):
         if any(path == broken or path.startswith(broken + "/") for broken in self.broken):
             self.refusals.append((kind, path))
             failure = SyncFailedError if kind == "sync" else DiskError
-            raise failure(f"cannot {kind} ({os.strerror(errno.EIO)})", path, errno.EIO)
+            raise failure(f"cannot {kind} ({os.strerror(self.code)})", path, self.code)
 
     def open(
         self, path: str, *, create: bool = False, readonly: bool = False, spare: bool = False

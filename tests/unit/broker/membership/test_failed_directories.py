@@ -103,3 +103,17 @@ async def test_a_later_life_is_not_spoken_for(world: World) -> None:
     await world.pass_ms(300)
     assert await world.said() is None
     assert world.failures == []
+
+
+async def test_directories_without_room_come_and_go(world: World) -> None:
+    """They end no broker, however long the store is away."""
+    epoch = await world.register()
+    world.reports.begin(epoch)
+    world.store.faults.extend([Fault.REFUSED] * 8)
+    world.reports.set_full((B,))
+    await world.pass_ms(2 * TIMEOUT_MS)
+    assert await world.said() == FailedDirectories(epoch, (), (B,))
+    world.reports.set_full(())
+    await world.pass_ms(200)
+    assert await world.said() == FailedDirectories(epoch, ())
+    assert world.failures == []

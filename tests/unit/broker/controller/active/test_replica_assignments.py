@@ -196,3 +196,21 @@ async def test_failed_directories_are_of_one_life(world: ControlWorld) -> None:
     await world.settle(300)
     assert world.image.brokers[1].failed_directories == ()
     assert (await world.alter_isr("t", 0, (2, 3, 1))).error_code == ErrorCode.NONE
+
+
+async def test_who_has_no_room_leads_only_what_nobody_else_could(world: ControlWorld) -> None:
+    """It leaves the ISR, and joins none; with room it is a replica like any other."""
+    await place_all(world)
+    await world.members[1].fail_directories(full=DIRECTORIES[1][:1])
+    await world.settle(100)
+    assert (partition(world).leader, partition(world).isr) == (2, (2, 3))
+    assert (await world.alter_isr("t", 0, (2, 3, 1))).error_code == ErrorCode.INELIGIBLE_REPLICA
+    for node_id in (2, 3):
+        await world.members[node_id].fail_directories(full=DIRECTORIES[node_id][:1])
+        await world.settle(100)
+    assert (partition(world).leader, partition(world).isr) == (3, (3,))
+    await world.members[1].fail_directories()
+    await world.settle(100)
+    assert (await world.alter_isr("t", 0, (3, 1))).error_code == ErrorCode.NONE
+    await world.settle(100)
+    assert (partition(world).leader, partition(world).isr) == (1, (1,))
