@@ -6,7 +6,9 @@
 import subprocess
 import sys
 import time
+import urllib.request
 from collections.abc import Iterator, Mapping
+from http import HTTPStatus
 from pathlib import Path
 from typing import Any
 
@@ -136,7 +138,24 @@ def write_more(address: str) -> None:
 
 def start_on(node: VarveNode, etcd: EtcdServer) -> None:
     node.properties["metadata.store"] = f"etcd://{etcd.endpoint}"
+    start(node)
+
+
+def start(node: VarveNode) -> None:
+    """Start it, and wait until it is let in and its coordinators have loaded."""
     node.start(READY_S)
+    deadline = time.monotonic() + READY_S
+    while not is_ready(node):
+        assert time.monotonic() < deadline, node.log_tail()
+        time.sleep(0.05)
+
+
+def is_ready(node: VarveNode) -> bool:
+    try:
+        with urllib.request.urlopen(f"http://{node.admin_address}/readyz", timeout=5) as answer:
+            return bool(answer.status == HTTPStatus.OK)
+    except OSError:
+        return False
 
 
 def refused_start(node: VarveNode) -> str:
@@ -153,7 +172,7 @@ def test_a_single_node_becomes_the_first_broker_and_comes_back(
     node: VarveNode, etcd: EtcdServer
 ) -> None:
     """Topics, settings, offsets, transactions: clients see the same on either store."""
-    node.start(READY_S)
+    start(node)
     fill(node.address)
     before = seen_by_clients(node.address)
     running = copy(node, etcd)
@@ -182,7 +201,7 @@ def test_a_single_node_becomes_the_first_broker_and_comes_back(
     line = refused_start(node)
     assert "was copied to node 1" in line or "is the metadata store of a node" in line
     del node.properties["metadata.store"]
-    node.start(READY_S)
+    start(node)
     assert seen_by_clients(node.address) == before
     write_more(node.address)
     assert node.stop() == 0
@@ -198,10 +217,10 @@ def test_a_store_of_another_cluster_is_refused(
         assert other.stop() == 0
     finally:
         other.kill()
-    node.start(READY_S)
+    start(node)
     assert node.stop() == 0
     refused = copy(node, etcd)
     assert refused.returncode == 1
     assert "has a cluster's metadata under /varve/" in refused.stderr
-    node.start(READY_S)
+    start(node)
     assert node.stop() == 0
