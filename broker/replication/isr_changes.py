@@ -55,6 +55,9 @@ SLICE_MS: Final = 2.0
 UNCHANGED: Final = frozenset({ErrorCode.INELIGIBLE_REPLICA, ErrorCode.OPERATION_NOT_ATTEMPTED})
 """The controller says that the record is what it was, and will not be changed by this request."""
 
+MADE: Final = frozenset({ErrorCode.NONE, ErrorCode.NEW_LEADER_ELECTED})
+"""The change is made; with the second it has completed a reassignment, and another leads now."""
+
 OUT_OF_DATE: Final = frozenset(
     {
         ErrorCode.NONE,
@@ -259,7 +262,7 @@ class IsrChanges:
             partition = change.partition
             key = (partition.topic_id, partition.topic_partition.partition)
             code = codes.get(key, ErrorCode.UNKNOWN_SERVER_ERROR)
-            if code:
+            if code not in MADE:
                 refused.setdefault(code, []).append(change)
             is_clear &= self._settle(change, code)
         for code, ones in refused.items():
@@ -289,7 +292,7 @@ class IsrChanges:
         if code == ErrorCode.NONE:
             self.expanded += any(node_id not in before for node_id in isr)
             self.shrunk += any(node_id not in isr for node_id in before)
-        else:
+        elif code not in MADE:
             self.failed += 1
         if code in OUT_OF_DATE or partition.leading is not leading:
             return True
