@@ -153,7 +153,11 @@ class ControllerElection:
 
     def _create(self) -> None:
         image = self._image
-        if self._is_stopped or self._is_busy or image is None or image.controller_epoch:
+        if self._is_stopped or self._is_busy or image is None:
+            return
+        if image.controller_epoch:
+            # There is one meanwhile; it may be this broker, to be looked at again.
+            self._look()
             return
         lease = self._member.lease
         if lease:
@@ -201,8 +205,11 @@ class ControllerElection:
             return
         if image.controller_epoch == epoch:
             lease = self._member.lease
-            is_ours = item is not None and item.create_revision == epoch and item.lease == lease
-            if is_ours and lease:
+            if not lease:
+                # Which lease is ours is open just now; it may be the key's, which then stays.
+                self._look_after(AGAIN_MS, self._look)
+                return
+            if item is not None and item.create_revision == epoch and item.lease == lease:
                 self._ours = epoch
                 self._elected.on_elected(epoch)
                 return

@@ -4,8 +4,9 @@ from collections.abc import AsyncIterator
 
 import pytest
 
+from broker.controller.images.broker_records import encode_controller
 from broker.controller.images.metadata_records import CONTROLLER_KEY
-from broker.controller.store.metadata_store import Delete
+from broker.controller.store.metadata_store import Delete, Put
 from tests.fakes.broker.control_world import ControlWorld
 from tests.fakes.broker.metadata_store import Fault
 
@@ -79,6 +80,23 @@ async def test_the_key_of_an_earlier_life_is_not_ours(world: ControlWorld) -> No
     first.release_image()
     await world.settle(300)
     assert not first.active.is_active
+
+
+async def test_a_broker_whose_lease_is_open_when_it_is_named_is_elected_later(
+    world: ControlWorld,
+) -> None:
+    """The key stays under a lease that turns out to be its own, so nobody else can be elected."""
+    await world.start()
+    first, member = world.nodes[1], world.members[1]
+    lease, member.lease = member.lease, 0
+    key = Put(CONTROLLER_KEY, encode_controller(1, member.broker_epoch), lease)
+    await world.store.txn(then=[Delete(CONTROLLER_KEY)])
+    await world.store.txn(then=[key])
+    await world.settle(300)
+    assert not first.active.is_active
+    member.lease = lease
+    await world.settle(300)
+    assert first.active.is_active
 
 
 async def test_without_a_lease_nobody_tries(world: ControlWorld) -> None:
