@@ -21,7 +21,7 @@ from tests.simulation.mutants import MUTANTS
 from tests.simulation.repeats import compare
 from tests.simulation.run import Outcome, Shape, draw_shape, run
 
-RUN_S = 900.0
+RUN_S = 1800.0
 DENSE_S = 60.0
 LINES_SHOWN = 15
 LINE_SHOWN = 200

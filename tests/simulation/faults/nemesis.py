@@ -100,7 +100,7 @@ LASTS_S: Final = 8.0
 EPISODE: Final = 3
 """Faults in an episode, on average, which are half as far from each other."""
 
-QUIET_S: Final = 400.0
+QUIET_S: Final = 700.0
 """Between two episodes, at most."""
 
 BEFORE_S: Final = 3.0
