@@ -77,6 +77,10 @@ class SegmentCopier:
     ) -> tuple[SegmentManifest, int]:
         """Copy one segment.
 
+        What a failed copy has put is removed at once, but not after its manifest was sent: a whole
+        copy may have been taken over by the partition's next leader, as the only one there is. It
+        goes once the metadata says that it is being deleted.
+
         Returns:
             Its manifest, and the bytes that went into the bucket.
 
@@ -98,6 +102,7 @@ class SegmentCopier:
             workspace,
             self._threads,
         )
+        may_be_whole = False
         try:
             # Everything that is ours to get wrong comes before the store is asked for anything.
             await self._put_log(keys.log, stream)
@@ -118,10 +123,12 @@ class SegmentCopier:
             )
             text = await self._threads.run(manifest.to_json)
             await self._store.put(keys.indexes, indexes)
+            may_be_whole = True
             await self._store.put(keys.manifest, text)
         except BaseException as error:
             await stream.settle()
-            if not (transform.compression and isinstance(error, CorruptSegmentError)):
+            again = transform.compression and isinstance(error, CorruptSegmentError)
+            if not (may_be_whole or again):
                 await self._remove(keys)
             if stream.error is not None and isinstance(error, Exception):
                 # Whatever the store made of it.

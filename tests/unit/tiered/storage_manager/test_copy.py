@@ -41,7 +41,7 @@ async def test_the_manifest_goes_first() -> None:
 
 
 @pytest.mark.parametrize("settings", FORMATS, ids=str)
-@pytest.mark.parametrize("suffix", [".log", ".indexes", ".rsm-manifest"])
+@pytest.mark.parametrize("suffix", [".log", ".indexes"])
 @pytest.mark.parametrize("fault", [Fault.UNAVAILABLE, Fault.RESET, Fault.LOST_ANSWER, Fault.DENIED])
 async def test_a_failed_copy_leaves_nothing(
     settings: dict[str, Any], suffix: str, fault: Fault
@@ -57,19 +57,33 @@ async def test_a_failed_copy_leaves_nothing(
     assert len(world.store.objects) == 3
 
 
+@pytest.mark.parametrize("fault", [Fault.UNAVAILABLE, Fault.RESET, Fault.LOST_ANSWER, Fault.DENIED])
+async def test_a_copy_whose_manifest_was_sent_is_not_removed(fault: Fault) -> None:
+    """The next leader may have found it whole, and its log need not have the records."""
+    world = tier_world()
+    segment = text_segment()
+    world.store.fail("put", fault, key=".rsm-manifest")
+    with pytest.raises(TieredError):
+        await world.copy(segment)
+    assert len(world.store.objects) == (3 if fault is Fault.LOST_ANSWER else 2)
+    assert await world.tier.is_complete(segment.metadata) == (fault is Fault.LOST_ANSWER)
+    await world.tier.delete_segment(segment.metadata)
+    assert world.store.objects == {}
+
+
 async def test_a_cleanup_that_fails_is_counted() -> None:
     """The error that is raised is still the copy's own."""
     world = tier_world()
-    world.store.fail("put", Fault.DENIED, key=".rsm-manifest")
+    world.store.fail("put", Fault.DENIED, key=".indexes")
     world.store.fail("delete", Fault.UNAVAILABLE)
     with pytest.raises(TieredError, match="403"):
         await world.copy(text_segment())
     assert world.told["failed_cleanups"] == 1
-    assert len(world.store.objects) == 2
+    assert len(world.store.objects) == 1
 
 
 @pytest.mark.parametrize("settings", FORMATS, ids=str)
-@pytest.mark.parametrize("suffix", [".log", ".indexes", ".rsm-manifest"])
+@pytest.mark.parametrize("suffix", [".log", ".indexes"])
 async def test_a_cancelled_copy_leaves_nothing(settings: dict[str, Any], suffix: str) -> None:
     """No object, no unfinished upload, no spool, and no memory in anybody's hands."""
     world = tier_world(**settings)
@@ -107,7 +121,7 @@ async def test_a_copy_can_be_cancelled_at_any_turn(settings: dict[str, Any], aft
 async def test_a_cleanup_can_be_cancelled() -> None:
     """The process ends; the caller deletes the segment when it is back."""
     world = tier_world()
-    world.store.fail("put", Fault.HANG, key=".rsm-manifest")
+    world.store.fail("put", Fault.HANG, key=".indexes")
     world.store.fail("delete", Fault.HANG, times=FOREVER)
     task = asyncio.create_task(world.copy(text_segment()))
     for _ in range(2):

@@ -88,7 +88,7 @@ async def test_the_end_ends_what_is_under_way(cancelled: bool) -> None:
     await world.copy(segment)
     before = set(world.store.objects)
     world.store.fail("get_range", Fault.HANG)
-    world.store.fail("put", Fault.HANG, key=".rsm-manifest")
+    world.store.fail("put", Fault.HANG, key=".indexes")
     other = text_segment(copy_id=2)
     reading = asyncio.create_task(world.tier.fetch_chunk(segment.metadata, "", 0, "/cache/c"))
     copying = asyncio.create_task(
