@@ -42,6 +42,7 @@ class LeaderEpochCache:
 
     Attributes:
         path: The checkpoint.
+        is_ahead_on_disk: It may have epochs that were taken back: it is written before a batch is.
         is_synced: The checkpoint is on disk, as far as is known.
         sync_with_flush: The log's next flush has to sync it too.
         is_written: Nothing has changed in memory alone.
@@ -55,6 +56,7 @@ class LeaderEpochCache:
         "_filesystem",
         "_pending",
         "_starts",
+        "is_ahead_on_disk",
         "is_damaged",
         "is_synced",
         "is_written",
@@ -65,6 +67,7 @@ class LeaderEpochCache:
 
     def __init__(self, path: str, filesystem: Filesystem) -> None:
         self.path = path
+        self.is_ahead_on_disk = False
         self.is_damaged = False
         self.is_synced = False
         self.sync_with_flush = False
@@ -87,7 +90,7 @@ class LeaderEpochCache:
         """
         epochs = self._load()
         before = epochs[:], self._starts[:]
-        if self._assign(epochs, epoch, start_offset):
+        if self._assign(epochs, epoch, start_offset) or self.is_ahead_on_disk:
             try:
                 self._write()
             except DiskError:
@@ -99,15 +102,22 @@ class LeaderEpochCache:
         """As `assign`, but what the checkpoint must hold is left to the caller to write.
 
         Returns:
-            The file's bytes; None: nothing has changed.
+            The file's bytes; None: it has them already.
         """
-        if self._assign(self._load(), epoch, start_offset):
+        if self._assign(self._load(), epoch, start_offset) or self.is_ahead_on_disk:
+            # Should the caller fail to write them, it calls `forget_from_end`.
+            self.is_ahead_on_disk = False
             return encode_epochs(self.entries())
         return None
 
     def forget_from_end(self, end_offset: int) -> None:
-        """As `truncate_from_end`, in memory: what the file says more is cut when it is opened."""
+        """As `truncate_from_end`, in memory: the disk has no room.
+
+        What the file says more is cut when it is opened, as long as the log ends there. So it is
+        written before the next batch: behind one of an earlier epoch it would be taken for true.
+        """
         self._truncate_from_end(self._load(), end_offset)
+        self.is_ahead_on_disk = True
 
     def begin(self, epoch: int) -> None:
         """Note that a new, empty log begins with `epoch` at offset 0; nothing if it has epochs.
@@ -382,6 +392,7 @@ class LeaderEpochCache:
 
     def _write(self) -> None:
         self._filesystem.replace_bytes(self.path, encode_epochs(self.entries()))
+        self.is_ahead_on_disk = False
         self.sync_with_flush = False
         self.is_written = True
         self.is_synced = True

@@ -316,7 +316,7 @@ class LogWriter:
     def _begin_epoch_behind(self, leader_epoch: int, first_offset: int) -> bytes | None:
         """Note a new epoch; what the queued write must have written before it."""
         state = self._state
-        if leader_epoch == state.latest_leader_epoch:
+        if not self._must_write_epochs(leader_epoch):
             return None
         state.latest_leader_epoch = leader_epoch
         return state.leader_epochs.assign_unsaved(leader_epoch, first_offset)
@@ -468,8 +468,13 @@ class LogWriter:
         return (
             state.write_queue is not None
             or size > pace.inline_bytes_max
-            or (pace.has_writer and leader_epoch != state.latest_leader_epoch)
+            or (pace.has_writer and self._must_write_epochs(leader_epoch))
         )
+
+    def _must_write_epochs(self, leader_epoch: int) -> bool:
+        """Whether their checkpoint is to be written before a batch of this epoch."""
+        state = self._state
+        return leader_epoch != state.latest_leader_epoch or state.leader_epochs.is_ahead_on_disk
 
     def write_several(
         self,
@@ -493,7 +498,7 @@ class LogWriter:
             write = self._behind.queue(records, first_offset, batches, memory)
             write.epochs = epochs
             return write
-        if leader_epoch != state.latest_leader_epoch:
+        if self._must_write_epochs(leader_epoch):
             self._assign_leader_epoch(leader_epoch, first_offset)
         pace = state.pace
         began_s = pace.now_s()

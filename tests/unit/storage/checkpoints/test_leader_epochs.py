@@ -8,6 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from storage.checkpoints.leader_epochs import LeaderEpochCache
+from storage.errors import DiskError
 from tests.effort import examples
 from tests.fakes.filesystem import FakeFilesystem
 
@@ -332,3 +333,26 @@ def test_a_begun_epoch_is_not_begun_twice(cache: LeaderEpochCache) -> None:
     cache.begin_in_memory(7, 80)
     assert cache.to_be_written() is None
     assert cache.start_offset_of(7) == 70
+
+
+@pytest.mark.parametrize("is_left_to_the_caller", [False, True])
+def test_what_was_taken_back_leaves_the_file_with_the_next_assignment(
+    cache: LeaderEpochCache, filesystem: FakeFilesystem, is_left_to_the_caller: bool
+) -> None:
+    """Also with that of the epoch before it, which the file has: and no second time."""
+    before = filesystem.changes
+    cache.forget_from_end(30)
+    assert (cache.latest_epoch, filesystem.changes) == (2, before)
+    if is_left_to_the_caller:
+        assert cache.assign_unsaved(2, 30) == b"0\n2\n1 10\n2 20\n"
+        assert cache.assign_unsaved(2, 30) is None
+        return
+    filesystem.fail("write")
+    with pytest.raises(DiskError):
+        cache.assign(2, 30)
+    filesystem.heal()
+    cache.assign(2, 30)
+    assert filesystem.peek(PATH) == b"0\n2\n1 10\n2 20\n"
+    before = filesystem.changes
+    cache.assign(2, 31)
+    assert filesystem.changes == before

@@ -315,6 +315,41 @@ def test_a_write_that_finds_no_room_is_undone_and_the_log_goes_on(world: World) 
     assert world.values() == [b"a", b"b"]
 
 
+@pytest.mark.parametrize("inline_bytes_max", [-1, NEVER])
+def test_an_epoch_that_was_taken_back_is_not_on_disk_below_later_batches(
+    world: World, inline_bytes_max: int
+) -> None:
+    """A follower goes on with batches of an earlier epoch, which the next leader has there.
+
+    A thread writes the epochs, however small the batches are.
+    """
+    world.append(b"a", leader_epoch=1)
+    world.write_one()
+    world.append(b"lost", leader_epoch=2)
+    world.filesystem.fail("write", errno.ENOSPC, path=".log")
+    ticket = world.log.disk_work.begin()
+    assert ticket is not None
+    with pytest.raises(DiskError) as error:
+        ticket.run()
+    log = world.log
+    log.disk_work.finish(ticket, error.value)
+    world.filesystem.heal()
+    world.write_one()
+    batch = make_batch(b"b", b"c")
+    batch[0:8] = (1).to_bytes(8, "big")
+    batch[12:16] = (1).to_bytes(4, "big")
+    world.pace.inline_bytes_max = inline_bytes_max
+    before = world.disk_calls()
+    log.follower.append(batch, fetch_offset=1, leader_epoch=3)
+    assert world.disk_calls() == before
+    while log.write_queue is not None:
+        world.write_one()
+    assert log.leader_epochs.entries() == [(1, 0)]
+    again = open_log(world.filesystem.after_crash(KEEP_ALL), world.config)
+    assert again.log_end_offset == 3
+    assert again.leader_epochs.entries() == [(1, 0)]
+
+
 def test_a_clean_close_writes_what_is_queued(world: World) -> None:
     for _ in range(20):
         world.append(b"x" * 90)
