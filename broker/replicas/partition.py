@@ -137,7 +137,9 @@ class Partition:
         self.commit = GroupCommit(log, disk, self._flushed, self._flush_failed, context.timer)
         self.writes: PartitionWrites | None = None
         if writer is not None:
-            self.writes = PartitionWrites(log, writer, self._written, self._write_failed)
+            self.writes = PartitionWrites(
+                log, writer, self._written, self._write_failed, self._taken_back
+            )
         self.preparation: Preparation | None = None
         self.wake_due = False
         # A reassignment adds this replica.
@@ -548,6 +550,14 @@ class Partition:
         from_offset = -1 if self.commit.failed else self.log.log_end_offset
         self._fail_waits(ErrorCode.KAFKA_STORAGE_ERROR, from_offset=from_offset)
         self._context.on_disk_failure(self, error)
+
+    def _taken_back(self) -> None:
+        """Begin the leader epoch again, at the end that the log has without what was queued."""
+        log = self.log
+        if self.is_leader and log.failure is None:
+            log.begin_to_lead(self.leader_epoch)
+            if self.leading is not None:
+                self.leading.begin_no_later_than(log.log_end_offset)
 
     def _fail_waits(self, code: ErrorCode, *, from_offset: int = -1) -> None:
         for waits in (self.commit_waits, self.write_waits):

@@ -14,6 +14,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from storage.errors import DiskError
+from storage.log.write_ticket import BackTicket
 
 if TYPE_CHECKING:
     from broker.runtime.directory_writer import DirectoryWriter
@@ -26,7 +27,16 @@ LOGGER = logging.getLogger(__name__)
 class PartitionWrites:
     """See the module. Touched on the loop's thread only."""
 
-    __slots__ = ("_abandoned", "_idle", "_log", "_on_failed", "_on_written", "writer", "writing")
+    __slots__ = (
+        "_abandoned",
+        "_idle",
+        "_log",
+        "_on_failed",
+        "_on_taken_back",
+        "_on_written",
+        "writer",
+        "writing",
+    )
 
     def __init__(
         self,
@@ -34,6 +44,7 @@ class PartitionWrites:
         writer: "DirectoryWriter",
         on_written: Callable[[int], None],
         on_failed: Callable[[DiskError], None],
+        on_taken_back: Callable[[], None],
     ) -> None:
         """Set the log's queue to the directory's pace.
 
@@ -42,11 +53,13 @@ class PartitionWrites:
             writer: Of its directory.
             on_written: Called with the former log end offset when it has moved.
             on_failed: Called when the queued records will not be written.
+            on_taken_back: Called once their offsets are free again, if there was only no room.
         """
         self._log = log
         self.writer = writer
         self._on_written = on_written
         self._on_failed = on_failed
+        self._on_taken_back = on_taken_back
         self.writing = False
         self._abandoned = False
         self._idle: asyncio.Event | None = None
@@ -97,6 +110,8 @@ class PartitionWrites:
             self._on_failed(error)
         elif moved and not self._abandoned:
             self._on_written(before)
+        elif isinstance(ticket, BackTicket):
+            self._on_taken_back()
         if self._abandoned:
             log.disk_work.drop_queued()
         self.pump()

@@ -169,6 +169,10 @@ class LeaderState:
                 lowest = follower.log_start_offset
         return lowest
 
+    def begin_no_later_than(self, offset: int) -> None:
+        """The leader's log ends at `offset` now: what was queued when it took over is lost."""
+        self.epoch_start_offset = min(self.epoch_start_offset, offset)
+
     def propose(self, isr: tuple[int, ...]) -> None:
         """Count `isr` as well from now on: the controller is asked for it."""
         self.proposed = isr

@@ -4,7 +4,9 @@
                                          └──> they replace those in memory
 
 The producers' state and the leader epochs had counted what was queued (`storage.log.write_behind`).
-Until both are back at the log's end the log takes no records (`LogState.is_rolling_back`).
+Until both are back at the log's end the log takes no records (`LogState.is_rolling_back`), so that
+nothing is answered from them. The epochs' file, for which there may be no room either, follows
+before the next batch. A leader then begins its epoch again, where the log ends (`Partition`).
 """
 
 from storage.errors import DiskError

@@ -1,12 +1,14 @@
 """A directory's thread writes: who waits for it, and who does not."""
 
 import asyncio
+import errno
 import threading
 from collections.abc import AsyncIterator
 from pathlib import Path
 
 import pytest
 
+from broker.controller.images.partition_image import PartitionImage
 from broker.network.read_gate import PAUSED_BY_DISK
 from broker.runtime.directory_writer import RESUMED_PER_ITERATION, DirectoryWriter, DirectoryWriters
 from config.topic import TopicConfig
@@ -155,6 +157,35 @@ async def test_who_waits_for_a_write_that_fails_is_told(gated: WritersWorld) -> 
     assert partition.log.failure is not None
     gated.produce(b"c")
     assert gated.produced()[0] == ErrorCode.KAFKA_STORAGE_ERROR
+
+
+async def test_a_leader_epoch_begins_again_where_the_log_ends_without_what_was_lost(
+    gated: WritersWorld,
+) -> None:
+    """A broker takes over while batches of the last leader are queued, and they find no room."""
+    partition = gated.add("t")
+    gated.replicas.stop_leading(partition)
+    partition.become_follower(2, 4)
+    batches = batch(b"a", b"b")
+    batches[12:16] = (4).to_bytes(4, "big")
+    assert not partition.append_fetched(
+        memoryview(batches), fetch_offset=0, settled=lambda _error: None
+    )
+    await asyncio.to_thread(gated.gated.waiting.wait, 30)
+    partition.become_leader(
+        PartitionImage(0, 1, 5, 1, replicas=(1, 2), isr=(1,)), now_ms=gated.clock.monotonic_ms()
+    )
+    leading, log = partition.leading, partition.log
+    assert leading is not None
+    assert (leading.epoch_start_offset, log.leader_epochs.start_offset_of(5)) == (2, 2)
+    gated.gated.code = errno.ENOSPC
+    gated.gated.break_directory(str(gated.directory))
+    gated.gated.gate.set()
+    await gated.until(lambda: log.write_queue is None)
+    gated.gated.broken.clear()
+    await gated.until(lambda: not log.is_rolling_back)
+    assert log.leader_epochs.entries() == [(5, 0)]
+    assert (leading.epoch_start_offset, log.latest_leader_epoch, log.log_end_offset) == (0, 5, 0)
 
 
 async def test_a_client_is_read_no_further_while_too_much_waits(

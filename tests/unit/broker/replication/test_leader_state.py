@@ -188,3 +188,16 @@ def test_one_leaves_and_one_joins_in_one_change() -> None:
     state = leading((1, 2), end=100)
     fetch(state, 3, 100, 30_001.0)
     assert state.wanted_isr(40, 100, 30_001.0) == (1, 3)
+
+
+def test_a_follower_need_not_reach_what_the_leader_has_lost() -> None:
+    """Records that were queued when it took over, and found no room."""
+    state = leading((1,), end=100)
+    fetch(state, 2, 60)
+    follower = state.follower(2)
+    assert follower is not None
+    assert not state.can_join(follower, 40)
+    state.begin_no_later_than(60)
+    assert state.can_join(follower, 40)
+    state.begin_no_later_than(70)
+    assert state.epoch_start_offset == 60
