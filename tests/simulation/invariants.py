@@ -11,7 +11,8 @@
     I9   what the controller writes carries the guard of its election
     I10  a broker's validity is over when its lease ends by time
     I11  a group's committed offsets never go back (`groups.py`)
-    I12  no log ends below its own high watermark, or remembers batches of producers beyond its end
+    I12  no log ends below its own high watermark, or remembers batches of producers beyond its end,
+         and that of a leader has the epoch in which it leads
     I13  after healing all is led, whole and equal in time (`run.py`)
     I15  an image shows what the store had at its revision, whatever was refused or unknown
     A    what was acknowledged with acks=all lies below the high watermark
@@ -225,12 +226,7 @@ class Invariants:
         end, high_watermark = log.log_end_offset, log.high_watermark
         if end < high_watermark:
             raise Violation(f"I12 {place} on {node_id} ends at {end}, below {high_watermark}")
-        for entry in log.producer_state._producers.values():
-            if entry.last_data_offset >= log.next_offset:
-                raise Violation(
-                    f"I12 {place} on {node_id} ends at {log.next_offset}, its producer "
-                    f"{entry.producer_id} at {entry.last_data_offset}"
-                )
+        _check_end(node_id, place, partition)
         known = self._of(place)
         if partition.is_leader:
             epoch = partition.leader_epoch
@@ -344,6 +340,28 @@ class Invariants:
                         f"I5 {where}: {first_id} and {other_id} differ below {end}: "
                         f"{difference(one, two)}"
                     )
+
+
+def _check_end(node_id: int, place: Place, partition: Partition) -> None:
+    """I12: what a log remembers ends where its batches do."""
+    log = partition.log
+    if log.is_rolling_back or log.failure is not None:
+        # A write has failed. Nothing is answered by the producers' state before it is read
+        # again as of the log's end (`storage.log.rollback`), or before the next start.
+        if log.refusal is None:
+            raise Violation(f"I12 {place} on {node_id} takes records while it goes back")
+        return
+    for entry in log.producer_state.active_producers():
+        if entry.last_data_offset >= log.next_offset:
+            raise Violation(
+                f"I12 {place} on {node_id} ends at {log.next_offset}, its producer "
+                f"{entry.producer_id} at {entry.last_data_offset}"
+            )
+    if partition.is_leader and log.latest_leader_epoch != partition.leader_epoch:
+        raise Violation(
+            f"I12 {place} on {node_id} is led in epoch {partition.leader_epoch}, its log is in "
+            f"{log.latest_leader_epoch}"
+        )
 
 
 def shown_by(image: ClusterImage) -> int:
