@@ -24,6 +24,7 @@ The states of the brokers' objects are read, never changed.
 
 from dataclasses import dataclass, field
 from typing import Final
+from uuid import UUID
 
 from broker.controller.images.cluster_image import ClusterImage
 from broker.controller.images.metadata_records import LIVE
@@ -64,7 +65,8 @@ class Invariants:
         self._every = every
         self._left: dict[int, int] = {}
         self._shown: dict[tuple[int, Place], tuple[object, ...]] = {}
-        self._known: dict[Place, _Known] = {}
+        # By topic id: of a topic made anew nothing is known from the one of its name before.
+        self._known: dict[tuple[Place, UUID | None], _Known] = {}
         self._images: dict[int, int] = {}
         self._standing: dict[tuple[Place, Process, int], int] = {}
         self._compared: dict[tuple[Place, Process, Process], int] = {}
@@ -175,7 +177,8 @@ class Invariants:
                     self._check_partition(place.node_id, place.process, partition)
 
     def _of(self, place: Place) -> _Known:
-        return self._known.setdefault(place, _Known())
+        topic = self._world.image.topics.get(place.topic)
+        return self._known.setdefault((place, None if topic is None else topic.topic_id), _Known())
 
     # -- the store -------------------------------------------------------------------------------
 
@@ -227,6 +230,9 @@ class Invariants:
         if end < high_watermark:
             raise Violation(f"I12 {place} on {node_id} ends at {end}, below {high_watermark}")
         _check_end(node_id, place, partition)
+        topic = self._world.image.topics.get(place.topic)
+        if topic is not None and topic.topic_id != partition.topic_id:
+            return  # Of a deleted topic of this name: the store says nothing of it.
         known = self._of(place)
         if partition.is_leader:
             epoch = partition.leader_epoch
