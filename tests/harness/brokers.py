@@ -364,6 +364,9 @@ class ClusterHarness:
         broker.writers.close()
         broker.timer.close()
         await asyncio.to_thread(broker.log_manager.shutdown, clean=False)
+        if broker.cleaners is not None:
+            # Its processes would see that their broker is gone.
+            await asyncio.to_thread(broker.cleaners.close)
         broker.disk.close()
         broker.timer.close()
         if lease is not None:
