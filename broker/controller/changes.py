@@ -20,6 +20,7 @@ from broker.controller.store.store_writer import (
     Transactions,
     Unit,
 )
+from broker.runtime.errors import ApiError
 
 LOGGER = logging.getLogger(__name__)
 
@@ -63,7 +64,12 @@ class Changes:
         task = self.start(in_turn())
         # Cancelled before its turn it has not begun, and never will.
         task.add_done_callback(lambda _task: change.close())
-        return await asyncio.shield(task)
+        try:
+            return await asyncio.shield(task)
+        except asyncio.CancelledError:
+            # The shield no longer looks at what becomes of it.
+            task.add_done_callback(_report)
+            raise
 
     def start(self, coroutine: Coroutine[Any, Any, _T]) -> "asyncio.Task[_T]":
         """Run something that `aclose` waits for."""
@@ -107,6 +113,9 @@ class Changes:
             await asyncio.wait(list(self._tasks))
 
 
-def _report(task: "asyncio.Task[None]") -> None:
-    if not task.cancelled() and (error := task.exception()) is not None:
+def _report(task: "asyncio.Task[Any]") -> None:
+    """Log what went wrong; a refusal is for the client, and that one has gone."""
+    if task.cancelled() or (error := task.exception()) is None:
+        return
+    if not isinstance(error, ApiError):
         LOGGER.error("controller change failed", exc_info=error)

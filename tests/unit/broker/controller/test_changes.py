@@ -1,6 +1,7 @@
 """Changes: one at a time, committed only by the controller, finished without their caller."""
 
 import asyncio
+import gc
 import inspect
 
 import pytest
@@ -11,6 +12,7 @@ from broker.controller.images.cluster_image import ClusterImage
 from broker.controller.images.results import result_of
 from broker.controller.store.metadata_store import Put
 from broker.controller.store.store_writer import NotControllerError, Unit
+from broker.runtime.errors import ApiError
 from protocol.error_codes import ErrorCode
 from tests.fakes.broker.metadata_store import MemoryStore
 
@@ -105,3 +107,32 @@ async def test_a_change_that_never_has_its_turn_leaves_nothing_behind(turns: int
         one.cancel()
     await asyncio.gather(first, second, return_exceptions=True)
     assert inspect.getcoroutinestate(never) == inspect.CORO_CLOSED
+
+
+@pytest.mark.parametrize(
+    ("error", "logged"), [(ApiError(ErrorCode.INVALID_REQUEST, "refused"), 0), (ValueError(), 1)]
+)
+async def test_a_change_that_fails_after_its_client_has_gone(
+    error: Exception, logged: int, caplog: pytest.LogCaptureFixture
+) -> None:
+    """A refusal would have been the client's to read; anything else is logged."""
+    changes, _ = changes_on(MemoryStore())
+    gate = asyncio.Event()
+
+    async def change() -> None:
+        await gate.wait()
+        raise error
+
+    running = asyncio.ensure_future(changes.run(change()))
+    await asyncio.sleep(0)
+    running.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await running
+    gate.set()
+    lost: list[object] = []
+    asyncio.get_running_loop().set_exception_handler(lambda _, context: lost.append(context))
+    await changes.aclose()
+    await asyncio.sleep(0)
+    gc.collect()
+    assert lost == []
+    assert len(caplog.records) == logged
