@@ -118,9 +118,14 @@ def test_a_broker_is_known_by_its_log_directory(tmp_path: Path) -> None:
     assert running_pid(places, 1) is None
     argument = f"log.dirs={places.data(1)}"
     process = subprocess.Popen(
-        [sys.executable, "-c", "input()", "--set", argument], stdin=subprocess.PIPE
+        [sys.executable, "-c", "print(flush=True); input()", "--set", argument],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
     )
     try:
+        # While the kernel loads the program it has no arguments to show.
+        assert process.stdout is not None
+        process.stdout.readline()
         places.pid_file(1).write_text(f"{process.pid}\n")
         assert running_pid(places, 1) == process.pid
         with pytest.raises(LocalClusterError, match=f"runs already, as process {process.pid}"):
