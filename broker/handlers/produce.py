@@ -111,7 +111,7 @@ Offloaded = list[
 TopicResponses = list[tuple[str | bytes, list[ProducePartitionResponse]]]
 
 
-def _is_from_nobody(_context: "RequestContext") -> bool:
+def _is_from_no_broker(_context: "RequestContext") -> bool:
     """A node that is alone has no brokers to write to it."""
     return False
 
@@ -127,7 +127,7 @@ class ProduceHandler:
         clock: "Clock",
         open_reply: "Callable[[Connection, RequestContext], Reply]",
         registrar: "PartitionRegistrar | None" = None,
-        is_from_broker: "Callable[[RequestContext], bool]" = _is_from_nobody,
+        is_from_broker: "Callable[[RequestContext], bool]" = _is_from_no_broker,
     ) -> None:
         """Append nothing yet.
 
