@@ -1,9 +1,15 @@
 """Find and load a compiled part: the one that belongs to the source, or none."""
 
 import ctypes
-from typing import NamedTuple
+import os
+from collections.abc import Mapping
+from typing import Final, NamedTuple
 
+from native.loader import VARIABLE
 from native.sources import library_path
+
+RECORD_RULES: Final = "record_rules"
+"""Walks over the records of a batch: validation, recompression, compaction."""
 
 
 class Library(NamedTuple):
@@ -16,6 +22,15 @@ class Library(NamedTuple):
 
     handle: ctypes.CDLL | None
     problem: str
+
+    @property
+    def path(self) -> str:
+        """One word: `compiled` or `python`."""
+        return "python" if self.handle is None else "compiled"
+
+    def describe(self) -> str:
+        """One line for an operator."""
+        return f"{self.path} ({self.problem})" if self.problem else self.path
 
 
 def load_library(name: str) -> Library:
@@ -36,4 +51,11 @@ def load_library(name: str) -> Library:
         return Library(None, f"{path.name} does not load: {error}")
 
 
-__all__ = ["Library", "load_library"]
+def load_wanted(name: str, environment: Mapping[str, str] = os.environ) -> Library:
+    """Load it as `load_library` does, but where `VARVE_NATIVE` is `off`."""
+    if environment.get(VARIABLE) == "off":
+        return Library(None, f"{VARIABLE}=off")
+    return load_library(name)
+
+
+__all__ = ["RECORD_RULES", "Library", "load_library", "load_wanted"]

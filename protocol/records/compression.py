@@ -19,6 +19,8 @@ A few bytes can claim to become gigabytes. Nothing here takes memory for a claim
 is compared with `max_size` first, and a codec that announces nothing writes into a buffer that
 ends there.
 
+The codecs' libraries are imported with the first batch that needs them: 2 MB of a broker's memory.
+
 Source: Kafka, {Gzip,Snappy,Lz4,Zstd}Compression.java, Lz4BlockOutputStream.java; KIP-110, KIP-390.
 """
 
@@ -28,9 +30,6 @@ from enum import IntEnum
 from struct import Struct
 from struct import error as struct_error
 from typing import Final
-
-import cramjam
-import lz4.frame
 
 from protocol.errors import DecodeError
 
@@ -99,6 +98,8 @@ def compress(codec: int, data: Buffer, level: int | None = None) -> bytes:
     if codec is Codec.LZ4:
         # Kafka's 9 means "fast", all others a high-compression level; the library's 0 is fast.
         # It has no high-compression level below 3.
+        import lz4.frame
+
         return bytes(
             lz4.frame.compress(
                 data,
@@ -108,6 +109,8 @@ def compress(codec: int, data: Buffer, level: int | None = None) -> bytes:
                 store_size=False,
             )
         )
+    import cramjam
+
     return bytes(cramjam.zstd.compress(data, 3 if level is None else level))
 
 
@@ -167,6 +170,8 @@ def _decompress_gzip(data: Buffer, max_size: int) -> bytearray:
 
 
 def _decompress_lz4(data: Buffer, max_size: int) -> bytearray:
+    import lz4.frame
+
     output = bytearray()
     rest: Buffer | None = data
     for _ in range(FRAMES_MAX):
@@ -189,6 +194,8 @@ def _decompress_lz4(data: Buffer, max_size: int) -> bytearray:
 
 
 def _compress_snappy(data: Buffer) -> bytes:
+    import cramjam
+
     view = memoryview(data)
     parts = [_XERIAL_HEADER]
     for position in range(0, len(view), _XERIAL_BLOCK_SIZE):
@@ -225,6 +232,8 @@ def _decompress_snappy(data: Buffer, max_size: int) -> bytearray:
 
 
 def _decompress_snappy_block(block: memoryview, left: int, max_size: int) -> bytearray:
+    import cramjam
+
     try:
         size: int = cramjam.snappy.decompress_raw_len(block)
         if size > left:
@@ -241,6 +250,8 @@ def _decompress_snappy_block(block: memoryview, left: int, max_size: int) -> byt
 
 
 def _decompress_zstd(data: Buffer, max_size: int) -> bytearray:
+    import cramjam
+
     output = bytearray(_zstd_output_bound(memoryview(data), max_size))
     try:
         size = cramjam.zstd.decompress_into(data, output)

@@ -19,8 +19,10 @@ from protocol.records.cut import cut_batch
 from protocol.records.keys import read_keys
 from protocol.records.record import Record, iterate_records, records_block
 from storage.cleaner.cleaning import CleanerStats, CleaningJob
+from storage.cleaner.compiled_offset_map import CompiledOffsetMap
 from storage.cleaner.dirty_part import DECOMPRESSED_SIZE_MAX, DirtyPart
 from storage.cleaner.transactions import CleanedTransactions
+from storage.records.walks import cut_records
 
 Kept = tuple[BatchHeader, bytearray | memoryview]
 """A batch, and the header it has now."""
@@ -91,6 +93,8 @@ class BatchFilter:
         return self._rebuilt(header, batch, records, records, gets_horizon=is_useless)
 
     def _filter_data(self, header: BatchHeader, batch: memoryview) -> Kept | None:
+        if isinstance(self._map, CompiledOffsetMap):
+            return self._filter_block(header, batch, self._map)
         count = header.records_count
         kept: Sequence[int]
         latest = self._dirty.latest_within(header)
@@ -147,6 +151,48 @@ class BatchFilter:
             for index, (delta, offset) in enumerate(zip(deltas, latest, strict=True))
             if base + delta >= offset
         ]
+
+    # -- in C, by bits of records ----------------------------------------------------------------
+
+    def _filter_block(
+        self, header: BatchHeader, batch: memoryview, offset_map: CompiledOffsetMap
+    ) -> Kept | None:
+        count = header.records_count
+        bits = self._dirty.latest_bits(header)
+        if bits is not None:
+            number = bits.bit_count()
+            if not number or number == count:
+                self._stats.records_read += count
+                self._stats.records_kept += number
+                return (header, batch) if number else None
+        if header.last_offset > offset_map.latest_offset:
+            return self._filter_singly(header, batch)
+        block = records_block(batch, header, max_size=DECOMPRESSED_SIZE_MAX)
+        horizon = header.delete_horizon_ms
+        if bits is None or count != header.last_offset_delta + 1:
+            found = offset_map.latest_in(header, block)
+            if found is None:
+                return self._filter_singly(header, batch)
+            bits, tombstones = found
+            if not tombstones:
+                pass
+            elif horizon is not None:
+                if self._now_ms >= horizon:
+                    bits &= ~tombstones
+            elif tombstones & bits:
+                horizon = self._new_horizon_ms
+        number = bits.bit_count()
+        kept: Kept | None = header, batch
+        if not number:
+            kept = None
+        elif number < count or horizon != header.delete_horizon_ms:
+            cut = cut_records(header, block, bits, delete_horizon_ms=horizon)
+            if cut is None:
+                return self._filter_singly(header, batch)
+            kept = read_header(cut), cut
+        self._stats.records_read += count
+        self._stats.records_kept += number
+        return kept
 
     # -- one record after the other ------------------------------------------------------------
 

@@ -45,6 +45,7 @@ from storage.cleaner.cleaning import (
     SegmentSize,
     never,
 )
+from storage.cleaner.compiled_offset_map import CompiledOffsetMap
 from storage.cleaner.dirty_part import DirtyPart
 from storage.cleaner.offset_map import BYTES_PER_ENTRY, RECENT_SHARE, OffsetMap
 from storage.cleaner.segment_groups import group_segments
@@ -52,6 +53,7 @@ from storage.cleaner.transactions import CleanedTransactions
 from storage.environment.filesystem import Filesystem
 from storage.index.batch_scan import scan_headers
 from storage.index.transaction_index import AbortedTxn, TransactionIndex
+from storage.records.walks import compiled_walks
 from storage.types.log_files import (
     LOG_SUFFIX,
     OFFSET_INDEX_SUFFIX,
@@ -113,7 +115,13 @@ class Cleaner(CleansLogs):
         # Every key a different one: more slots than that are never needed. Hashes touch all of a
         # map's pages, so a map that is too large costs its whole size.
         wanted = int(records_count / self._load_factor * BYTES_PER_ENTRY) + 1024
-        offset_map = OffsetMap(min(self._map_bytes, wanted), self._map_bytes // RECENT_SHARE)
+        size = min(self._map_bytes, wanted)
+        walks = compiled_walks()
+        offset_map = (
+            OffsetMap(size, self._map_bytes // RECENT_SHARE)
+            if walks is None
+            else CompiledOffsetMap(walks, size)
+        )
         return offset_map, max(int(offset_map.slots * self._load_factor) - 1, 1)
 
 

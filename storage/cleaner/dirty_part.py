@@ -17,7 +17,9 @@ from protocol.records.batch import BatchHeader
 from protocol.records.keys import RecordKeys, read_keys
 from protocol.records.record import records_block
 from storage.cleaner.cleaning import CleanerStats
+from storage.cleaner.compiled_offset_map import CompiledOffsetMap
 from storage.cleaner.offset_map import BYTES_PER_ENTRY, OffsetMap
+from storage.records.compiled_walks import MappedBlock
 
 DECOMPRESSED_SIZE_MAX: Final = 256 << 20
 """Largest batch the cleaner unpacks, in bytes; above it the partition is uncleanable.
@@ -69,6 +71,10 @@ class DirtyPart:
             DecodeError: Records do not parse, or are beyond `DECOMPRESSED_SIZE_MAX`.
         """
         block = records_block(batch, header, max_size=DECOMPRESSED_SIZE_MAX)
+        if isinstance(self.map, CompiledOffsetMap):
+            mapped = self.map.put_block(header, block, self.start, self._keys_max)
+            if mapped is not None:
+                return self._note(header, mapped)
         found = read_keys(block, header.records_count)
         keys, deltas, tombstones, keyless = found
         base = header.base_offset
@@ -88,6 +94,23 @@ class DirtyPart:
             range(base, base + len(keys)) if without_gaps else [base + delta for delta in deltas],
         )
         return False
+
+    def _note(self, header: BatchHeader, mapped: MappedBlock) -> bool:
+        """What `add` notes of a batch whose keys are in the map."""
+        base = header.base_offset
+        if mapped.tombstones:
+            self._marks[base % _MARKS] |= _HAS_TOMBSTONE
+        if mapped.keyless:
+            self._marks[base % _MARKS] |= _HAS_KEYLESS
+        if base < self._end or mapped.last_delta > header.last_offset_delta:
+            self._in_order = False
+        self._end = header.next_offset
+        self._stats.map_records_read += mapped.records_read
+        if mapped.full_at < 0:
+            return False
+        # All before it are in: go on from here in the next run.
+        self.map.latest_offset = max(self.map.latest_offset, mapped.full_at - 1)
+        return True
 
     def _add_singly(self, base: int, found: RecordKeys) -> bool:
         offset_map = self.map
@@ -110,6 +133,10 @@ class DirtyPart:
             return
         bits = bytearray(size)
         start = self.start
+        if isinstance(self.map, CompiledOffsetMap):
+            self.map.mark(start, bits)
+            self._bits = bits
+            return
         masks = _BIT
         for offsets in self.map.offsets():
             for offset in offsets:
@@ -119,6 +146,20 @@ class DirtyPart:
 
     def latest_within(self, header: BatchHeader) -> Sequence[int] | None:
         """Offset deltas of a batch's records that are their keys' last, ascending.
+
+        None as of `latest_bits`.
+        """
+        found = self.latest_bits(header)
+        if found is None:
+            return None
+        if found.bit_count() == header.last_offset_delta + 1:
+            return range(header.last_offset_delta + 1)
+        # Lowest first, as a row of bytes that are false or true.
+        digits = format(found, "b")[::-1].encode().translate(_DIGITS)
+        return list(compress(count(), digits))
+
+    def latest_bits(self, header: BatchHeader) -> int | None:
+        """A bit for each offset delta of a batch, set where its record is its key's last.
 
         None where the records must be decoded: the batch is older or newer than what was read, a
         record that may stay is a tombstone, some have no key, offsets are too sparse for a bit
@@ -140,11 +181,7 @@ class DirtyPart:
         mark = self._marks[base % _MARKS]
         if mark & _HAS_KEYLESS or (mark and found):
             return None
-        if found.bit_count() == end - begin:
-            return range(end - begin)
-        # Lowest first, as a row of bytes that are false or true.
-        digits = format(found, "b")[::-1].encode().translate(_DIGITS)
-        return list(compress(count(), digits))
+        return found
 
 
 def _rise(deltas: list[int]) -> bool:

@@ -1,0 +1,1 @@
+"""Walks over the records of batches, in C where it was compiled, else in Python."""
