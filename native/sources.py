@@ -7,7 +7,7 @@ from typing import Final
 
 FOLDER: Final = Path(__file__).resolve().parent
 
-NAMES: Final = ("records",)
+NAMES: Final = ("records", "record_rules")
 
 FLAGS: Final = (
     "-std=c11",

@@ -33,9 +33,14 @@ def test_a_source_is_compiled_once(folder: Path, capsys: pytest.CaptureFixture[s
     assert path.parent == folder / "built"
     assert build("records", NOWHERE) == (path, False)
     assert [each.name for each in path.parent.iterdir()] == [path.name]
-    assert main([]) == 0
-    assert capsys.readouterr().out == f"{path.name} is up to date\n"
-    assert main(["--if-possible"]) == 0
+    assert main(["--c"]) == 0
+    # The other source has not been compiled before.
+    first = capsys.readouterr().out.splitlines()
+    assert f"{path.name} is up to date" in first
+    assert len(first) == len(NAMES)
+    assert main(["--c"]) == 0
+    assert capsys.readouterr().out.count(" is up to date\n") == len(NAMES)
+    assert main(["--if-possible", "--c"]) == 0
     assert capsys.readouterr().out == ""
 
 
@@ -58,7 +63,7 @@ def test_what_does_not_compile_is_said_with_the_compilers_words(folder: Path) ->
     with pytest.raises(BuildError, match=r"records\.c failed:\n(?s:.*)error"):
         build("records", os.environ)
     assert list((folder / "built").iterdir()) == []
-    assert main([]) == 1
+    assert main(["--c"]) == 1
 
 
 @needs_compiler
@@ -78,8 +83,8 @@ def test_without_a_compiler_there_is_a_sentence(
         build_all(NOWHERE)
     assert not (folder / "built").exists()
     monkeypatch.setattr(os, "environ", NOWHERE)
-    assert main([]) == 1
-    assert main(["--if-possible"]) == 0
+    assert main(["--c"]) == 1
+    assert main(["--if-possible", "--c"]) == 0
     assert "Python does the work instead" in capsys.readouterr().err
 
 

@@ -1,16 +1,10 @@
 """`native/records.c` under AddressSanitizer and UndefinedBehaviorSanitizer, with hostile bytes."""
 
-import os
-import subprocess
-import sys
 from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
 
-from native.build import BuildError, build, find_compiler
-
-ROOT = Path(__file__).parents[3]
+from tests.unit.native.sanitizers import run_sanitized, sanitized_source
 
 SCRIPT = """
 import ctypes, random, sys
@@ -69,47 +63,14 @@ print(walked, refused)
 @pytest.fixture(scope="module")
 def sanitized() -> Iterator[tuple[str, str]]:
     """The source with sanitizers, and what has to be loaded before Python."""
-    compiler = find_compiler(os.environ)
-    if compiler is None:
-        pytest.skip("there is no C compiler")
-    flags = ("-fsanitize=address,undefined", "-fno-sanitize-recover=undefined", "-g", "-O1")
-    try:
-        path, _ = build("records", os.environ, extra_flags=flags)
-    except BuildError:
-        pytest.skip("the compiler has no sanitizers")
-    runtime = subprocess.run(
-        [*compiler, "-print-file-name=libasan.so"], capture_output=True, text=True, check=True
-    ).stdout.strip()
-    if not Path(runtime).is_absolute():
-        pytest.skip("the compiler's sanitizer is no library of its own")
-    yield str(path), runtime
-    path.unlink()
-
-
-def run(sanitized: tuple[str, str], seed: int, attempts: int) -> subprocess.CompletedProcess[str]:
-    path, runtime = sanitized
-    environment = {
-        **os.environ,
-        "LD_PRELOAD": runtime,
-        "ASAN_OPTIONS": "detect_leaks=0:abort_on_error=0",
-        # Small objects from malloc, too, where the sanitizer sees their ends.
-        "PYTHONMALLOC": "malloc",
-        "PYTHONPATH": str(ROOT),
-    }
-    return subprocess.run(
-        [sys.executable, "-c", SCRIPT, path, str(seed), str(attempts)],
-        capture_output=True,
-        text=True,
-        check=False,
-        env=environment,
-        timeout=300,
-    )
+    with sanitized_source("records") as found:
+        yield found
 
 
 @pytest.mark.parametrize("seed", [1, 2])
 def test_hostile_bytes_touch_no_other_memory(sanitized: tuple[str, str], seed: int) -> None:
     """Every array ends where what is in it ends."""
-    done = run(sanitized, seed, 4000)
+    done = run_sanitized(SCRIPT, sanitized, seed, 4000)
     assert done.returncode == 0, done.stderr[-3000:]
     walked, refused = map(int, done.stdout.split())
     assert walked > 500

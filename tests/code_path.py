@@ -1,0 +1,50 @@
+"""Which code the tests run, decided before any of it is imported: Python's, unless asked for.
+
+`tests.tiers` asks: where there is a fresh build (`make native`) what reaches compiled modules runs
+on both paths.
+"""
+
+import os
+from functools import cache
+from pathlib import Path
+from typing import Final
+
+import pytest
+
+from native.imports import imported_by
+from native.loader import VARIABLE, CodePath, prefer_compiled
+from native.modules import COMPILED, ROOT
+
+# Also for the processes that tests start.
+os.environ.setdefault(VARIABLE, "off")
+
+CODE: Final[CodePath] = prefer_compiled()
+"""Of this process."""
+
+python_only: Final = pytest.mark.skipif(
+    CODE.modules > 0, reason="replaces what compiled code calls directly: runs as Python"
+)
+"""For a test that replaces a function of a listed module, or inherits from a class of one."""
+
+MIRRORS: Final = frozenset(
+    Path("tests/unit", *name.split(".")[:-1]) for name in COMPILED if name.count(".")
+)
+"""Folders of the tests of compiled modules."""
+
+
+def modules_on_both(root: Path = ROOT) -> list[Path]:
+    """Test modules that are to pass compiled and as Python, below `root`, in order.
+
+    Those that import a compiled module or ask which code runs, and all in the folder that mirrors
+    the folder of a compiled module.
+    """
+    found = (path.relative_to(root) for path in sorted((root / "tests").rglob("test_*.py")))
+    return [path for path in found if path.parent in MIRRORS or _names_compiled(root / path)]
+
+
+@cache
+def _names_compiled(path: Path) -> bool:
+    return not imported_by(path, ROOT).isdisjoint((*COMPILED, __name__))
+
+
+__all__ = ["CODE", "MIRRORS", "modules_on_both", "python_only"]

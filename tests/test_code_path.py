@@ -1,0 +1,43 @@
+"""What runs on both paths, and how `tests.tiers` asks for it."""
+
+from pathlib import Path
+
+from native.modules import COMPILED, ROOT
+from tests import tiers
+from tests.code_path import MIRRORS, modules_on_both
+
+
+def test_tests_of_compiled_modules_run_on_both_paths() -> None:
+    """Every folder that mirrors a compiled one is there; others count by what they import."""
+    modules = modules_on_both()
+    assert {path.parent for path in modules} >= {path for path in MIRRORS if path.is_dir()}
+    assert Path("tests/unit/storage/log/test_read.py") in modules
+    assert Path("tests/unit/broker/handlers/test_produce.py") in modules
+    assert Path("tests/golden/test_golden.py") in modules
+    assert Path("tests/unit/config/test_reference.py") not in modules
+    assert "storage.log.read" in COMPILED
+
+
+def test_a_tier_asks_for_the_named_tests_that_reach_compiled_modules() -> None:
+    """All of them where none is named; none where what is named reaches none."""
+    modules = [str(ROOT / path) for path in modules_on_both()]
+    assert tiers.on_both(["-x"]) == ["-x", *modules]
+    assert tiers.on_both([str(ROOT / "tests/unit/config"), "-x"]) == []
+    folder = ROOT / "tests/unit/storage/index"
+    assert tiers.on_both([str(folder)]) == [path for path in modules if str(folder) in path]
+    one = f"{folder}/test_reads.py::test_x"
+    assert tiers.on_both([one, f"{ROOT}/tests/unit/config/test_reference.py"]) == [one]
+
+
+def test_the_summary_says_which_path_ran() -> None:
+    """And how each went."""
+    ends = [
+        tiers.End("compiled", 0, b"10 passed, 1 skipped in 61.00s", 61.0),
+        tiers.End("python", 1, b"3 passed, 1 failed in 4.20s", 4.2),
+    ]
+    said = tiers.describe(ends)
+    assert said == (
+        "compiled: 10 passed, 1 skipped in 1:01 min; python: 3 passed, 1 failed in 0:04 min"
+    )
+    assert tiers.count(ends) == {"passed": 13, "skipped": 1, "failed": 1}
+    assert tiers.code_of(ends) == 1
