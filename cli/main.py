@@ -8,6 +8,8 @@ from collections.abc import Sequence
 from typing import NamedTuple, Protocol, cast
 
 from config.version import VERSION
+from native.library import RECORD_RULES, load_wanted
+from native.loader import CompiledCodeError, prefer_compiled
 
 
 class Command(NamedTuple):
@@ -54,15 +56,25 @@ INTERRUPTED = 130
 """Exit status after Ctrl-C, as shells give it."""
 
 
+BAD_CODE = 2
+"""Exit status where compiled code is required, and there is none."""
+
+
 def main(argv: Sequence[str] | None = None) -> int:
     """Run the command line `argv`, by default the process's own; returns the exit status."""
     words = list(sys.argv[1:] if argv is None else argv)
+    try:
+        code = prefer_compiled()
+    except CompiledCodeError as error:
+        sys.stderr.write(f"varve: {error}\n")
+        return BAD_CODE
     name = words[0] if words else ""
     if name in COMMANDS and _is_there(COMMANDS[name]):
         return _run(name, words[1:])
     parser = _top_level_parser()
     if parser.parse_args(words).version:
-        print(f"varve {VERSION}")
+        print(f"varve {VERSION}\ncode {code.describe()}")
+        print(f"record walks {load_wanted(RECORD_RULES).describe()}")
         return 0
     parser.print_help()
     return 0

@@ -115,6 +115,8 @@ def _cluster(broker: BrokerConfig) -> Iterator[Conflict]:
             "metadata.store.username",
             "and metadata.store.password.file are given together or not at all",
         )
+    if store.socket and broker.metadata_store_username is not None:
+        yield Conflict("metadata.store.username", "has no effect on a socket", "etcd://")
     if store.is_shared:
         yield from _lease(broker)
     if store.is_shared and broker.metadata_log_dir is not None:

@@ -1,6 +1,7 @@
-"""The address of the metadata store: this node's own file, or the servers of an etcd cluster.
+"""The address of the metadata store: this node's own file, a socket, or servers of etcd.
 
 sqlite                          the node is alone
+unix:/path/of/socket            served by the supervisor of this machine's brokers
 etcd://host:port[,host:port]    servers of one etcd cluster; port 2379 if none is given
 etcds://host:port[,host:port]   the same, with TLS
 """
@@ -13,6 +14,7 @@ from typing_extensions import override
 from config.kinds import WireType, refusal
 from config.listeners import Endpoint, parse_endpoint
 
+UNIX: Final = "unix:"
 ETCD_PORT: Final = 2379
 ENDPOINTS_MAX: Final = 100
 """etcd clusters have three, five or seven members."""
@@ -20,18 +22,21 @@ ENDPOINTS_MAX: Final = 100
 
 @dataclass(frozen=True, slots=True)
 class StoreAddress:
-    """Where it is. Without `endpoints` it is a file of this node's own."""
+    """Where it is: servers of etcd, or a socket; with neither it is a file of this node's own."""
 
     endpoints: tuple[Endpoint, ...] = ()
     with_tls: bool = False
+    socket: str = ""
 
     @property
     def is_shared(self) -> bool:
         """Whether several brokers may use it."""
-        return bool(self.endpoints)
+        return bool(self.endpoints or self.socket)
 
     @override
     def __str__(self) -> str:
+        if self.socket:
+            return f"{UNIX}{self.socket}"
         if not self.endpoints:
             return "sqlite"
         return f"etcd{'s' * self.with_tls}://{','.join(map(str, self.endpoints))}"
@@ -52,16 +57,23 @@ class StoreAddressKind:
     @property
     def description(self) -> str:
         """The forms."""
-        return "`sqlite`, `etcd://host:port,...` or `etcds://host:port,...`"
+        return "`sqlite`, `unix:/path`, `etcd://host:port,...` or `etcds://host:port,...`"
 
     def parse(self, name: str, text: str) -> StoreAddress:
         """Read the address; a server may not be named twice."""
         text = text.strip()
         if text == "sqlite":
             return SQLITE
+        if text.startswith(UNIX):
+            path = text.removeprefix(UNIX)
+            if path.startswith("//"):
+                path = path.removeprefix("//")
+            if not path.startswith("/") or "\0" in path or path.endswith("/"):
+                raise ValueError(refusal(name, text, "No absolute path of a socket"))
+            return StoreAddress(socket=path)
         scheme, separator, rest = text.partition("://")
         if not separator or scheme not in ("etcd", "etcds"):
-            raise ValueError(refusal(name, text, f"Must be {self.description}"))
+            raise ValueError(refusal(name, text, "Neither `sqlite`, a socket nor servers of etcd"))
         words = [word.strip() for word in rest.rstrip("/").split(",")]
         try:
             endpoints = tuple(map(_endpoint, words))
@@ -79,6 +91,8 @@ class StoreAddressKind:
 
 
 def _endpoint(word: str) -> Endpoint:
+    if not word:
+        raise ValueError("A server has no name")
     if ":" not in word.rpartition("]")[2]:
         word = f"{word}:{ETCD_PORT}"
     endpoint = parse_endpoint(word)

@@ -4,6 +4,7 @@ directories that name the store's incarnation          ours
 directories that are new                               they will name it
 directories that name one that this one replaces       ours, if the recovery has read them
 directories that name another, or the store has none   refused: emptied, restored, another's
+directories of a member that name none any longer      refused: nothing says whose they are
 directories with a store of a single node, or with     refused: their partitions are not in the
 partitions of a Kafka                                  cluster's metadata
 """
@@ -85,6 +86,16 @@ async def check_store(
     return recovered
 
 
+def _of_nobody(path: str) -> str:
+    return (
+        f"log directory {path} is that of a cluster's broker and has lost its {META_PROPERTIES}, "
+        "so nothing says whose its partitions are, and nothing is touched. Give the file back from "
+        "a copy. Or, if `varve cluster describe` shows a leader for each partition, move the "
+        "contents away and keep them until all replicas are in sync again: with empty log "
+        "directories this broker fetches its replicas anew from their leaders"
+    )
+
+
 def _of_another(path: str, named: UUID, incarnation: UUID | None, recovery: Recovery | None) -> str:
     if recovery is not None and named in recovery.replaces:
         return (
@@ -157,6 +168,8 @@ def check_directories(
     if not any(d.meta is not None and d.meta.store_id is not None for d in online):
         for directory in online:
             if directory.partitions(with_topic_ids=False):
+                if read_member_note(filesystem, directory.path) is not None:
+                    raise NodeStoreError(_of_nobody(directory.path))
                 raise NodeStoreError(
                     f"log directory {directory.path} holds partitions that are not this cluster's: "
                     "give this broker other log directories"

@@ -1,17 +1,15 @@
-"""The metadata store of a cluster, as the settings name it, opened when its servers answer.
+"""The metadata store of a cluster, as the settings name it, opened when it answers.
 
-connect ──> open
-^   └───> no server answers, or too late: waited for, and said so (`/readyz`)
-└─ 500 ms ─┘
-└───> refuses us, too old, or not the store it was: the start is refused
+connect ──> no server answers, or too late: waited for, and said so (`/readyz`)
+        ──> open
+        ──> refuses us, too old, or not the store it was: the start is refused
 """
 
-import logging
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
-from broker.controller.store.metadata_store import MetadataStore, StoreUnavailableError
-from broker.runtime.pauses import pause
+from broker.controller.store.metadata_store import MetadataStore
+from broker.controller.store.until_answered import until_answered
 from broker.runtime.startup_errors import StartupError
 from storage.environment.environment import Environment
 from storage.environment.filesystem import Filesystem
@@ -20,15 +18,8 @@ from storage.errors import DiskError
 if TYPE_CHECKING:
     from broker.controller.store.etcd.endpoints import EtcdAccess
     from broker.controller.store.etcd.etcd_store import EtcdStore
+    from broker.controller.store.unix.unix_store import UnixStore
     from config.broker import BrokerConfig
-
-LOGGER = logging.getLogger(__name__)
-
-TRY_AGAIN_MS: Final = 500.0
-"""Before servers that did not answer are asked again."""
-
-LOG_EVERY: Final = 20
-"""Attempts between two log lines."""
 
 
 async def open_cluster_store(
@@ -48,6 +39,36 @@ async def open_cluster_store(
         StartupError: What it takes is not installed, or a file cannot be read.
         StoreError: The store refuses, or is not the one it was.
     """
+    store = await unopened_store(settings, environment, name=f"node {settings.node_id}")
+    try:
+        address = f"the metadata store {settings.metadata_store}"
+        waiting(f"connecting to {address}")
+        await until_answered(store.greet, environment.timer, what=address, waiting=waiting)
+    except BaseException:
+        await store.aclose()
+        raise
+    return store
+
+
+async def unopened_store(
+    settings: "BrokerConfig", environment: Environment, *, name: str
+) -> "EtcdStore | UnixStore":
+    """The store that `metadata.store` names; its `greet` opens it.
+
+    Only what this kind of store takes is imported.
+
+    Args:
+        settings: `metadata.store` is not `sqlite`.
+        environment: Disk and threads.
+        name: Of this client, for the log of a server on this machine.
+
+    Raises:
+        StartupError: What it takes is not installed, or a file cannot be read.
+    """
+    if settings.metadata_store.socket:
+        from broker.controller.store.unix.unix_store import UnixStore
+
+        return await UnixStore.unopened(settings.metadata_store.socket, name=name)
     try:
         from broker.controller.store.etcd.etcd_store import EtcdStore
     except ImportError as error:
@@ -56,33 +77,7 @@ async def open_cluster_store(
             "pip install 'varve[cluster]'"
         ) from error
     access = await environment.run_blocking(access_of, settings, environment.filesystem)
-    store = await EtcdStore.unopened(access, prefix=settings.metadata_store_prefix)
-    try:
-        await _wait_for(store, str(settings.metadata_store), environment, waiting)
-    except BaseException:
-        await store.aclose()
-        raise
-    return store
-
-
-async def _wait_for(
-    store: "EtcdStore", address: str, environment: Environment, waiting: Callable[[str], None]
-) -> None:
-    waiting(f"connecting to the metadata store {address}")
-    attempts = 0
-    while True:
-        try:
-            await store.greet()
-        except StoreUnavailableError as error:
-            text = f"waiting for the metadata store {address}: {error}"
-            waiting(text)
-            if attempts % LOG_EVERY == 0:
-                LOGGER.warning("%s", text)
-            attempts += 1
-            await pause(environment.timer, TRY_AGAIN_MS)
-        else:
-            waiting("")
-            return
+    return await EtcdStore.unopened(access, prefix=settings.metadata_store_prefix)
 
 
 def access_of(settings: "BrokerConfig", filesystem: Filesystem) -> "EtcdAccess":

@@ -32,6 +32,7 @@ from uuid import UUID
 
 from broker.controller.controller import Controller
 from broker.controller.images.partition_image import NO_LEADER, PartitionImage
+from broker.controller.images.replica_directories import replicas_offline
 from broker.controller.store.metadata_store import StoreError
 from storage.checkpoints.log_directory import LOST, LogDirectory
 from storage.environment.alerts import AlertKind, Alerts
@@ -43,8 +44,13 @@ from storage.types.uuid_text import format_uuid
 LOGGER = logging.getLogger(__name__)
 
 RunOnDisk = Callable[..., Awaitable[Any]]
+Record = Callable[[Callable[[], Awaitable[None]]], Awaitable[None]]
 
 _EMPTY_IN_ITS_PLACE: Final = "an empty folder is in its place, is its disk mounted?"
+
+
+async def _once(write: Callable[[], Awaitable[None]]) -> None:
+    await write()
 
 
 class NodeDirectories:
@@ -73,8 +79,12 @@ class NodeDirectories:
         self._run = run_on_disk
         self.missing: dict[UUID, str] = {}
 
-    async def claim(self, store_id: UUID | None) -> None:
+    async def claim(self, store_id: UUID | None, *, record: Record = _once) -> None:
         """Claim directories that are ours or new, report missing ones, record all paths.
+
+        Args:
+            store_id: Of the store that they are to name.
+            record: Does what writes to the store, again if need be: all else is done once.
 
         Raises:
             InconsistentDirectoryError: A directory is another's, or is here twice.
@@ -82,6 +92,8 @@ class NodeDirectories:
             StoreError: The store refused.
         """
         image = self._controller.image
+        # Before anything is missed: with another broker's directories nothing has been lost.
+        self._log_manager.startup.check_owners(image.cluster_id, self._node_id, store_id)
         known = {
             directory_id: directory.path
             for directory_id, directory in image.directories.items()
@@ -123,8 +135,17 @@ class NodeDirectories:
         await self._run(
             self._log_manager.startup.claim, image.cluster_id, self._node_id, store_id, again
         )
-        await self._write_down(known, strays)
+        await record(lambda: self._write_down(known, strays))
         self._show_missing()
+
+    def have_lost_all(self) -> bool:
+        """Whether this broker has replicas by the store, and nothing but new directories.
+
+        To be asked before `claim`.
+        """
+        if self._is_alone or any(d.meta is not None for d in self._log_manager.directories):
+            return False
+        return any(True for _ in self._own_partitions())
 
     async def settle(self) -> None:
         """Once logs are listed: what was `LOST` and has been found is missed no longer."""
@@ -142,7 +163,7 @@ class NodeDirectories:
     def begins_anew(self, partition: PartitionImage) -> bool:
         """Whether a replica of this broker begins empty, wherever its log was.
 
-        Its directory was given up; or all directories are new, and others have what it had.
+        Its directory was given up; or all directories are new, and who leads has what it had.
         In any thread.
         """
         if self._is_alone:
@@ -157,8 +178,21 @@ class NodeDirectories:
         return is_whole or (self._is_replaced and self._is_elsewhere(partition))
 
     def _is_elsewhere(self, partition: PartitionImage) -> bool:
-        """Whether another broker leads it: every committed record is in the ISR."""
-        return partition.leader not in (NO_LEADER, self._node_id)
+        """Whether another broker leads it, and lives: every committed record is in the ISR.
+
+        A leader that does not live may come back empty, too: what the store names then is who led
+        when all were stopped.
+        """
+        if partition.leader in (NO_LEADER, self._node_id):
+            return False
+        image = self._controller.image
+        leader = image.brokers.get(partition.leader)
+        return (
+            leader is not None
+            and leader.is_live
+            and not leader.is_fenced
+            and partition.leader not in replicas_offline(image, partition)
+        )
 
     def _own_partitions(self) -> Iterator[PartitionImage]:
         for topic in self._controller.image.topics.values():
@@ -267,11 +301,20 @@ class NodeDirectories:
             self._alerts.set(
                 AlertKind.DIRECTORY_MISSING,
                 text,
-                f"a log directory{f', last at {path},' if path else ''} is missing ({why}): its "
-                f"{counts[directory_id]} partitions are offline, and are not recreated. Mount it "
+                f"a log directory{f', last at {path},' if path else ''} is missing ({why}): "
+                f"{self._fate_of(counts[directory_id])}, and are not recreated. Mount it "
                 "and start again. If it is lost for good, stop the broker and run "
                 f"`varve dirs drop {text}`: then they start empty",
             )
+
+    def _fate_of(self, count: int) -> str:
+        """What becomes of the partitions in a missing directory, as the text goes on."""
+        if not self._is_replaced:
+            return f"its {count} partitions are offline"
+        return (
+            f"of its {count} partitions those that another broker leads begin empty here, and "
+            "follow, as soon as that one runs; the others are offline"
+        )
 
     def _show_missing(self) -> None:
         """List those that `log.dirs` does not name as offline directories, too."""

@@ -6,8 +6,11 @@
 Whatever refuses a start does it here, with a sentence for the operator, before a log is opened.
 """
 
+import logging
+from collections.abc import Awaitable, Callable
+from functools import partial
 from posixpath import dirname
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Final, NamedTuple, TypeVar
 
 from broker.controller.cluster_opening import ClusterIdError
 from broker.controller.controller import (
@@ -16,22 +19,33 @@ from broker.controller.controller import (
 )
 from broker.controller.images.metadata_records import MetadataFormatError
 from broker.controller.store.metadata_store import MetadataStore, StoreError
-from broker.controller.store.sqlite_store import SqliteStore
+from broker.controller.store.until_answered import until_answered
+from broker.membership.last_run import past_epochs
 from broker.membership.membership import MembershipError
 from broker.membership.registration import Registrar
 from broker.node.cluster_node import check_directories, check_store, incarnation_of, take_over
 from broker.node.node_directories import NodeDirectories
 from broker.node.node_store import NodeStore, NodeStoreError
+from broker.runtime.pauses import pause
 from broker.runtime.startup_errors import StartupError
 from config.sections.remote_storage import S3
+from storage.checkpoints.brokers_note import BROKERS_FILE, read_brokers_note
 from storage.checkpoints.log_directory import LogDirectory
 from storage.environment.alerts import Alerts
 from storage.environment.environment import Environment
 from storage.errors import StorageError
 
 if TYPE_CHECKING:
+    from broker.controller.store.sqlite_store import SqliteStore
     from config.broker import BrokerConfig
     from storage.manager.log_manager import LogManager
+
+LOGGER = logging.getLogger(__name__)
+
+LEASE_END_MS: Final = 3_000.0
+"""After its time until a lease is gone for certain: whole seconds, etcd's look, an election."""
+
+_T = TypeVar("_T")
 
 
 class OpenNode(NamedTuple):
@@ -121,6 +135,7 @@ class NodeStartup:
         run = self._environment.run_blocking
         manager, other = self._log_manager, self._metadata_directory
         await run(manager.startup.open_directories)
+        await run(self._check_alone)
         if other is not None:
             await run(other.open)
         if self._shared is not None or self._settings.metadata_store.is_shared:
@@ -138,6 +153,19 @@ class NodeStartup:
         await directories.claim(self._node_store.store_id)
         return OpenNode(store, controller, directories)
 
+    def _check_alone(self) -> None:
+        """Refuse a directory that several brokers share: each has a folder of its own in it."""
+        for directory in self._log_manager.directories:
+            if not directory.is_online:
+                continue
+            noted = read_brokers_note(self._environment.filesystem, directory.path)
+            if noted is not None:
+                raise NodeStoreError(
+                    f"log directory {directory.path} is that of {len(noted)} brokers "
+                    f"({BROKERS_FILE} names {', '.join(map(str, noted))}): start it with "
+                    f"--brokers {noted[-1] - noted[0] + 1}, or give other log.dirs"
+                )
+
     async def _open_as_member(self) -> OpenNode:
         settings = self._settings
         if settings.remote_log_storage_system_enable and _has_objects_of_its_own(settings):
@@ -150,34 +178,81 @@ class NodeStartup:
         filesystem = self._environment.filesystem
         floors: dict[str, int] = await run(check_directories, manager.directories, filesystem)
         store = self._shared or await self._open_shared()
-        recovered = await check_store(store, manager.directories, floors)
-        await self._wait_for_other(store)
-        if recovered:
-            await run(take_over, recovered, await incarnation_of(store), filesystem)
-        controller = await Controller.open(
-            store,
-            self._settings,
-            randomness=self._environment.randomness,
-            cluster_id=manager.startup.stored_cluster_id,
-            is_alone=False,
+        recovered = await self.until_answered(
+            lambda: check_store(store, manager.directories, floors)
         )
+        await self.until_answered(lambda: self._wait_for_other(store))
+        if recovered:
+            incarnation = await self.until_answered(lambda: incarnation_of(store))
+            await run(take_over, recovered, incarnation, filesystem)
+
+        def open_controller() -> Awaitable[Controller]:
+            return Controller.open(
+                store,
+                self._settings,
+                randomness=self._environment.randomness,
+                cluster_id=manager.startup.stored_cluster_id,
+                is_alone=False,
+            )
+
+        controller = await self.until_answered(open_controller)
         directories = NodeDirectories(controller, manager, self._alerts, run, is_alone=False)
-        await directories.claim(await incarnation_of(store))
+        if directories.have_lost_all():
+            await self._wait_for_leases()
+            controller = await self.until_answered(open_controller)
+            directories = NodeDirectories(controller, manager, self._alerts, run, is_alone=False)
+        incarnation = await self.until_answered(lambda: incarnation_of(store))
+        await directories.claim(incarnation, record=self.until_answered)
         return OpenNode(store, controller, directories)
+
+    async def _wait_for_leases(self) -> None:
+        """Let the leases end of brokers that were stopped together with this one.
+
+        Until then their leaders seem to live, and this broker's replicas would begin empty beside
+        logs that are not mounted anywhere.
+        """
+        text = "waiting for leases of earlier brokers to end: all log directories are empty"
+        LOGGER.warning("%s", text)
+        self.wait(text)
+        await pause(
+            self._environment.timer, self._settings.broker_session_timeout_ms + LEASE_END_MS
+        )
+        self.wait("")
+
+    async def until_answered(self, step: Callable[[], Awaitable[_T]]) -> _T:
+        """The result of a step of the start, which waits for the cluster's store; see there."""
+        return await until_answered(
+            step,
+            self._environment.timer,
+            what=f"the metadata store {self._settings.metadata_store}",
+            waiting=self.wait,
+        )
+
+    def wait(self, reason: str) -> None:
+        """Have the start wait for something; empty: for nothing any more."""
+        self.waiting_for = reason
 
     async def _wait_for_other(self, store: MetadataStore) -> None:
         """Refuse a second process of this node id, before a directory is claimed for it."""
         node_id = self._settings.node_id
+        online = [directory for directory in self._log_manager.directories if directory.is_online]
         registrar = Registrar(
             store,
             node_id,
             clock=self._environment.clock,
             timer=self._environment.timer,
             session_ms=self._settings.broker_session_timeout_ms,
+            past=await self._environment.run_blocking(
+                partial(
+                    past_epochs,
+                    self._environment.filesystem,
+                    [directory.path for directory in online],
+                )
+            ),
         )
         self.waiting_for = f"waiting for the end of another broker {node_id}"
         await registrar.wait_for_other(
-            [d.id for d in self._log_manager.directories if d.is_online and d.id is not None]
+            [directory.id for directory in online if directory.id is not None]
         )
         self.waiting_for = ""
 
@@ -185,13 +260,8 @@ class NodeStartup:
         # Nothing of etcd is imported by a node that is alone.
         from broker.node.cluster_store import open_cluster_store
 
-        def wait(reason: str) -> None:
-            self.waiting_for = reason
-
         self._opened = await open_cluster_store(
-            self._settings,
-            self._environment,
-            waiting=wait,
+            self._settings, self._environment, waiting=self.wait
         )
         return self._opened
 

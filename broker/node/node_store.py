@@ -21,7 +21,7 @@ import logging
 from collections import Counter
 from collections.abc import Sequence
 from posixpath import join
-from typing import Final, NamedTuple
+from typing import TYPE_CHECKING, Final, NamedTuple
 from uuid import UUID
 
 from broker.controller.adoption import (
@@ -43,13 +43,15 @@ from broker.controller.images.metadata_records import (
     encode_store_identity,
 )
 from broker.controller.store.metadata_store import MetadataStore, Put, StoreError, key_absent
-from broker.controller.store.sqlite_store import SqliteStore, read_keys
 from broker.controller.topic_planner import fresh_id
 from broker.node.moved_note import read_moved_note
 from config.broker import BrokerConfig
 from storage.checkpoints.log_directory import LogDirectory
 from storage.environment.environment import Environment
 from storage.types.uuid_text import format_uuid
+
+if TYPE_CHECKING:
+    from broker.controller.store.sqlite_store import SqliteStore
 
 LOGGER = logging.getLogger(__name__)
 
@@ -132,7 +134,7 @@ class NodeStore:
         """Where partitions may be."""
         return [d for d in self._directories if d is not self._metadata_directory]
 
-    async def open(self) -> SqliteStore:
+    async def open(self) -> "SqliteStore":
         """The store, found or begun.
 
         Raises:
@@ -140,6 +142,9 @@ class NodeStore:
             StoreError: It cannot be used.
             StorageError: A disk refused.
         """
+        # Here, as below: a cluster's member has its store elsewhere, and does without SQLite.
+        from broker.controller.store.sqlite_store import SqliteStore
+
         found = await self._run(self._find)
         self.path = found or await self._begin()
         store = await SqliteStore.open(self.path, timer=self._timer, create=False)
@@ -356,6 +361,8 @@ class NodeStore:
             raise NodeStoreError(f"the metadata store is in {first.path}: {first.offline_reason}")
         path = join(first.path, METADATA_FILE)
         await self._run(self._remove, path + NEW_SUFFIX)
+        from broker.controller.store.sqlite_store import SqliteStore
+
         store = await SqliteStore.open(path + NEW_SUFFIX, timer=self._timer)
         try:
             await _identify_as(store, store_id, self._settings.node_id)
@@ -436,5 +443,7 @@ async def _identify_as(store: MetadataStore, store_id: UUID, node_id: int) -> No
 
 
 def _describe(path: str) -> str:
+    from broker.controller.store.sqlite_store import read_keys
+
     topics = len(read_keys(path, TOPICS))
     return f"{topics} topic{'s' if topics != 1 else ''}"

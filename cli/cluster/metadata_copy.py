@@ -2,6 +2,7 @@
 
     varve metadata copy --from sqlite:./data --to etcd://127.0.0.1:2379
     varve metadata copy --from etcd://127.0.0.1:2379 --to sqlite:./data
+    varve metadata copy --from sqlite:./data --to unix:/path/of/varve-brokers.sock
 
 No broker may run meanwhile. Broken off, the same command goes on; run again, it does nothing.
 
@@ -27,6 +28,7 @@ COPY: Final = (
 )
 
 SQLITE: Final = "sqlite:"
+UNIX: Final = "unix:"
 _SCHEMES: Final = {
     "etcd:http://": "etcd://",
     "etcd:https://": "etcds://",
@@ -57,7 +59,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
             required=True,
             metavar="PLACE",
             help="sqlite:DIR, all log directories of the node as sqlite:DIR,DIR; or "
-            "etcd://HOST:PORT,..., etcds:// with TLS",
+            "etcd://HOST:PORT,..., etcds:// with TLS; or unix:PATH of a socket",
         )
     add_store_arguments(copy)
     add_settings_arguments(copy)
@@ -91,13 +93,15 @@ def place(text: str) -> Place:
 
 
 def store_address(text: str) -> str:
-    """An address of etcd, as `metadata.store` has it."""
+    """An address of a cluster's store, as `metadata.store` has it."""
+    if text.startswith(UNIX):
+        return UNIX + os.path.abspath(text.removeprefix(UNIX))
     for prefix, scheme in _SCHEMES.items():
         rest = text.removeprefix(prefix)
         if text.startswith(prefix) and rest:
             return scheme + rest.rstrip("/")
     raise argparse.ArgumentTypeError(
-        f"{text!r} is neither sqlite:DIR nor etcd://HOST:PORT nor etcds://HOST:PORT"
+        f"{text!r} is neither sqlite:DIR nor etcd://HOST:PORT nor etcds://HOST:PORT nor unix:PATH"
     )
 
 
@@ -107,7 +111,7 @@ def run(args: argparse.Namespace) -> int:
     node = next((end for end in ends if end.directories), None)
     cluster = next((end for end in ends if end.address), None)
     if node is None or cluster is None:
-        complain("one of --from and --to is a node (sqlite:), the other a cluster (etcd://)")
+        complain("one of --from and --to is a node (sqlite:), the other a cluster (etcd://, unix:)")
         return BAD_SETTINGS
     args.assignments += [
         f"metadata.store={cluster.address}",

@@ -138,10 +138,10 @@ async def _work(
             store, nodes, absent=args.without, settings=settings, environment=environment
         )
         plan = await recovery.plan()
-        _show(plan, nodes, args.without)
         if not plan.evidence and not args.force:
             print("nothing to do: nothing shows that the store is behind its brokers")
             return 0
+        _show(plan, nodes, args.without)
         if not args.execute:
             print("nothing was written; --execute does it")
             return 0

@@ -15,7 +15,8 @@ class ClusterSettings(Settings):
         text="Where the cluster's state is kept. `sqlite`: in a file of this node's own, which is "
         "then alone. `etcd://host:port,...` or, with TLS, `etcds://host:port,...`: in etcd, and "
         "all brokers that name the same one are a cluster; needs the extra `cluster`. The port is "
-        "2379 if none is given.",
+        "2379 if none is given. `unix:/path/of/socket`: in a file that another process of this "
+        "machine serves there, to brokers of this machine.",
         source="Varve",
     )
     metadata_store_prefix: str = config_key(

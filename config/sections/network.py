@@ -89,12 +89,14 @@ class NetworkSettings(Settings):
         size(-1, special=((-1, "the system's default"),)),
         default=102_400,
         text="SO_SNDBUF of client connections.",
+        difference="Kafka's default leaves the size to the system.",
     )
     socket_receive_buffer_bytes: int = config_key(
         "socket.receive.buffer.bytes",
         size(-1, special=((-1, "the system's default"),)),
         default=102_400,
         text="SO_RCVBUF of client connections.",
+        difference="Kafka's default leaves the size to the system.",
     )
     socket_request_max_bytes: int = config_key(
         "socket.request.max.bytes",

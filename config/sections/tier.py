@@ -121,9 +121,10 @@ class TierOwnSettings(Settings):
         size(0, bits=64),
         default=None,
         text="How fast remote segments are read again and compared with their checksums, one "
-        "after the other and for ever. 0: not at all. Unset: 4 MiB a second (some 10 TiB a month) "
-        "where objects lie in a directory or in S3's class STANDARD, else not at all, since "
-        "reading is charged there; `docs/s3-servers.md` says what it costs.",
+        "after the other and for ever; in a cluster by one broker for all. 0: not at all. "
+        "Unset: 4 MiB a second (some 10 TiB a month) where objects lie in a directory or in S3's "
+        "class STANDARD, else not at all, since reading is charged there; "
+        "`docs/s3-servers.md` says what it costs.",
         source="Varve",
         dynamic=True,
     )

@@ -155,6 +155,33 @@ class LogDirectory:
         """
         return self._filesystem.volume(self.path)
 
+    def check_owner(self, cluster_id: str, node_id: int, store_id: UUID | None) -> None:
+        """Check that the directory belongs to no other node or cluster; nothing is written.
+
+        Args:
+            cluster_id: The cluster's.
+            node_id: The broker's.
+            store_id: Of the metadata store that says what lies here; None: what the directory says.
+
+        Raises:
+            InconsistentDirectoryError: It belongs to another cluster, node or metadata store.
+        """
+        meta = self.meta or MetaProperties(None, None)
+        if meta.cluster_id not in (None, cluster_id):
+            raise InconsistentDirectoryError(
+                f"log directory {self.path} belongs to cluster {meta.cluster_id}, "
+                f"this is {cluster_id}"
+            )
+        if meta.node_id not in (None, node_id):
+            raise InconsistentDirectoryError(
+                f"log directory {self.path} belongs to node {meta.node_id}, this is {node_id}"
+            )
+        if store_id is not None and meta.store_id is not None and meta.store_id != store_id:
+            raise InconsistentDirectoryError(
+                f"log directory {self.path} belongs to another metadata store, "
+                f"{format_uuid(meta.store_id)}, this is {format_uuid(store_id)}"
+            )
+
     def claim(
         self,
         cluster_id: str,
@@ -177,21 +204,8 @@ class LogDirectory:
             InconsistentDirectoryError: It belongs to another cluster, node or metadata store.
             DiskError: The disk refused.
         """
+        self.check_owner(cluster_id, node_id, store_id)
         meta = self.meta or MetaProperties(None, None)
-        if meta.cluster_id not in (None, cluster_id):
-            raise InconsistentDirectoryError(
-                f"log directory {self.path} belongs to cluster {meta.cluster_id}, "
-                f"this is {cluster_id}"
-            )
-        if meta.node_id not in (None, node_id):
-            raise InconsistentDirectoryError(
-                f"log directory {self.path} belongs to node {meta.node_id}, this is {node_id}"
-            )
-        if store_id is not None and meta.store_id is not None and meta.store_id != store_id:
-            raise InconsistentDirectoryError(
-                f"log directory {self.path} belongs to another metadata store, "
-                f"{format_uuid(meta.store_id)}, this is {format_uuid(store_id)}"
-            )
         directory_id = meta.directory_id or directory_id or new_directory_id(randomness)
         named = meta.store_id if store_id is None else store_id
         claimed = MetaProperties(cluster_id, node_id, directory_id, meta.other, named)

@@ -3,7 +3,7 @@
 File `varve-member` in every log directory, JSON, one line:
 
     {"v":1,"boot":"<boot id>","epoch":<broker epoch>,"revision":<revision>,"failed":false,
-     "brokers":[<node id>,...]}
+     "brokers":[<node id>,...],"place":"<device>:<inode>"}
 
     boot      the machine's boot id when this life began: while it is the same, the kernel has had
               all that was written, whatever became of the process
@@ -12,6 +12,8 @@ File `varve-member` in every log directory, JSON, one line:
     failed    a disk has refused a write or a sync in this life: then the kernel may have lost some
     brokers   that were registered: whose directories a recovery of a lost store must have; missing
               in notes of earlier releases
+    place     identity of the directory, see `Filesystem.identity`: in a copy of the directory the
+              note names another one; empty in notes of earlier releases
 
 A note that cannot be read counts as none.
 """
@@ -41,6 +43,7 @@ class MemberNote:
     revision: int
     failed: bool = False
     brokers: tuple[int, ...] = ()
+    place: str = ""
 
 
 def encode_member_note(note: MemberNote) -> bytes:
@@ -52,6 +55,7 @@ def encode_member_note(note: MemberNote) -> bytes:
         "revision": note.revision,
         "failed": note.failed,
         "brokers": list(note.brokers),
+        "place": note.place,
     }
     return json.dumps(fields, separators=(",", ":")).encode() + b"\n"
 
@@ -68,6 +72,7 @@ def decode_member_note(data: bytes) -> MemberNote | None:
             int(fields["revision"]),
             bool(fields["failed"]),
             tuple(map(int, fields.get("brokers", ()))),
+            str(fields.get("place", "")),
         )
     except (KeyError, TypeError, ValueError):
         return None

@@ -1063,15 +1063,34 @@ async def test_an_inspection_shows_what_is_hosted_elsewhere_while_it_lasts(world
         await copy(other, segment(0, 9, one))
     steward = await world.started(P0)
     assert (steward.is_steward, other.is_steward) == (True, False)
-    await asyncio.wait_for(steward.begin_inspection(), 30)
+    inspected = await asyncio.wait_for(steward.begin_inspection(), 30)
     assert set(steward.partitions()) == set(theirs)
     assert all(len(steward.segments(one)) == 1 for one in theirs)
-    steward.end_inspection()
+    steward.end_inspection(inspected)
     assert list(steward.partitions()) == [P0]
     with pytest.raises(RemoteStorageNotReadyError):
         steward.segments(theirs[5])
     with pytest.raises(RemoteStorageNotReadyError, match="first partition"):
         await other.begin_inspection()
+
+
+async def test_each_inspection_ends_for_itself(world: World) -> None:
+    """One of a single partition, and one of all there are."""
+    theirs = TopicIdPartition(P0.topic_id, P0.topic, 7)
+    other = world.start(leads=False)
+    other.assign([theirs])
+    await asyncio.wait_for(other.ready(theirs), 30)
+    await copy(other, segment(0, 9, theirs))
+    steward = await world.started(P0)
+    assert set(steward.known()) == {theirs}
+    one = await asyncio.wait_for(steward.begin_inspection(theirs), 30)
+    everything = await asyncio.wait_for(steward.begin_inspection(), 30)
+    assert (list(one), list(everything)) == ([theirs], [theirs])
+    steward.end_inspection(everything)
+    assert len(steward.segments(theirs)) == 1
+    steward.end_inspection(one)
+    with pytest.raises(RemoteStorageNotReadyError):
+        steward.segments(theirs)
 
 
 async def test_what_was_assigned_during_an_inspection_stays(world: World) -> None:
@@ -1081,9 +1100,9 @@ async def test_what_was_assigned_during_an_inspection_stays(world: World) -> Non
     await asyncio.wait_for(other.ready(theirs), 30)
     await copy(other, segment(0, 9, theirs))
     steward = await world.started(P0)
-    await asyncio.wait_for(steward.begin_inspection(), 30)
+    inspected = await asyncio.wait_for(steward.begin_inspection(), 30)
     steward.assign([theirs])
-    steward.end_inspection()
+    steward.end_inspection(inspected)
     assert len(steward.segments(theirs)) == 1
     steward.release([theirs])
     with pytest.raises(RemoteStorageNotReadyError):

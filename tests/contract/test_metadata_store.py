@@ -39,6 +39,11 @@ from broker.controller.store.metadata_store import (
     value_equals,
 )
 from broker.controller.store.sqlite_store import SqliteStore
+from broker.controller.store.unix.store_host import StoreHost
+from broker.controller.store.unix.unix_store import UnixStore
+from storage.environment.environment import Environment
+from storage.environment.local_filesystem import LocalFilesystem
+from storage.environment.randomness import SeededRandomness
 from tests.fakes.broker.metadata_store import MemoryDisk, MemoryStore
 from tests.fakes.timer import ManualTimer
 from tests.harness.etcd import etcd_or_skip, open_etcd
@@ -116,7 +121,49 @@ class EtcdBench(Bench):
         self._server.kill()
 
 
-@pytest.fixture(params=["memory", "sqlite", "etcd"])
+class UnixBench(Bench):
+    """A SQLite store that this process serves over a socket, to a client in a thread.
+
+    Its time is the test's.
+    """
+
+    def __init__(self, directory: Path) -> None:
+        super().__init__()
+        self._directory = directory
+        self._timer = ManualTimer()
+        self._host: StoreHost | None = None
+
+    async def opened(self) -> MetadataStore:
+        if self._host is None:
+            self._host = await StoreHost.open(
+                str(self._directory / "store"),
+                Environment(
+                    clock=self._timer.clock,
+                    timer=self._timer,
+                    filesystem=LocalFilesystem(),
+                    randomness=SeededRandomness(1),
+                    run_blocking=asyncio.to_thread,
+                ),
+            )
+        return await UnixStore.open(self._host.address.removeprefix("unix:"))
+
+    async def reopen(self) -> MetadataStore:
+        assert self._host is not None
+        await self._host.aclose()
+        self._host = None
+        return await super().reopen()
+
+    async def pass_ms(self, ms: float) -> None:
+        self._timer.advance(ms)
+        await settle()
+
+    async def aclose(self) -> None:
+        await super().aclose()
+        assert self._host is not None
+        await self._host.aclose()
+
+
+@pytest.fixture(params=["memory", "sqlite", "etcd", "unix"])
 async def bench(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator[Bench]:
     disk = MemoryDisk()
 
@@ -131,6 +178,8 @@ async def bench(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator
         server = EtcdServer(etcd_or_skip(), tmp_path)
         server.start()
         bench = EtcdBench(server)
+    elif request.param == "unix":
+        bench = UnixBench(tmp_path)
     else:
         bench = LocalBench(open_memory if request.param == "memory" else open_sqlite)
     await bench.open()
@@ -508,7 +557,7 @@ async def test_what_cannot_be_compacted(store: MetadataStore) -> None:
         await store.compact(2)
 
 
-@pytest.mark.parametrize("bench", ["memory", "sqlite"], indirect=True)
+@pytest.mark.parametrize("bench", ["memory", "sqlite", "unix"], indirect=True)
 async def test_a_local_store_forgets_the_past_at_a_restart(bench: Bench) -> None:
     """Neither read nor watched, but said so."""
     await put(bench.store, "a", b"1")

@@ -6,13 +6,17 @@
 
 A caller that is cancelled while it waits changes nothing: its transaction is carried out all the
 same, and readers see it.
+
+With a clock, a lease whose time is up much later than the timer was to say so gets its full time
+again: the process stood still (SIGSTOP, a machine asleep), so whoever held it could not renew it.
 """
 
 import asyncio
+import logging
 from abc import ABC, abstractmethod
 from collections import deque
 from collections.abc import Callable, Sequence
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from broker.controller.store.keyspace import Keyspace, KeyspaceWatch, Stage
 from broker.controller.store.metadata_store import (
@@ -28,6 +32,11 @@ from broker.controller.store.metadata_store import (
 )
 from broker.runtime.timer import Timer, TimerHandle
 
+if TYPE_CHECKING:
+    from storage.environment.clock import Clock
+
+LOGGER = logging.getLogger(__name__)
+
 PENDING_COMMANDS_MAX = 4096
 """Transactions that may wait for the disk; one more is refused."""
 
@@ -37,6 +46,9 @@ STAGE_COMMANDS_MAX = 256
 LEASES_MAX = 10_000
 """Leases that may live at a time."""
 
+STOOD_STILL_MS = 250.0
+"""How late the end of a lease may be noticed: later, and it is not believed."""
+
 _RETRY_EXPIRY_MS = 1000.0
 
 _T = TypeVar("_T")
@@ -45,9 +57,11 @@ _T = TypeVar("_T")
 class LocalStore(ABC):
     """A `MetadataStore` of one process; subclasses say how a stage becomes durable."""
 
-    def __init__(self, keyspace: Keyspace, timer: Timer) -> None:
+    def __init__(self, keyspace: Keyspace, timer: Timer, clock: "Clock | None" = None) -> None:
+        """`clock`: see the module."""
         self._keyspace = keyspace
         self._timer = timer
+        self._clock = clock
         self._queue: deque[tuple[Callable[[Stage], Any], asyncio.Future[Any]]] = deque()
         self._drain_task: asyncio.Task[None] | None = None
         self._expiries: dict[int, TimerHandle] = {}
@@ -149,9 +163,34 @@ class LocalStore(ABC):
         if self._closed:
             raise StoreClosedError("the metadata store is closed")
 
+    @property
+    def lease_count(self) -> int:
+        """Leases that live."""
+        return len(self._expiries)
+
     def _arm(self, lease: int, ttl_ms: float) -> None:
         self._disarm(lease)
-        self._expiries[lease] = self._timer.call_later_ms(ttl_ms, lambda: self._expire(lease))
+        if self._clock is None:
+            self._expiries[lease] = self._timer.call_later_ms(ttl_ms, lambda: self._expire(lease))
+            return
+        due_ms = self._clock.monotonic_ms() + ttl_ms
+        self._expiries[lease] = self._timer.call_later_ms(
+            ttl_ms, lambda: self._expire_by(lease, due_ms)
+        )
+
+    def _expire_by(self, lease: int, due_ms: float) -> None:
+        assert self._clock is not None
+        late_ms = self._clock.monotonic_ms() - due_ms
+        ttl_ms = self._keyspace.leases.get(lease)
+        if late_ms > STOOD_STILL_MS and ttl_ms is not None:
+            LOGGER.warning(
+                "metadata store: stood still, a lease gets its time again lease=%d late_ms=%.0f",
+                lease,
+                late_ms,
+            )
+            self._arm(lease, ttl_ms)
+            return
+        self._expire(lease)
 
     def _disarm(self, lease: int) -> None:
         handle = self._expiries.pop(lease, None)

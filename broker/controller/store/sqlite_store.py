@@ -4,7 +4,8 @@ Tables (user_version 1):
 
     keys    key BLOB primary key (UTF-8), value BLOB, create_revision, mod_revision, version, lease
     leases  id primary key, ttl_ms
-    state   name primary key, value: `revision`, `last_lease`
+    state   name primary key, value: `revision`, `last_lease`; where other processes are served,
+            `identity`
 
 WAL with synchronous=FULL: a transaction is on disk when it is answered, and a process that dies at
 any moment leaves the last answered state, or one a little newer. One thread writes; everything is
@@ -19,7 +20,7 @@ from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from functools import partial
-from typing import Final
+from typing import TYPE_CHECKING, Final
 from urllib.parse import quote
 
 from typing_extensions import override
@@ -34,6 +35,9 @@ from broker.controller.store.metadata_store import (
     StoreUnavailableError,
 )
 from broker.runtime.timer import Timer
+
+if TYPE_CHECKING:
+    from storage.environment.clock import Clock
 
 FORMAT_VERSION: Final = 1
 """Layout of the tables, in SQLite's user_version; 0 is a new file."""
@@ -109,6 +113,16 @@ class _Database:
             raise StoreFormatError(
                 f"metadata store of format {version}, this release reads {FORMAT_VERSION}"
             )
+
+    def identity(self, fresh: int) -> int:
+        """The number that names this store; `fresh` from now on, if it has none."""
+        execute = self._connection.execute
+        try:
+            execute("INSERT OR IGNORE INTO state VALUES ('identity', ?)", (fresh,))
+            (found,) = execute("SELECT value FROM state WHERE name = 'identity'").fetchone()
+        except sqlite3.Error as error:
+            raise StoreUnavailableError(f"SQLite: {error}") from error
+        return int(found)
 
     def load_into(self, keyspace: Keyspace) -> None:
         execute = self._connection.execute
@@ -242,22 +256,30 @@ class SqliteStore(LocalStore):
     """A `MetadataStore` in one SQLite file; opened with `SqliteStore.open`, closed by its owner."""
 
     def __init__(
-        self, keyspace: Keyspace, timer: Timer, database: _Database, thread: ThreadPoolExecutor
+        self,
+        keyspace: Keyspace,
+        timer: Timer,
+        database: _Database,
+        thread: ThreadPoolExecutor,
+        clock: "Clock | None" = None,
     ) -> None:
-        super().__init__(keyspace, timer)
+        super().__init__(keyspace, timer, clock)
         self._database = database
         self._thread = thread
         # Called each time that a change found no room on the disk.
         self.on_full: Callable[[str], None] = lambda _reason: None
 
     @classmethod
-    async def open(cls, path: str, *, timer: Timer, create: bool = True) -> "SqliteStore":
+    async def open(
+        cls, path: str, *, timer: Timer, create: bool = True, clock: "Clock | None" = None
+    ) -> "SqliteStore":
         """Open or create the file and read all of it.
 
         Args:
             path: The file.
             timer: For leases.
             create: Make a new store where there is none, or only an empty file.
+            clock: With it no lease ends because this process stood still; see `LocalStore`.
 
         Raises:
             StoreFormatError: Not a metadata store, one of a newer release, or none and not
@@ -284,7 +306,16 @@ class SqliteStore(LocalStore):
         except BaseException:
             thread.shutdown(wait=False)
             raise
-        return cls(keyspace, timer, database, thread)
+        return cls(keyspace, timer, database, thread, clock)
+
+    async def identity(self, fresh: int) -> int:
+        """The number that names this store; `fresh` from now on, if it has none.
+
+        Raises:
+            StoreUnavailableError: The file refuses.
+        """
+        loop = asyncio.get_running_loop()
+        return await loop.run_in_executor(self._thread, self._database.identity, fresh)
 
     @override
     async def _persist(self, stage: Stage) -> None:

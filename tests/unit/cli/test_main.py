@@ -8,6 +8,8 @@ from types import SimpleNamespace
 import pytest
 
 from cli.main import COMMANDS, INTERRUPTED, Command, main
+from native.library import RECORD_RULES, load_wanted
+from native.loader import code_path
 
 
 def test_no_words_show_the_help(capsys: pytest.CaptureFixture[str]) -> None:
@@ -23,7 +25,10 @@ def test_the_version_is_the_distributions(capsys: pytest.CaptureFixture[str]) ->
     from importlib.metadata import version
 
     assert main(["--version"]) == 0
-    assert capsys.readouterr().out == f"varve {version('varve')}\n"
+    walks = load_wanted(RECORD_RULES).describe()
+    assert capsys.readouterr().out == (
+        f"varve {version('varve')}\ncode {code_path().describe()}\nrecord walks {walks}\n"
+    )
 
 
 def test_an_unknown_command_is_refused(capsys: pytest.CaptureFixture[str]) -> None:

@@ -47,3 +47,20 @@ def test_bad_settings_end_with_status_2(
     assert _run("--set", "num.partitions=x") == 2
     assert started == []
     assert "num.partitions=x" in capsys.readouterr().err
+
+
+def test_several_brokers_get_the_command_of_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The file and the settings as they were given; the supervisor adds each broker's own."""
+    calls: list[tuple[int, list[str]]] = []
+
+    def run_brokers(loaded: LoadedConfig, count: int, *, command: list[str]) -> int:
+        assert loaded.broker.num_partitions == 3
+        calls.append((count, command))
+        return 6
+
+    program = ModuleType("broker.supervisor.program")
+    program.run = run_brokers  # type: ignore[attr-defined]  # a module of our own making
+    monkeypatch.setitem(sys.modules, "broker.supervisor.program", program)
+    assert _run("--set", "num.partitions=3", "--brokers", "4") == 6
+    words = [sys.executable, "-m", "cli.main", "serve", "--set", "num.partitions=3"]
+    assert calls == [(4, words)]

@@ -1,5 +1,7 @@
 """Addresses of the metadata store: what is read, how it is shown, what is refused."""
 
+import re
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -28,6 +30,10 @@ def test_the_usual_forms() -> None:
         (Endpoint("one", 2379), Endpoint("two", 1))
     )
     assert KIND.parse("k", "etcds://[::1]") == StoreAddress((Endpoint("::1", 2379),), True)
+    for text in ("unix:/run/varve/s", "unix:///run/varve/s"):
+        assert KIND.parse("k", text) == StoreAddress(socket="/run/varve/s")
+    assert str(KIND.parse("k", "unix:/a b")) == "unix:/a b"
+    assert StoreAddress(socket="/s").is_shared
 
 
 @pytest.mark.parametrize(
@@ -35,9 +41,26 @@ def test_the_usual_forms() -> None:
     [
         *("", "etcd", "etcd://", "http://h:1", "etcd:h:1", "etcd://h:99999", "etcd://:1"),
         *("etcd://h:1,h:1", "etcd://h:0", "etcd://a,,b", "sqlite:x", "etcd://a:b"),
+        *("unix:", "unix://", "unix:s", "unix:./s", "unix:/s/", "unix:/a\0b", "unix://host/s:1/"),
         "etcd://" + ",".join(f"h{n}" for n in range(101)),
     ],
 )
 def test_other_forms_are_refused(text: str) -> None:
     with pytest.raises(ValueError, match=r"Invalid value .* for configuration metadata\.store: "):
+        KIND.parse("metadata.store", text)
+
+
+@pytest.mark.parametrize(
+    ("text", "reason"),
+    [
+        ("etc://h", "Neither `sqlite`, a socket nor servers of etcd"),
+        ("unix:./s", "No absolute path of a socket"),
+        ("etcd://", "A server has no name"),
+        ("etcd://a,,b", "A server has no name"),
+        ("etcd://:1", "`:1` has no host or no port"),
+        ("etcd://h,h:2379", "A server is named twice"),
+    ],
+)
+def test_a_refusal_says_why(text: str, reason: str) -> None:
+    with pytest.raises(ValueError, match=re.escape(f": {reason}") + "$"):
         KIND.parse("metadata.store", text)

@@ -20,6 +20,7 @@ import grpc.aio
 
 from broker.controller.store.etcd import rpc_pb2 as rpc
 from broker.controller.store.etcd.errors import INVALID_TOKEN, store_error
+from broker.controller.store.latency import Latency
 from broker.controller.store.metadata_store import (
     OutcomeUnknownError,
     StoreError,
@@ -57,15 +58,6 @@ CHANNEL_OPTIONS: Final = (
 )
 
 _T = TypeVar("_T")
-
-
-@dataclass(slots=True)
-class Latency:
-    """How long answers took, in seconds. Written in the store's thread, read anywhere."""
-
-    count: int = 0
-    total_s: float = 0.0
-    last_s: float = 0.0
 
 
 class ReconnectedError(StoreUnavailableError):

@@ -30,12 +30,11 @@ from broker.controller.store.etcd.endpoints import (
     TXN,
     Endpoints,
     EtcdAccess,
-    Latency,
     ReconnectedError,
 )
 from broker.controller.store.etcd.messages import Messages
-from broker.controller.store.etcd.thread import StoreThread
 from broker.controller.store.etcd.watcher import EtcdWatch, WatchedEtcd
+from broker.controller.store.latency import Latency
 from broker.controller.store.metadata_store import (
     Compare,
     KeyValue,
@@ -48,14 +47,13 @@ from broker.controller.store.metadata_store import (
     TxnResult,
     check_limits,
 )
+from broker.controller.store.store_thread import StoreThread
+from broker.controller.store.whole_range import in_pages
 
 LOGGER = logging.getLogger(__name__)
 
 RENEWAL_MS: Final = 400.0
 """For the answer to a lease's renewal before the next server is asked."""
-
-PAGE_KEYS: Final = 1_000
-"""Keys that are asked for at once: an answer of 12 kB each is below a tenth of what is taken."""
 
 LINEARIZABLE: Final = frozenset({RANGE, TXN})
 """Calls whose answer shows every change that was acknowledged before they were sent."""
@@ -169,20 +167,15 @@ class EtcdStore:
         self, prefix: str, *, revision: int = 0, after: str = "", limit: int = 0
     ) -> RangeResult:
         """The keys under `prefix`; see `MetadataStore.range`."""
-        found: list[KeyValue] = []
-        newest = 0
-        while True:
-            first, end = self._messages.span(prefix, after)
-            page = min(PAGE_KEYS, limit - len(found)) if limit else PAGE_KEYS
-            request = rpc.RangeRequest(key=first, range_end=end, limit=page, revision=revision)
+
+        async def ask(at: int, behind: str, keys: int) -> RangeResult:
+            first, end = self._messages.span(prefix, behind)
+            request = rpc.RangeRequest(key=first, range_end=end, limit=keys, revision=at)
             answer = await self._call(RANGE, request, repeat=True)
-            # All pages show one revision, the first one's; it is also what the result is of.
-            newest = newest or answer.header.revision
-            revision = revision or newest
-            found.extend(self._messages.items(answer.kvs))
-            if not answer.more or (limit and len(found) >= limit):
-                return RangeResult(newest, tuple(found), answer.more)
-            after = found[-1].key
+            items = tuple(self._messages.items(answer.kvs))
+            return RangeResult(answer.header.revision, items, answer.more)
+
+        return await in_pages(ask, revision=revision, after=after, limit=limit)
 
     async def txn(
         self,

@@ -25,7 +25,6 @@ from broker.controller.store.etcd import rpc_pb2 as rpc
 from broker.controller.store.etcd.endpoints import WATCH, Endpoints
 from broker.controller.store.etcd.errors import INVALID_TOKEN
 from broker.controller.store.etcd.messages import Messages
-from broker.controller.store.etcd.thread import StoreThread
 from broker.controller.store.metadata_store import (
     Changes,
     CompactedError,
@@ -34,6 +33,7 @@ from broker.controller.store.metadata_store import (
     StoreReplacedError,
     StoreUnavailableError,
 )
+from broker.controller.store.store_thread import StoreThread
 from broker.controller.store.watch_queue import WatchQueue
 
 LOGGER = logging.getLogger(__name__)

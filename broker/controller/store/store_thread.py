@@ -1,10 +1,10 @@
-"""A thread with an event loop of its own for etcd.
+"""A thread with an event loop of its own for a metadata store that other processes serve.
 
-    data loop ── call ──> store loop ── gRPC ──> etcd
-              <─ future ──           <──────────
+    data loop ── call ──> store loop ── request ──> etcd, or the supervisor of this machine
+              <─ future ──           <── answer ───
 
-A data loop that stands still for a second (a disk, a large request) then costs no lease, and an
-etcd that stalls costs no produce. gRPC may be used in one event loop of a process only.
+A data loop that stands still for a second (a disk, a large request) then costs no lease, and a
+store that stalls costs no produce. gRPC may be used in one event loop of a process only.
 """
 
 import asyncio

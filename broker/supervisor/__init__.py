@@ -1,0 +1,1 @@
+"""Several brokers of one machine: started, started again, stopped, and shown as one."""
