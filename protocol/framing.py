@@ -357,4 +357,7 @@ class FrameReader(Generic[Memory]):
 
 def frame(*pieces: bytes) -> bytes:
     """Join header and body and put their size before them."""
-    return b"".join((SIZE.pack(sum(map(len, pieces))), *pieces))
+    size = 0
+    for piece in pieces:
+        size += len(piece)
+    return b"".join((SIZE.pack(size), *pieces))

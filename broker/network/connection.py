@@ -104,11 +104,6 @@ class Owner(Protocol):
         ...
 
     @property
-    def now_ms(self) -> float:
-        """Monotonic milliseconds."""
-        ...
-
-    @property
     def time_limit_ms(self) -> float:
         """How long requests of one receive may take."""
         ...
@@ -139,12 +134,15 @@ class Connection:
 
     __slots__ = (
         "_accounted",
+        "_budget",
         "_gate",
         "_gathers",
         "_held_bytes",
+        "_now_ms",
         "_pending",
         "_poller",
         "_reader",
+        "_responses",
         "_sender",
         "_warming",
         "_writing",
@@ -179,6 +177,9 @@ class Connection:
         # Polls that wait; kept by their purgatory.
         self.parked = 0
         self._poller = resources.poller
+        self._budget = resources.read_budget
+        self._responses = resources.responses
+        self._now_ms = resources.clock.monotonic_ms
         self._gate = ReadGate(resources.poller, self.fd)
         self._reader: FrameReader[ReceiveBuffer] = FrameReader(
             resources.receive_buffer, resources.buffers, size_max=owner.frame_size_max
@@ -203,7 +204,7 @@ class Connection:
 
     def on_readable(self) -> None:
         """The socket has bytes, or the peer has closed it."""
-        if self.owner.resources.read_budget.has_budget_for(self):
+        if self._budget.has_budget_for(self):
             self._read()
 
     def defer_read(self) -> None:
@@ -230,7 +231,7 @@ class Connection:
             self.close(None)
             return
         owner.bytes_received += count
-        self.last_active_ms = owner.now_ms
+        self.last_active_ms = self._now_ms()
         frames = reader.next_frames(count)
         if frames:
             self._handle(frames)
@@ -247,15 +248,15 @@ class Connection:
         owner = self.owner
         reader = self._reader
         gate = self._gate
-        offer = owner.channel.offer
+        channel = owner.channel
         reason = count = 0
-        end_ms = owner.now_ms + owner.time_limit_ms if resumed else 0.0
+        end_ms = self._now_ms() + owner.time_limit_ms if resumed else 0.0
         self._gathers = True
         try:
             while frames:
                 left = len(frames)
                 for frame in frames:
-                    if not offer(self, frame):
+                    if not channel.offer(self, frame):
                         reason = PAUSED_BY_CHANNEL
                         break
                     left -= 1
@@ -269,7 +270,7 @@ class Connection:
                         break
                     count += 1
                     if not count & CLOCK_CHECK_MASK:
-                        now_ms = owner.now_ms
+                        now_ms = self._now_ms()
                         if not end_ms:
                             # The first eight are granted, so that a few never need the clock.
                             end_ms = now_ms + owner.time_limit_ms
@@ -293,6 +294,8 @@ class Connection:
             if reader.lent is not None:
                 frame = _NO_FRAME
                 reader.release(frames)
+                if not self.closed:
+                    self.stream.expect(0)
         if reason:
             self.pause(reason)
             if reason == PAUSED_BY_TIME_LIMIT and not self.closed:
@@ -305,7 +308,9 @@ class Connection:
         """No whole frame is left: the peer may send the rest of one, if there is memory for it."""
         if self._reader.error is not None:
             self.close(str(self._reader.error))
-        elif self.owner.resources.buffers.exhausted:
+            return
+        self.stream.expect(len(self._reader.buffer))
+        if self.owner.resources.buffers.exhausted:
             self.owner.wait_for_memory(self)
 
     def keep(self, records: memoryview) -> Callable[[], None] | None:
@@ -332,20 +337,20 @@ class Connection:
             or self.parked >= PARKED_MAX
         ):
             return True
-        if sender.idle and not self._held_bytes:
+        if not (sender.queue or self._held_bytes):
             return False
         held = sender.queued_bytes + self._held_bytes
         return (
             held >= QUEUED_BYTES_MAX
             or sender.queued_pieces >= QUEUED_PIECES_MAX
-            or (held >= QUEUED_BYTES_SHARE and self.owner.resources.responses.exhausted)
+            or (held >= QUEUED_BYTES_SHARE and self._responses.exhausted)
         )
 
     def _account(self) -> None:
         """Count how much of our answers lies in memory."""
         held = self._sender.queued_bytes + self._held_bytes
         if held != self._accounted:
-            self.owner.resources.responses.change(held - self._accounted)
+            self._responses.change(held - self._accounted)
             self._accounted = held
 
     def pause(self, reason: int) -> None:
@@ -408,12 +413,23 @@ class Connection:
             if not self._gathers:
                 self._send_answers()
             return
+        sender = self._sender
+        if not (self._gathers or sender.queue or self._writing or self._warming) and (
+            len(pending) == 1 or not pending[1].done
+        ):
+            # The usual case: an answer that nothing waits before, and nothing waits for.
+            pending.popleft()
+            self._held_bytes -= slot.held_bytes
+            if slot.pieces is not None:
+                self._send(slot.pieces)
+            self._settle()
+            return
         while pending and pending[0].done:
             first = pending.popleft()
             self._held_bytes -= first.held_bytes
             pieces = first.pieces
             if pieces is not None:
-                self._sender.push(pieces)
+                sender.push(pieces)
         if not self._gathers:
             self._send_answers()
 
@@ -421,13 +437,20 @@ class Connection:
         """Send what is in the queue; then go on reading, or stop."""
         if self.closed:
             return
-        if not self._sender.idle:
+        if self._sender.queue:
             self._flush()
         self._settle()
 
     def _settle(self) -> None:
         """After sending, which may have closed the connection: go on reading, or stop."""
         if self.closed:
+            return
+        if (
+            not (self._sender.queue or self._held_bytes or self._accounted or self._gate.reasons)
+            and len(self._pending) + self.waiting_in_channel < UNANSWERED_MAX
+            and self.parked < PARKED_MAX
+        ):
+            # Most of the time: nothing is left to be sent, and nothing is paused.
             return
         self._account()
         if self._must_pause():
@@ -450,11 +473,12 @@ class Connection:
             return
         self._send()
 
-    def _send(self) -> None:
+    def _send(self, pieces: Pieces | None = None) -> None:
+        """Send what is in the queue, or `pieces`, which nothing in the queue is before."""
         sender = self._sender
         before = sender.bytes_sent
         try:
-            finished = sender.flush()
+            finished = sender.flush() if pieces is None else sender.send(pieces)
         except OSError as error:
             self.close(f"send failed: {error.strerror or error}")
             return
@@ -462,7 +486,7 @@ class Connection:
         sent = sender.bytes_sent - before
         if sent:
             owner.bytes_sent += sent
-            self.last_active_ms = owner.now_ms
+            self.last_active_ms = self._now_ms()
         if finished:
             if self._writing:
                 self._writing = False

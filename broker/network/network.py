@@ -1,15 +1,22 @@
-"""The network as a whole: listening sockets, streams of accepted connections, connects.
+"""The network as a whole: listening sockets, streams of accepted connections, who watches them.
 
 A simulated network implements `Network`; `broker.network.stream` has the calls of one stream.
 """
 
 import asyncio
+import select
 import socket
 from collections.abc import Sequence
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Final, Protocol
 
+from broker.network.connection_poller import ConnectionPoller
 from broker.network.connector import Connector, SocketConnector, ThreadResolver
-from broker.network.stream import SocketStream, Stream, listen, tune
+from broker.network.stream import Poller, SocketStream, Stream, listen, tune
+
+if TYPE_CHECKING:
+    from storage.environment.clock import Clock
+
+_HAS_EPOLL: Final = hasattr(select, "epoll")
 
 
 class Accepted(Protocol):
@@ -64,6 +71,10 @@ class Network(Protocol):
         """
         ...
 
+    def connection_poller(self, loop: Poller, clock: "Clock") -> ConnectionPoller | None:
+        """Watches many accepted connections, on `loop`; None: the loop is to watch them all."""
+        ...
+
     def connector(self, loop: asyncio.AbstractEventLoop, *, receive_buffer_bytes: int) -> Connector:
         """Makes connections to others, on `loop`."""
         ...
@@ -86,6 +97,10 @@ class SocketNetwork:
             accepted, send_buffer_bytes=send_buffer_bytes, receive_buffer_bytes=receive_buffer_bytes
         )
         return SocketStream(accepted)
+
+    def connection_poller(self, loop: Poller, clock: "Clock") -> ConnectionPoller | None:
+        """With an epoll set; only Linux has these."""
+        return ConnectionPoller(loop, select.epoll, clock) if _HAS_EPOLL else None
 
     def connector(self, loop: asyncio.AbstractEventLoop, *, receive_buffer_bytes: int) -> Connector:
         """By non-blocking sockets, with names looked up in a thread."""

@@ -130,8 +130,8 @@ class Processor:
         """Own an accepted socket and read from it.
 
         A client that waited in the backlog has sent its first request by now, so it is read at
-        once. Under a flood of more than a thousand ready sockets this is what keeps newcomers
-        alive: libuv polls up to 48 times in a row before it begins to watch another one.
+        once. Under a flood of ready sockets this is what keeps newcomers alive: the loop begins to
+        watch another one only after it has polled those that it has.
         """
         connection = Connection(stream, info, self)
         connection.last_active_ms = self.now_ms

@@ -19,7 +19,9 @@ from collections import deque
 from collections.abc import Coroutine
 from typing import Any, Protocol
 
-from broker.network.connection import Connection
+from typing_extensions import override
+
+from broker.network.connection import Channel, Connection
 from broker.network.read_gate import PAUSED_BY_CHANNEL
 from broker.network.response import Pieces, ResponseSlot
 
@@ -42,7 +44,7 @@ class Router(Protocol):
         ...
 
 
-class RequestChannel:
+class RequestChannel(Channel):
     """See the module."""
 
     __slots__ = (
@@ -91,6 +93,7 @@ class RequestChannel:
         self.worker_count = worker_count
         self._drain()
 
+    @override
     def offer(self, connection: Connection, frame: memoryview) -> bool:
         """Take a whole frame (without its size), valid during the call only.
 

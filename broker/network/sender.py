@@ -9,7 +9,7 @@ The loop never waits for a disk: before a file is sent it is asked whether the p
 """
 
 from collections import deque
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 from broker.network.stream import Stream
 from storage.environment.page_cache import count_pages
@@ -18,13 +18,13 @@ from storage.errors import DiskError
 if TYPE_CHECKING:
     from storage.types.file_slice import FileSlice
 
-INLINE_SLICE_MAX = 16 * 1024
+INLINE_SLICE_MAX: Final = 16 * 1024
 """Slices up to this many bytes are copied into the response; see bench/sender.py."""
 
-FLUSH_BYTES_MAX = 2 * 1024 * 1024
+FLUSH_BYTES_MAX: Final = 2 * 1024 * 1024
 """Sent to one connection before the others are served: about a millisecond of the loop."""
 
-GATHER_MAX = 64
+GATHER_MAX: Final = 64
 """Pieces handed to one sendmsg; the kernel's limit is 1,024."""
 
 
@@ -33,13 +33,16 @@ class Sender:
 
     `flush` sends until everything is gone (`idle`), until the socket is full (`blocked`), or until
     a slice at the head is not in memory (`cold`, the slice to `warm`).
+
+    Attributes:
+        queue: Buffers and slices left to send.
     """
 
-    __slots__ = ("_queue", "_stream", "bytes_sent", "cold", "queued_bytes")
+    __slots__ = ("_stream", "bytes_sent", "cold", "queue", "queued_bytes")
 
     def __init__(self, stream: Stream) -> None:
         self._stream = stream
-        self._queue: deque[Any] = deque()
+        self.queue: deque[Any] = deque()
         self.queued_bytes = 0
         self.bytes_sent = 0
         self.cold: FileSlice | None = None
@@ -47,19 +50,51 @@ class Sender:
     @property
     def queued_pieces(self) -> int:
         """Buffers and slices left to send."""
-        return len(self._queue)
+        return len(self.queue)
 
     @property
     def idle(self) -> bool:
         """True when nothing is left to send."""
-        return not self._queue
+        return not self.queue
 
     def push(self, pieces: list[Any]) -> None:
         """Queue a response. Only bytes count as memory, files do not."""
         for piece in pieces:
-            self._queue.append(piece)
+            self.queue.append(piece)
             if not hasattr(piece, "file"):
                 self.queued_bytes += len(piece)
+
+    def send(self, pieces: list[Any]) -> bool:
+        """Send a response with nothing before it in the queue; `push` and `flush` in one step.
+
+        Small answers, which leave in one system call, are never queued. Returns and raises as
+        `flush` does.
+        """
+        total = 0
+        if len(pieces) > GATHER_MAX:
+            self.push(pieces)
+            return self.flush()
+        for place, piece in enumerate(pieces):
+            if type(piece) is not bytes and hasattr(piece, "file"):
+                inlined = None
+                if piece.length <= INLINE_SLICE_MAX:
+                    inlined = self._read_cached(piece)
+                if inlined is None:
+                    self.push(pieces)
+                    return self.flush()
+                pieces[place] = piece = inlined
+            total += len(piece)
+        try:
+            sent = self._stream.send_buffers(pieces, False)
+        except BlockingIOError:
+            sent = 0
+        self.bytes_sent += sent
+        if sent == total:
+            return True
+        self.push(pieces)
+        self.queued_bytes -= sent
+        self._drop(sent)
+        return False
 
     def flush(self) -> bool:
         """Send what can be sent now.
@@ -71,7 +106,7 @@ class Sender:
         Raises:
             OSError: The connection is broken.
         """
-        queue = self._queue
+        queue = self.queue
         flush_end = self.bytes_sent + FLUSH_BYTES_MAX
         while queue:
             if self.bytes_sent >= flush_end:
@@ -88,7 +123,7 @@ class Sender:
 
     def _send_bytes(self) -> bool:
         """Gather from the head of the queue up to the next large slice; True when it all went."""
-        queue = self._queue
+        queue = self.queue
         if len(queue) == 1:
             head = queue[0]
             size = len(head)
@@ -131,7 +166,7 @@ class Sender:
 
     def _drop(self, sent: int) -> None:
         """Remove the first `sent` bytes of the queue."""
-        queue = self._queue
+        queue = self.queue
         while sent:
             head = queue[0]
             size = len(head)
@@ -174,11 +209,11 @@ class Sender:
             piece.length -= sent
             left -= sent
             self.bytes_sent += sent
-        self._queue.popleft()
+        self.queue.popleft()
         return True
 
     def clear(self) -> None:
         """Drop everything: the connection is gone."""
-        self._queue.clear()
+        self.queue.clear()
         self.queued_bytes = 0
         self.cold = None

@@ -59,6 +59,18 @@ def memory_limit(configured: int) -> int:
     return configured if configured > 0 else memory_share(UNLIMITED_SHARE)
 
 
+KAFKA_BUFFER_BYTES: Final = 102_400
+"""Kafka's default of `socket.receive.buffer.bytes` and `socket.send.buffer.bytes`, chosen before
+systems fitted buffers to their connections: a batch of 1 MiB would come, and go, in ten parts."""
+
+SYSTEM_BUFFER: Final = -1
+
+
+def buffer_bytes(configured: int) -> int:
+    """A socket's buffer; -1: the system fits it to the connection."""
+    return SYSTEM_BUFFER if configured == KAFKA_BUFFER_BYTES else configured
+
+
 def shown(client_id: str | None) -> str | None:
     """A client id escaped and cut for a log line: it can neither forge a field nor break it."""
     if client_id is None:
@@ -136,8 +148,9 @@ class NetworkServer:
             rate_max=settings.max_connection_creation_rate,
             descriptors_max=connections_max,
         )
+        self._poller = self._network.connection_poller(loop, environment.clock)
         self._resources = LoopResources.of(
-            loop,
+            self._poller or loop,
             environment.clock,
             buffers=self.buffers,
             responses=self.responses,
@@ -155,7 +168,7 @@ class NetworkServer:
             listener.host,
             listener.port,
             backlog=self._settings.socket_listen_backlog_size,
-            receive_buffer_bytes=self._settings.socket_receive_buffer_bytes,
+            receive_buffer_bytes=buffer_bytes(self._settings.socket_receive_buffer_bytes),
         )
 
     def _processor(self, listener_name: str, index: int) -> Processor:
@@ -181,8 +194,8 @@ class NetworkServer:
             limits=self.limits,
             stream_of=partial(
                 self._network.stream,
-                send_buffer_bytes=self._settings.socket_send_buffer_bytes,
-                receive_buffer_bytes=self._settings.socket_receive_buffer_bytes,
+                send_buffer_bytes=buffer_bytes(self._settings.socket_send_buffer_bytes),
+                receive_buffer_bytes=buffer_bytes(self._settings.socket_receive_buffer_bytes),
             ),
             free_descriptors=self._free_descriptors,
         )
@@ -284,3 +297,5 @@ class NetworkServer:
             await asyncio.sleep(0.01)
         for connection in [c for p in self.processors for c in p.connections]:
             connection.close(None)
+        if self._poller is not None:
+            self._poller.close()

@@ -6,8 +6,9 @@ A simulated network implements `Stream` and `Poller`; everything above stays the
 import os
 import select
 import socket
+import sys
 from collections.abc import Callable, Sequence
-from typing import Any, Protocol
+from typing import Any, Final, Protocol
 
 from storage.environment.filesystem import File
 
@@ -16,6 +17,14 @@ HUNG_UP = select.POLLERR | select.POLLHUP | getattr(select, "POLLRDHUP", 0)
 
 MORE = getattr(socket, "MSG_MORE", 0)
 """Tells the kernel that more follows at once, so that a head and its file leave in one segment."""
+
+EXPECTED_MIN: Final = 64 * 1024
+EXPECTED_MAX: Final = 256 * 1024
+"""Bytes of a frame that are waited for at once: each time costs a turn of the loop, and as long as
+they are copied nothing else is received."""
+
+_HAS_LOW_MARK: Final = sys.platform == "linux"
+"""Elsewhere a peer's end might wait for bytes that never come."""
 
 
 class Stream(Protocol):
@@ -35,6 +44,13 @@ class Stream(Protocol):
 
     def send_file(self, file: File, position: int, count: int) -> int:
         """Send from an open file without copying it through the process; returns how many bytes."""
+        ...
+
+    def expect(self, count: int) -> None:
+        """Call readable what holds a good part of the next `count` bytes; 0: any byte, as at first.
+
+        For a large frame that has arrived in part. The end of the stream is readable in any case.
+        """
         ...
 
     def hung_up(self) -> bool:
@@ -73,11 +89,12 @@ class Poller(Protocol):
 class SocketStream:
     """A TCP socket."""
 
-    __slots__ = ("_fd", "_socket", "recv_into")
+    __slots__ = ("_expected", "_fd", "_socket", "recv_into")
 
     def __init__(self, connected: socket.socket) -> None:
         self._socket = connected
         self._fd = connected.fileno()
+        self._expected = 1
         # The bound method itself: one Python frame less for every request received.
         self.recv_into: Callable[[memoryview], int] = connected.recv_into
 
@@ -92,6 +109,13 @@ class SocketStream:
     def send_file(self, file: File, position: int, count: int) -> int:
         """sendfile(2)."""
         return os.sendfile(self._fd, file.fileno(), position, count)
+
+    def expect(self, count: int) -> None:
+        """SO_RCVLOWAT, which the kernel takes back while it has no room for as much."""
+        mark = min(count, EXPECTED_MAX) if count >= EXPECTED_MIN else 1
+        if mark != self._expected and _HAS_LOW_MARK:
+            self._expected = mark
+            self._socket.setsockopt(socket.SOL_SOCKET, socket.SO_RCVLOWAT, mark)
 
     def hung_up(self) -> bool:
         """poll(2) without waiting."""

@@ -73,7 +73,7 @@ TOPIC = 2
 EARLIEST = -2
 LATEST = -1
 RECORDS_MAX = 64 << 20
-ANSWER_TIMEOUT_S = 45.0
+ANSWER_TIMEOUT_S = 60.0
 
 
 class Read(NamedTuple):
@@ -304,19 +304,30 @@ class Client:
 
     async def fetch(self, topic: str, offset: int, **options: Any) -> Read:
         """Fetch once; options as in `start_fetch`."""
-        return read_of(await asyncio.wait_for(self.start_fetch(topic, offset, **options), 20))
+        return read_of(
+            await asyncio.wait_for(self.start_fetch(topic, offset, **options), ANSWER_TIMEOUT_S)
+        )
 
     async def read_all(self, topic: str, *, partition: int = 0) -> list[Record]:
-        """Everything from the log start offset to the high watermark."""
+        """Everything from the log start offset to the high watermark.
+
+        An answer may be empty before the end: remote storage was slower than
+        `remote.fetch.max.wait.ms`, and is asked again.
+        """
         offset = await self.offset(topic, EARLIEST, partition=partition)
         end = await self.offset(topic, LATEST, partition=partition)
         found: list[Record] = []
+        deadline = time.monotonic() + ANSWER_TIMEOUT_S
         while offset < end:
             read = await self.fetch(topic, offset, partition=partition)
             assert read.error is ErrorCode.NONE, read
             if not read.records:
-                # Compaction may leave nothing up to the end of the log.
-                break
+                if read.size:
+                    # Compaction may leave nothing up to the end of the log.
+                    break
+                assert time.monotonic() < deadline, f"nothing at {offset} of {end}"
+                await asyncio.sleep(0.01)
+                continue
             found += [record for record in read.records if record.offset >= offset]
             offset = read.records[-1].offset + 1
         return found

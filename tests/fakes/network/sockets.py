@@ -1,5 +1,7 @@
 """A socket and a poller in memory: the test plays the peer and the kernel."""
 
+import errno
+import os
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -66,6 +68,7 @@ class FakeStream:
         self.fail_sends: OSError | None = None
         self.sends = 0
         self.peer_gone = False
+        self.expected = 0
 
     def fileno(self) -> int:
         return self.fd
@@ -90,6 +93,11 @@ class FakeStream:
 
     def send_file(self, file: File, position: int, count: int) -> int:
         return self._take(file.read_at(count, position))
+
+    def expect(self, count: int) -> None:
+        if self.closed:
+            raise OSError(errno.EBADF, os.strerror(errno.EBADF))
+        self.expected = count
 
     def hung_up(self) -> bool:
         return self.peer_gone
