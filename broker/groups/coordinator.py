@@ -31,7 +31,7 @@ from broker.groups.consumer.validation import check_heartbeat
 from broker.groups.migration.members import connect
 from broker.groups.modern.member import Client
 from broker.groups.modern.offload import ThreadOffload
-from broker.groups.offsets.offset_manager import FetchedOffset, OffsetCommit, OffsetManager
+from broker.groups.offsets.offset_manager import FetchedOffset, OffsetManager
 from broker.groups.offsets.transactional import TransactionalOffsetCommit, TransactionalOffsets
 from broker.groups.shard import GroupCoordinatorShard
 from broker.groups.share.protocol import ShareProtocol
@@ -46,6 +46,7 @@ from broker.requests.request_context import RequestContext
 from broker.runtime.errors import ApiError
 from config.broker import BrokerConfig
 from protocol.error_codes import ErrorCode
+from protocol.hot.offset_commit import OffsetCommitRequest
 from protocol.internal.consumer_offsets import STRING_SIZE_MAX
 from protocol.messages.consumer_group_heartbeat import (
     ConsumerGroupHeartbeatRequest,
@@ -53,7 +54,6 @@ from protocol.messages.consumer_group_heartbeat import (
 )
 from protocol.messages.join_group import JoinGroupRequest, JoinGroupResponse
 from protocol.messages.leave_group import MemberIdentity
-from protocol.messages.offset_commit import OffsetCommitRequest
 from protocol.messages.share_group_heartbeat import (
     ShareGroupHeartbeatRequest,
     ShareGroupHeartbeatResponse,
@@ -374,21 +374,15 @@ class GroupCoordinator:
 
     # -- offsets --
 
-    def commit_offsets(
-        self,
-        request: OffsetCommitRequest,
-        api_version: int,
-        commits: Sequence[OffsetCommit],
-        done: Done,
-    ) -> None:
-        """OffsetCommit; `done` gets what holds for all that have no error of their own."""
+    def commit_offsets(self, request: OffsetCommitRequest, api_version: int, done: Done) -> None:
+        """OffsetCommit; `done` gets what holds for all that have no error in the request."""
         active = self._find(request.group_id)
         if isinstance(active, ErrorCode):
             done(active)
         elif not can_be_recorded(request.group_id):
             done(ErrorCode.INVALID_GROUP_ID)
         else:
-            active.offsets.commit(request, api_version, commits, done)
+            active.offsets.commit(request, api_version, done)
 
     def commit_transactional_offsets(
         self,

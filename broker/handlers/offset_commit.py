@@ -4,6 +4,7 @@ Behaviour:
 - Offsets are written to `__consumer_offsets` and answered when they are committed there.
 - A member commits under its generation; without one only an empty group takes offsets.
 - Partitions that do not exist are answered UNKNOWN_TOPIC_OR_PARTITION (UNKNOWN_TOPIC_ID by id).
+- It is the coordinators' most frequent request, so it has a hot handler (`broker.lifecycle.apis`).
 
 Versions:
 - 2   retention time, until 4
@@ -15,64 +16,132 @@ Versions:
 - 10  topic ids instead of names                    KIP-848
 """
 
-from typing import TYPE_CHECKING
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Final
 
-from broker.groups.offsets.offset_manager import OffsetCommit
-from broker.requests.answer import Answer
+from broker.requests.reply import PARKED, HotResult, Reply
+from broker.requests.request_limits import ELEMENTS_MAX, check_partitions, check_size
 from protocol.api_keys import ApiKey
 from protocol.error_codes import ErrorCode
-from protocol.messages.offset_commit import (
+from protocol.hot.offset_commit import (
+    FIRST_TOPIC_ID_VERSION,
     OffsetCommitRequest,
-    OffsetCommitResponse,
-    OffsetCommitResponsePartition,
-    OffsetCommitResponseTopic,
+    decode_request,
+    encode_response,
 )
 
 if TYPE_CHECKING:
+    from broker.network.connection import Connection
     from broker.requests.request_context import RequestContext
     from broker.services import Services
 
 API_KEY = ApiKey.OFFSET_COMMIT
 VERSIONS = (2, 10)
-TOPIC_IDS_FROM_VERSION = 10
+
+_OF_THE_REQUEST: Final = (int(ErrorCode.NONE), int(ErrorCode.OFFSET_METADATA_TOO_LARGE))
+"""Codes of partitions that were part of the commit: an error of all of them takes their place."""
+
+_KEY: Final = int(ApiKey.OFFSET_COMMIT)
+_UNKNOWN_TOPIC_ID: Final = int(ErrorCode.UNKNOWN_TOPIC_ID)
+_UNKNOWN_PARTITION: Final = int(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
 
 
-def handle(
-    services: "Services", context: "RequestContext", request: OffsetCommitRequest
-) -> "OffsetCommitResponse | Answer[OffsetCommitResponse]":
-    """Store offsets of a group."""
-    image = services.controller.image
-    by_id = context.api_version >= TOPIC_IDS_FROM_VERSION
-    response = OffsetCommitResponse(topics=[])
-    commits: list[OffsetCommit] = []
-    for topic in request.topics:
-        topic_id = topic.topic_id
-        found = image.topics_by_id.get(topic_id) if by_id else image.topics.get(topic.name)
-        partition_count = 0 if found is None else len(found.partitions)
-        results = []
-        for partition in topic.partitions:
-            result = OffsetCommitResponsePartition(
-                partition_index=partition.partition_index, error_code=0
+class OffsetCommitHandler:
+    """Stores offsets of a group."""
+
+    __slots__ = ("_open_reply", "_services")
+
+    def __init__(
+        self, services: "Services", open_reply: "Callable[[Connection, RequestContext], Reply]"
+    ) -> None:
+        """`open_reply` reserves the place of an answer that is given later."""
+        self._services = services
+        self._open_reply = open_reply
+
+    def __call__(
+        self,
+        connection: "Connection",
+        context: "RequestContext",
+        frame: memoryview,
+        position: int,
+    ) -> HotResult:
+        """Commit, and answer when that is committed.
+
+        Raises:
+            DecodeError: The bytes are malformed, or exceed `broker.requests.request_limits`.
+        """
+        size = len(frame) - position
+        check_size(_KEY, size)
+        version = context.api_version
+        request = decode_request(bytes(frame[position:]), version)
+        if size > ELEMENTS_MAX:
+            check_partitions(
+                len(request.topics) + sum([len(topic.partitions) for topic in request.topics])
             )
-            results.append(result)
-            if found is not None and 0 <= partition.partition_index < partition_count:
-                commits.append(OffsetCommit(found.name, topic_id, partition, result))
-            elif found is None and by_id:
-                result.error_code = ErrorCode.UNKNOWN_TOPIC_ID
+        if not self._find_topics(request, version):
+            return encode_response(request.topics, version)
+        commit = _Commit(request, version)
+        self._services.groups.commit_offsets(request, version, commit.done)
+        if commit.body is not None:
+            return commit.body
+        commit.reply = self._open_reply(connection, context)
+        return PARKED
+
+    def _find_topics(self, request: OffsetCommitRequest, version: int) -> bool:
+        """Set the names of topics given by id, and errors where there is no such partition.
+
+        Returns:
+            Whether some partition is left.
+        """
+        image = self._services.controller.image
+        by_id = version >= FIRST_TOPIC_ID_VERSION
+        is_any = False
+        for topic in request.topics:
+            partition_count = 0
+            missing = _UNKNOWN_PARTITION
+            if by_id:
+                found = image.topics_by_id.get(topic.topic_id)
+                if found is None:
+                    missing = _UNKNOWN_TOPIC_ID
             else:
-                result.error_code = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
-        response.topics.append(
-            OffsetCommitResponseTopic(topic_id=topic_id, name=topic.name, partitions=results)
-        )
-    if not commits:
-        return response
-    answer: Answer[OffsetCommitResponse] = Answer()
+                found = image.topics.get(topic.name)
+            if found is not None:
+                topic.name = found.name
+                partition_count = len(found.partitions)
+            for partition in topic.partitions:
+                if 0 <= partition.index < partition_count:
+                    is_any = True
+                else:
+                    partition.error_code = missing
+        return is_any
 
-    def done(code: ErrorCode) -> None:
+
+class _Commit:
+    """A request whose answer may be given before there is a reply, or later.
+
+    Attributes:
+        body: The answer, if it was given first.
+        reply: Where else it is sent.
+    """
+
+    __slots__ = ("_request", "_version", "body", "reply")
+
+    def __init__(self, request: OffsetCommitRequest, version: int) -> None:
+        self._request = request
+        self._version = version
+        self.body: bytes | None = None
+        self.reply: Reply | None = None
+
+    def done(self, code: ErrorCode) -> None:
+        """Answer with an error of all partitions that have none of their own, or with NONE."""
+        topics = self._request.topics
         if code is not ErrorCode.NONE:
-            for commit in commits:
-                commit.response.error_code = code
-        answer(response)
-
-    services.groups.commit_offsets(request, context.api_version, commits, done)
-    return answer.result()
+            for topic in topics:
+                for partition in topic.partitions:
+                    if partition.error_code in _OF_THE_REQUEST:
+                        partition.error_code = int(code)
+        body = encode_response(topics, self._version)
+        if self.reply is not None:
+            self.reply.send_with_others(body)
+        elif self.body is None:
+            self.body = body

@@ -10,7 +10,7 @@ Source: Kafka, FetchRequest.json, FetchResponse.json.
 from collections.abc import Mapping, Sequence
 from struct import Struct
 from struct import error as struct_error
-from typing import Final, NamedTuple
+from typing import Final
 
 from protocol.errors import DecodeError
 from protocol.hot.wire import read_uvarint, skip_tags, uvarint
@@ -36,7 +36,7 @@ pack_partition = _PARTITION.pack
 """(index, current leader epoch, fetch offset, last fetched epoch, log start offset, max bytes)."""
 
 
-class FetchedPartition(NamedTuple):
+class FetchedPartition:
     """One partition of an answer.
 
     Attributes:
@@ -50,22 +50,63 @@ class FetchedPartition(NamedTuple):
         diverging_epoch: (epoch, end offset): the follower's log forked off (KIP-595).
     """
 
-    topic_id: bytes
-    partition: int
-    error_code: int
-    high_watermark: int
-    log_start_offset: int
-    records: memoryview
-    diverging_epoch: tuple[int, int] | None
+    __slots__ = (
+        "diverging_epoch",
+        "error_code",
+        "high_watermark",
+        "log_start_offset",
+        "partition",
+        "records",
+        "topic_id",
+    )
+
+    def __init__(
+        self,
+        topic_id: bytes,
+        partition: int,
+        error_code: int,
+        high_watermark: int,
+        log_start_offset: int,
+        records: memoryview,
+        diverging_epoch: tuple[int, int] | None,
+    ) -> None:
+        self.topic_id = topic_id
+        self.partition = partition
+        self.error_code = error_code
+        self.high_watermark = high_watermark
+        self.log_start_offset = log_start_offset
+        self.records = records
+        self.diverging_epoch = diverging_epoch
+
+    def with_own_records(self) -> "FetchedPartition":
+        """The same, with a copy of the records: the answer's memory may be used again."""
+        return FetchedPartition(
+            self.topic_id,
+            self.partition,
+            self.error_code,
+            self.high_watermark,
+            self.log_start_offset,
+            memoryview(bytes(self.records)),
+            self.diverging_epoch,
+        )
 
 
-class FollowerAnswer(NamedTuple):
+class FollowerAnswer:
     """An answer; `error_code` is that of the session or the request, 0: none."""
 
-    throttle_time_ms: int
-    error_code: int
-    session_id: int
-    partitions: list[FetchedPartition]
+    __slots__ = ("error_code", "partitions", "session_id", "throttle_time_ms")
+
+    def __init__(
+        self,
+        throttle_time_ms: int,
+        error_code: int,
+        session_id: int,
+        partitions: list[FetchedPartition],
+    ) -> None:
+        self.throttle_time_ms = throttle_time_ms
+        self.error_code = error_code
+        self.session_id = session_id
+        self.partitions = partitions
 
 
 def encode_request(

@@ -56,7 +56,7 @@ Source: Kafka, group-coordinator/src/main/resources/common/message, GroupCoordin
 """
 
 from struct import Struct
-from typing import NamedTuple
+from typing import Final, NamedTuple
 from uuid import UUID
 
 from protocol.errors import DecodeError
@@ -85,24 +85,26 @@ __all__ = [
     "decode_offset_commit_value",
     "encode_group_metadata_key",
     "encode_group_metadata_value",
+    "encode_offset_commit",
     "encode_offset_commit_key",
     "encode_offset_commit_value",
+    "offset_commit_key_head",
 ]
 
 NO_TOPIC_ID = UUID(int=0)
 NO_TIMESTAMP = -1
-_INT16 = Struct(">h")
-_INT32 = Struct(">i")
-_INT64 = Struct(">q")
-_OFFSET_V3 = Struct(">hqi")
-_OFFSET_V1 = Struct(">hq")
-_OFFSET_V4_PLAIN = Struct(">hqiBqB")
-"""A whole value, without metadata and topic id: what nearly every consumer commits."""
+_INT16: Final = Struct(">h")
+_INT32: Final = Struct(">i")
+_INT64: Final = Struct(">q")
+_OFFSET_V3: Final = Struct(">hqi")
+_OFFSET_V1: Final = Struct(">hq")
+_pack_plain_value: Final = Struct(">hqiBqB").pack
+"""Packs a whole value without metadata and topic id."""
 
-_OFFSET_KEY_VERSION = 1
-_OFFSET_KEY_HEAD = _INT16.pack(_OFFSET_KEY_VERSION)
+_OFFSET_KEY_VERSION: Final = 1
+_OFFSET_KEY_HEAD: Final = _INT16.pack(_OFFSET_KEY_VERSION)
 _GROUP_KEY_VERSION = 2
-_OFFSET_VALUE_VERSION = 4
+_OFFSET_VALUE_VERSION: Final = 4
 _OFFSET_VALUE_VERSION_WITH_EXPIRY = 1
 _GROUP_VALUE_VERSION = 3
 _VALUE_VERSION_MAX = 4
@@ -167,7 +169,16 @@ def encode_offset_commit_key(group: str, topic: str, partition: int) -> bytes:
     Raises:
         ValueError: A name is longer than `STRING_SIZE_MAX`.
     """
-    return b"".join((_OFFSET_KEY_HEAD, string(group), string(topic), _INT32.pack(partition)))
+    return offset_commit_key_head(group, topic) + _INT32.pack(partition)
+
+
+def offset_commit_key_head(group: str, topic: str) -> bytes:
+    """What keys of one group and topic have in common: all but the partition's int32.
+
+    Raises:
+        ValueError: A name is longer than `STRING_SIZE_MAX`.
+    """
+    return _OFFSET_KEY_HEAD + string(group) + string(topic)
 
 
 def encode_offset_commit_value(value: OffsetCommitValue) -> bytes:
@@ -178,7 +189,18 @@ def encode_offset_commit_value(value: OffsetCommitValue) -> bytes:
     Raises:
         ValueError: The metadata is longer than `STRING_SIZE_MAX`.
     """
-    offset, leader_epoch, metadata, commit_timestamp_ms, expire_timestamp_ms, topic_id = value
+    return encode_offset_commit(*value)
+
+
+def encode_offset_commit(
+    offset: int,
+    leader_epoch: int,
+    metadata: str,
+    commit_timestamp_ms: int,
+    expire_timestamp_ms: int,
+    topic_id: UUID,
+) -> bytes:
+    """The fields of an `OffsetCommitValue`; see `encode_offset_commit_value`."""
     if expire_timestamp_ms != NO_TIMESTAMP:
         return b"".join(
             (
@@ -189,7 +211,8 @@ def encode_offset_commit_value(value: OffsetCommitValue) -> bytes:
             )
         )
     if not metadata and topic_id.int == 0:
-        return _OFFSET_V4_PLAIN.pack(
+        # What nearly every consumer commits.
+        return _pack_plain_value(
             _OFFSET_VALUE_VERSION, offset, leader_epoch, 1, commit_timestamp_ms, 0
         )
     tagged = b"\x00" if topic_id.int == 0 else b"\x01\x00\x10" + topic_id.bytes

@@ -13,24 +13,24 @@ from broker.groups.classic.join_attempt import JoinAttempt
 from broker.groups.classic.protocol import ClassicProtocol
 from broker.groups.classic.rebalance import EXTENSION_SHARE, SETTLING_SHARE
 from broker.groups.coordinator import READ_SIZE
-from broker.groups.offsets.offset_manager import OffsetCommit, OffsetManager
+from broker.groups.offsets.offset_manager import OffsetManager
 from broker.groups.replay import OFFSET_KEYS_BELOW, fill_shard
 from broker.groups.state.group_shard import GroupShard
 from broker.groups.state.offset_store import OffsetAndMetadata
 from broker.groups.state.stats import GroupStats
 from config.broker import BrokerConfig
 from protocol.error_codes import ErrorCode
+from protocol.hot.offset_commit import (
+    CommittedPartition,
+    CommittedTopic,
+    OffsetCommitRequest,
+)
 from protocol.internal.consumer_offsets import NO_TOPIC_ID
 from protocol.messages.join_group import (
     JoinGroupRequest,
     JoinGroupRequestProtocol,
 )
 from protocol.messages.leave_group import MemberIdentity, MemberResponse
-from protocol.messages.offset_commit import (
-    OffsetCommitRequest,
-    OffsetCommitRequestPartition,
-    OffsetCommitResponsePartition,
-)
 from protocol.messages.sync_group import (
     SyncGroupRequest,
     SyncGroupRequestAssignment,
@@ -219,38 +219,23 @@ class Harness(ShardHarness):
         retention_ms: int = -1,
     ) -> Callable[[], list[ErrorCode | None]]:
         """Commit; what is returned tells the outcome at the moment it is called."""
-        request = OffsetCommitRequest(
-            group_id=group,
-            generation_id_or_member_epoch=generation,
-            member_id=member_id,
-            group_instance_id=instance,
-            retention_time_ms=retention_ms,
-        )
+        topics: dict[str, list[CommittedPartition]] = {}
         commits = []
         for (topic, partition), offset in offsets.items():
             number, metadata = offset if isinstance(offset, tuple) else (offset, "")
-            commits.append(
-                OffsetCommit(
-                    topic,
-                    NO_TOPIC_ID,
-                    OffsetCommitRequestPartition(
-                        partition_index=partition,
-                        committed_offset=number,
-                        committed_metadata=metadata,
-                    ),
-                    OffsetCommitResponsePartition(partition_index=partition),
-                )
-            )
+            commits.append(CommittedPartition(partition, number, -1, metadata))
+            topics.setdefault(topic, []).append(commits[-1])
+        listed = [CommittedTopic(topic, NO_TOPIC_ID, each) for topic, each in topics.items()]
+        request = OffsetCommitRequest(group, generation, member_id, instance, retention_ms, listed)
         codes: list[ErrorCode] = []
-        self.offsets.commit(request, version, commits, codes.append)
+        self.offsets.commit(request, version, codes.append)
 
         def outcome() -> list[ErrorCode | None]:
             if not codes:
                 return [None] * len(commits)
             (code,) = codes
             return [
-                code if code is not ErrorCode.NONE else BY_NUMBER[c.response.error_code]
-                for c in commits
+                code if code is not ErrorCode.NONE else BY_NUMBER[c.error_code] for c in commits
             ]
 
         return outcome

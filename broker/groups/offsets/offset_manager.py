@@ -19,7 +19,8 @@ Source: Kafka, OffsetMetadataManager.java, OffsetExpirationConditionImpl.java.
 """
 
 from collections.abc import Callable, Collection, Iterable, Sequence
-from typing import NamedTuple
+from struct import Struct
+from typing import Final, NamedTuple
 from uuid import UUID
 
 from broker.coordinator.outcome import Done, KeyValue
@@ -29,20 +30,16 @@ from broker.groups.classic.protocol import ClassicProtocol
 from broker.groups.classic.records import offset_tombstone
 from broker.groups.state.group import Group, GroupType
 from broker.groups.state.group_shard import GroupShard, TooManyGroupsError
-from broker.groups.state.offset_store import OffsetAndMetadata, is_metadata_too_large
+from broker.groups.state.offset_store import is_metadata_too_large
 from config.broker import BrokerConfig
 from protocol.error_codes import ErrorCode
+from protocol.hot.offset_commit import CommittedPartition, CommittedTopic, OffsetCommitRequest
 from protocol.internal import consumer_subscription
 from protocol.internal.consumer_offsets import (
     NO_TIMESTAMP,
     OffsetCommitValue,
-    encode_offset_commit_key,
-    encode_offset_commit_value,
-)
-from protocol.messages.offset_commit import (
-    OffsetCommitRequest,
-    OffsetCommitRequestPartition,
-    OffsetCommitResponsePartition,
+    encode_offset_commit,
+    offset_commit_key_head,
 )
 from storage.environment.environment import Environment
 
@@ -52,17 +49,9 @@ RECORDS_PER_BATCH_MAX = 1_000
 BATCH_SIZE_MAX = 512 * 1024
 """Bytes of their keys in one batch: names may be long."""
 
-_MINUTE_MS = 60_000
-_TIMESTAMP_MAX = (1 << 63) - 1
-
-
-class OffsetCommit(NamedTuple):
-    """One partition of an OffsetCommit, and its part of the response."""
-
-    topic: str
-    topic_id: UUID
-    request: OffsetCommitRequestPartition
-    response: OffsetCommitResponsePartition
+_MINUTE_MS: Final = 60_000
+_TIMESTAMP_MAX: Final = (1 << 63) - 1
+_pack_index: Final = Struct(">i").pack
 
 
 class FetchedOffset(NamedTuple):
@@ -96,16 +85,11 @@ class OffsetManager:
 
     # -- commit --
 
-    def commit(
-        self,
-        request: OffsetCommitRequest,
-        api_version: int,
-        commits: Sequence[OffsetCommit],
-        done: Done,
-    ) -> None:
+    def commit(self, request: OffsetCommitRequest, api_version: int, done: Done) -> None:
         """Write offsets; `done` once they are committed, or with an error for all of them.
 
-        Partitions refused on their own account have their error set in `commits`.
+        Partitions that have an error in the request are left out; those refused on their own
+        account have theirs set in it.
         """
         code = self._validate_commit(request, api_version)
         if code is not ErrorCode.NONE:
@@ -118,37 +102,45 @@ class OffsetManager:
         if retention_ms != -1:
             expire_ms = min(now_ms + retention_ms, _TIMESTAMP_MAX)
         records: list[KeyValue] = []
-        values: list[tuple[str, int, OffsetCommitValue]] = []
-        for commit in commits:
-            partition = commit.request
-            metadata = partition.committed_metadata or ""
-            if is_metadata_too_large(metadata, self._metadata_size_max):
-                commit.response.error_code = ErrorCode.OFFSET_METADATA_TOO_LARGE
-                continue
-            value = OffsetCommitValue(
-                partition.committed_offset,
-                partition.committed_leader_epoch,
-                metadata,
-                now_ms,
-                expire_ms,
-                commit.topic_id,
-            )
-            index = partition.partition_index
-            values.append((commit.topic, index, value))
-            records.append(
-                (
-                    encode_offset_commit_key(group_id, commit.topic, index),
-                    encode_offset_commit_value(value),
+        accepted: list[tuple[CommittedTopic, list[CommittedPartition]]] = []
+        for topic in request.topics:
+            topic_id = topic.topic_id
+            key_head = b""
+            taken: list[CommittedPartition] = []
+            for partition in topic.partitions:
+                if partition.error_code:
+                    continue
+                metadata = partition.metadata
+                if not metadata:
+                    metadata = ""
+                elif is_metadata_too_large(metadata, self._metadata_size_max):
+                    partition.error_code = int(ErrorCode.OFFSET_METADATA_TOO_LARGE)
+                    continue
+                if not taken:
+                    key_head = offset_commit_key_head(group_id, topic.name)
+                    accepted.append((topic, taken))
+                taken.append(partition)
+                value = encode_offset_commit(
+                    partition.offset, partition.leader_epoch, metadata, now_ms, expire_ms, topic_id
                 )
-            )
+                records.append((key_head + _pack_index(partition.index), value))
         if not records:
             done(ErrorCode.NONE)
             return
 
-        def committed(base_offset: int) -> None:
-            put = self._shard.offsets.put
-            for position, (topic, index, value) in enumerate(values):
-                put(group_id, topic, index, OffsetAndMetadata(value, base_offset + position))
+        def committed(record_offset: int) -> None:
+            offsets = self._shard.offsets
+            for topic, taken in accepted:
+                offsets.put_commits(
+                    group_id,
+                    topic.name,
+                    taken,
+                    topic_id=topic.topic_id,
+                    commit_ms=now_ms,
+                    expire_ms=expire_ms,
+                    record_offset=record_offset,
+                )
+                record_offset += len(taken)
             # The group may have been deleted while the commit was being written.
             self._ensure_group(group_id)
 
@@ -157,7 +149,7 @@ class OffsetManager:
 
     def _validate_commit(self, request: OffsetCommitRequest, api_version: int) -> ErrorCode:
         group = self._shard.groups.get(request.group_id)
-        generation = request.generation_id_or_member_epoch
+        generation = request.generation_or_epoch
         if group is None:
             if generation >= 0:
                 # Below version 9 clients do not know the better error.

@@ -15,17 +15,20 @@ Source: Kafka, OffsetMetadataManager.java.
 """
 
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from struct import Struct
 from typing import Final, NamedTuple
 from uuid import UUID
 
+from protocol.hot.offset_commit import CommittedPartition
 from protocol.internal.consumer_offsets import STRING_SIZE_MAX, OffsetCommitValue
 
-_PACKED = Struct("<qiqqq16s")
-_RECORD_OFFSET = Struct("<28xq16x")
+_PACKED: Final = Struct("<qiqqq16s")
+_pack_offset: Final = _PACKED.pack
+_RECORD_OFFSET: Final = Struct("<28xq16x")
+_record_offset: Final = _RECORD_OFFSET.unpack_from
 assert _RECORD_OFFSET.size == _PACKED.size
-_NO_TOPIC_ID = bytes(16)
+_NO_TOPIC_ID: Final = bytes(16)
 
 
 class OffsetAndMetadata(NamedTuple):
@@ -59,7 +62,7 @@ def is_metadata_too_large(metadata: str, size_max: int) -> bool:
 def _pack(committed: OffsetAndMetadata) -> bytes:
     (offset, leader_epoch, metadata, commit_ms, expire_ms, topic_id), record_offset = committed
     raw_id = topic_id.bytes if topic_id.int else _NO_TOPIC_ID
-    packed = _PACKED.pack(offset, leader_epoch, commit_ms, expire_ms, record_offset, raw_id)
+    packed = _pack_offset(offset, leader_epoch, commit_ms, expire_ms, record_offset, raw_id)
     return packed + metadata.encode() if metadata else packed
 
 
@@ -104,6 +107,53 @@ class OffsetStore:
 
     def put(self, group_id: str, topic: str, partition: int, committed: OffsetAndMetadata) -> None:
         """Store an offset, unless a later record has stored one already."""
+        partitions = self._partitions(group_id, topic)
+        existing = partitions.get(partition)
+        if existing is None:
+            self.count += 1
+        elif _record_offset(existing)[0] > committed.record_offset:
+            return
+        partitions[partition] = _pack(committed)
+
+    def put_commits(
+        self,
+        group_id: str,
+        topic: str,
+        commits: Sequence[CommittedPartition],
+        *,
+        topic_id: UUID,
+        commit_ms: int,
+        expire_ms: int,
+        record_offset: int,
+    ) -> None:
+        """Store the offsets of a request, as `put` does with each.
+
+        Args:
+            group_id: The group.
+            topic: Of all of them.
+            commits: Their records follow each other.
+            topic_id: Zero: not known.
+            commit_ms: When they were committed, ms since 1970.
+            expire_ms: When they expire, -1: no time of their own.
+            record_offset: Of the first one's record.
+        """
+        partitions = self._partitions(group_id, topic)
+        raw_id = topic_id.bytes if topic_id.int else _NO_TOPIC_ID
+        for commit in commits:
+            index = commit.index
+            existing = partitions.get(index)
+            if existing is None:
+                self.count += 1
+            if existing is None or _record_offset(existing)[0] <= record_offset:
+                packed: bytes = _pack_offset(
+                    commit.offset, commit.leader_epoch, commit_ms, expire_ms, record_offset, raw_id
+                )
+                metadata = commit.metadata
+                partitions[index] = packed + metadata.encode() if metadata else packed
+            record_offset += 1
+
+    def _partitions(self, group_id: str, topic: str) -> dict[int, bytes]:
+        """Offsets of a group in a topic, to be added to."""
         topics = self._by_group.get(group_id)
         if topics is None:
             topics = self._by_group[group_id] = {}
@@ -111,12 +161,7 @@ class OffsetStore:
         if partitions is None:
             # Thousands of groups read the same topics: keep one copy of the name.
             partitions = topics[sys.intern(topic)] = {}
-        existing = partitions.get(partition)
-        if existing is None:
-            self.count += 1
-        elif _RECORD_OFFSET.unpack_from(existing)[0] > committed.record_offset:
-            return
-        partitions[partition] = _pack(committed)
+        return partitions
 
     def remove(
         self, group_id: str, topic: str, partition: int, *, before_record: int | None = None

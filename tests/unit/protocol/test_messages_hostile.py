@@ -79,7 +79,7 @@ def test_a_mebibyte_of_one_byte(key: ApiKey) -> None:
         for body in bodies:
             start = time.thread_time()
             refused_or_read(decode, body, version)
-            assert time.thread_time() - start < 0.25, (version, body[:1])
+            assert time.thread_time() - start < 1.0, (version, body[:1])
 
 
 @KEYS
@@ -144,7 +144,7 @@ def test_number_of_unknown_tags_counts_too() -> None:
     start = time.thread_time()
     with pytest.raises(DecodeError, match="elements"):
         metadata.decode_request(memoryview(body), 12)
-    assert time.thread_time() - start < 0.25
+    assert time.thread_time() - start < 1.0
 
 
 def test_a_request_of_the_allowed_size_takes_bounded_time() -> None:
