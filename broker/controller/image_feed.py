@@ -44,7 +44,7 @@ LOGGER = logging.getLogger(__name__)
 FOLLOW_AGAIN_MS: Final = 200.0
 """Before a store that could not be read is asked again."""
 
-DECODED_PER_TURN: Final = 8
+DECODED_PER_TURN: Final = 6
 """Keys that are decoded before the loop has its turn: of partitions, 1 to 2 ms."""
 
 Listener = Callable[[ClusterImage, ClusterImage], Awaitable[None]]
@@ -224,11 +224,15 @@ class ImageFeed:
     async def _reload(self) -> None:
         await self._end_watch()
         content = await whole_range(self._store, "")
+        decoded: dict[str, list[PartitionImage]] = {}
+        items = [item for item in content.items if is_shown(item.key)]
+        await _decode([(item.key, item.value) for item in items], decoded)
         before = self.image
         image = ClusterImage.loaded(
-            filter(self._item_can_be_read, content.items),
+            (one for one in items if one.key in decoded or self._item_can_be_read(one)),
             content.revision,
             controller_id=before.controller_id if self._placed else -1,
+            decoded=decoded,
         )
         self._replace(
             image.with_brokers_of(before) if self._placed else image.with_brokers_after(before)

@@ -88,6 +88,11 @@ class ProducerIds:
             _ = self._begin_fetch()
         return producer_id
 
+    def prefetch(self) -> None:
+        """Fetch the first block if there is none: producers come, too, while the store is away."""
+        if not self._current and not self._next:
+            _ = self._begin_fetch()
+
     async def next(self) -> int:
         """An id; waits for a block when there is none.
 

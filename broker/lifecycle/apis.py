@@ -1,4 +1,4 @@
-"""The served APIs: every module of `broker.handlers` with an `API_KEY`, and three hot handlers."""
+"""The served APIs: every module of `broker.handlers` with an `API_KEY`, and four hot handlers."""
 
 import importlib
 import pkgutil
@@ -7,11 +7,12 @@ from typing import TYPE_CHECKING
 
 from broker import handlers
 from broker.handlers.fetch import FetchHandler
+from broker.handlers.offset_commit import OffsetCommitHandler
 from broker.handlers.produce import ProduceHandler
 from broker.handlers.share_fetch import ShareFetchHandler
 from broker.replication.followers.follower_fetches import FollowerFetches
 from broker.replication.preferred_replica import RackAwareReplicaSelector
-from broker.requests.inter_broker import is_inter_broker, is_of_member
+from broker.requests.inter_broker import inter_broker_listener, is_of_member
 from broker.requests.kafka_apis import Api, KafkaApis
 from protocol.api_keys import ApiKey
 
@@ -38,15 +39,16 @@ def build_apis(services: "Services", sessions: "FetchSessionCache") -> KafkaApis
         apis.open_reply,
         services.registrar,
         is_from_broker=lambda context: is_of_member(
-            services.settings, context, replicas.terms.registered_epoch
+            services.settings, context, replicas.terms.member_epoch
         ),
     )
+    brokers_call_at = inter_broker_listener(services.settings)
     followers = services.follower_fetches = FollowerFetches(
         replicas,
         clock,
         services.randomness,
         apis.open_reply,
-        is_from_broker=lambda context: is_inter_broker(services.settings, context),
+        is_from_broker=lambda context: context.connection.listener_name == brokers_call_at,
         max_bytes=fetch_max_bytes,
     )
     apis.by_key[ApiKey.FETCH].hot = FetchHandler(
@@ -64,6 +66,7 @@ def build_apis(services: "Services", sessions: "FetchSessionCache") -> KafkaApis
     apis.by_key[ApiKey.SHARE_FETCH].hot = ShareFetchHandler(
         services.share, replicas, apis.open_reply, max_bytes=fetch_max_bytes
     )
+    apis.by_key[ApiKey.OFFSET_COMMIT].hot = OffsetCommitHandler(services, apis.open_reply)
     services.advertised_apis = apis.advertised()
     services.open_envelope = apis.open_envelope
     return apis

@@ -68,8 +68,13 @@ def _broker(broker: "BrokerImage", facts: "BrokerFacts | None") -> dict[str, Any
         "why": "" if fence is None or not broker.is_fenced else fence.why,
         "live": broker.is_live,
         "draining": broker.is_draining,
-        "suspected_by": [] if facts is None else [by for by, _ in facts.suspected_by],
+        "suspected_by": _others_that_suspect(broker.node_id, facts),
         "last_run": broker.ended,
         "release": None if registration is None else registration.release,
         "rack": broker.rack,
     }
+
+
+def _others_that_suspect(node_id: int, facts: "BrokerFacts | None") -> list[int]:
+    """Its own word among them would be that it lives."""
+    return [] if facts is None else [by for by, _ in facts.suspected_by if by != node_id]

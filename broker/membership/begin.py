@@ -16,13 +16,12 @@ from broker.controller.store.metadata_store import MetadataStore
 from broker.membership.evidence import Evidence
 from broker.membership.fencing import Fencing
 from broker.membership.keeper_homes import home_of
-from broker.membership.last_run import last_run
+from broker.membership.last_run import last_run, past_epochs
 from broker.membership.leased_membership import LeasedMembership, Session
 from broker.membership.member_notes import MemberNotes
 from broker.peers.peers import Peers
 from config.broker import BrokerConfig
 from config.version import VERSION
-from storage.environment.clock import Clock
 from storage.environment.environment import Environment
 from storage.errors import DiskError
 from storage.manager.log_manager import LogManager
@@ -76,7 +75,13 @@ async def begin_membership(
         ),
         environment=environment,
         home=home_of(store, environment),
-        notes=MemberNotes(environment, lambda: _online(log_manager)),
+        notes=MemberNotes(
+            environment,
+            lambda: _online(log_manager),
+            await environment.run_blocking(
+                partial(past_epochs, environment.filesystem, _online(log_manager))
+            ),
+        ),
         fail=fail,
     )
     await membership.end_past_life()
@@ -84,15 +89,25 @@ async def begin_membership(
 
 
 def fence_by_evidence(
-    peers: Peers, store: MetadataStore, membership: LeasedMembership, node_id: int, clock: Clock
+    peers: Peers,
+    store: MetadataStore,
+    membership: LeasedMembership,
+    node_id: int,
+    environment: Environment,
 ) -> Fencing:
     """Have the ends of connections to peers be evidence of their deaths.
 
     A connection to every peer is held open for it. What all brokers say is counted with each image
     that `Fencing.image_changed` gets.
     """
-    fencing = Fencing(store, node_id, clock, lease=lambda: membership.lease)
-    peers.observe(Evidence(clock, on_dead=fencing.suspect, on_alive=fencing.withdraw))
+    fencing = Fencing(
+        store,
+        node_id,
+        clock=environment.clock,
+        timer=environment.timer,
+        lease=lambda: membership.lease,
+    )
+    peers.observe(Evidence(environment.clock, on_dead=fencing.suspect, on_alive=fencing.withdraw))
     peers.keep_open(KEPT_OPEN)
     membership.fencing = fencing
     return fencing

@@ -2,22 +2,27 @@
 
     every directory has a marker with the registered epoch              CLEAN
     every directory has a note with that epoch and this boot's id,      SAME_BOOT, once a sync of
-    no disk had refused anything                                        all that it left succeeds
+    made in that directory, no disk had refused anything                all that it left succeeds
     else                                                                UNKNOWN
 
 A process that was killed has lost nothing while the machine runs: what it wrote is the kernel's.
 A machine that was started again, another machine, or a disk that had refused a sync may have lost
-what was written and not synced.
+what was written and not synced. A copy of a directory has its notes, and may be older than what it
+replaces: it counts as unknown. So does a directory whose disk was mounted again under another
+device number, as volumes of containers and network file systems are: the two look alike.
 """
 
+import logging
 from collections.abc import Iterable
 from typing import Final
 
 from broker.controller.images.broker_records import LastRun
 from storage.checkpoints.clean_shutdown import marked_epoch
-from storage.checkpoints.member_note import read_member_note
+from storage.checkpoints.member_note import MemberNote, read_member_note
 from storage.environment.filesystem import Filesystem
 from storage.errors import DiskError
+
+LOGGER = logging.getLogger(__name__)
 
 BOOT_ID_FILE: Final = "/proc/sys/kernel/random/boot_id"
 """Of Linux: another one each time the machine starts."""
@@ -50,9 +55,45 @@ def last_run(filesystem: Filesystem, directories: Iterable[str], epoch: int) -> 
     except DiskError:
         return LastRun.UNKNOWN
     boot = boot_id(filesystem)
-    notes = [read_member_note(filesystem, path) for path in paths]
-    same = all(
-        note is not None and note.epoch == epoch and note.boot == boot and not note.failed
-        for note in notes
-    )
-    return LastRun.SAME_BOOT if boot and same else LastRun.UNKNOWN
+    notes = [_own_note(filesystem, path, boot) for path in paths]
+    same = all(note is not None and note.epoch == epoch and not note.failed for note in notes)
+    return LastRun.SAME_BOOT if same else LastRun.UNKNOWN
+
+
+def past_epochs(filesystem: Filesystem, directories: Iterable[str]) -> frozenset[int]:
+    """Broker epochs of lives that had one of these directories, which are locked: they are over.
+
+    A copy of a directory proves nothing, for the life that has the original may go on; nor does a
+    note of another boot, as the copy may be on another machine.
+    """
+    boot = boot_id(filesystem)
+    epochs = set()
+    for path in directories:
+        note = _own_note(filesystem, path, boot)
+        if note is not None:
+            epochs.add(note.epoch)
+        try:
+            marked = marked_epoch(filesystem, path)
+        except DiskError:
+            continue
+        if marked is not None:
+            epochs.add(marked)
+    return frozenset(epochs)
+
+
+def _own_note(filesystem: Filesystem, path: str, boot: str) -> MemberNote | None:
+    """The note that was made in this directory, in this boot of the machine."""
+    note = read_member_note(filesystem, path)
+    if note is None or not boot or note.boot != boot:
+        return None
+    try:
+        is_copy = note.place not in ("", filesystem.identity(path))
+    except DiskError:
+        return None
+    if is_copy:
+        LOGGER.warning(
+            "log directory is a copy, or its disk was mounted again under another device number: "
+            "its last run is unknown path=%s",
+            path,
+        )
+    return None if is_copy else note

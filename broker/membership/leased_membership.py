@@ -25,6 +25,7 @@ from broker.controller.store.metadata_store import (
     StoreClosedError,
     StoreError,
     StoreReplacedError,
+    StoreUnavailableError,
 )
 from broker.membership.fencing import Fencing
 from broker.membership.keeper_homes import KeeperHome
@@ -40,6 +41,9 @@ LOGGER = logging.getLogger(__name__)
 
 TRY_AGAIN_MS: Final = 200.0
 """Before a store that did not answer is asked again."""
+
+LOG_EVERY: Final = 20
+"""Attempts to register between two log lines."""
 
 BEAT_MS: Final = 100.0
 """Between two beats of the data loop."""
@@ -145,6 +149,7 @@ class LeasedMembership:
             clock=self._clock,
             timer=self._timer,
             session_ms=session.session_ms,
+            past=notes.past,
         )
         self._lease = 0
         # Revision from which on the live key is this lease's: images before it are no news.
@@ -182,25 +187,12 @@ class LeasedMembership:
         """Register; see `Membership.join`."""
         if self.registration.ended is LastRun.SAME_BOOT and not await sync_logs():
             self.registration = replace(self.registration, ended=LastRun.UNKNOWN)
-        while True:
-            lease = await self._store.grant_lease(self._session.session_ms)
-            try:
-                epoch = await self._registrar.register(self.registration, lease)
-                # It may have taken long, waiting for another's session.
-                sent_ms = self._clock.monotonic_ms()
-                ttl_ms = await self._store.keep_lease_alive(lease)
-            except LeaseNotFoundError:
-                continue
-            except BaseException:
-                with suppress(StoreError):
-                    await self._store.revoke_lease(lease)
-                raise
-            break
+        epoch, lease, until_ms = await self._registered()
         self.broker_epoch = epoch
         self._beat_now()
         self._go(State.MEMBER)
         # At once: images that are older than the registration come meanwhile.
-        self._hold(lease, epoch, valid_until(sent_ms, ttl_ms))
+        self._hold(lease, epoch, until_ms)
         self._home.run(self.keeper)
         LOGGER.info(
             "broker registered node=%d epoch=%d last_run=%s",
@@ -209,6 +201,37 @@ class LeasedMembership:
             self.registration.ended.value,
         )
         await self.notes.begin(epoch)
+
+    async def _registered(self) -> tuple[int, int, float]:
+        """Register; broker epoch, lease, and until when that is good.
+
+        One lease, for as long as it lives, whatever answers are lost: what was registered under it
+        without an answer is found again, and is still kept.
+        """
+        lease = 0
+        attempts = 0
+        while True:
+            try:
+                if not lease:
+                    lease = await self._store.grant_lease(self._session.session_ms)
+                epoch = await self._registrar.register(self.registration, lease)
+                # It may have taken long, waiting for another's session.
+                sent_ms = self._clock.monotonic_ms()
+                ttl_ms = await self._store.keep_lease_alive(lease)
+            except LeaseNotFoundError:
+                lease = 0
+            except StoreUnavailableError as error:
+                if attempts % LOG_EVERY == 0:
+                    LOGGER.warning("broker not registered yet: %s node=%d", error, self._node_id)
+                attempts += 1
+                await pause(self._timer, TRY_AGAIN_MS)
+            except BaseException:
+                if lease:
+                    with suppress(StoreError):
+                        await self._store.revoke_lease(lease)
+                raise
+            else:
+                return epoch, lease, valid_until(sent_ms, ttl_ms)
 
     def is_let_in(self, image: ClusterImage) -> bool:
         """See `Membership.is_let_in`."""
@@ -342,7 +365,8 @@ class LeasedMembership:
         """However the process before has ended: this one has not what that had."""
         if self._state is State.OUTSIDE and self.registration.ended is not LastRun.UNKNOWN:
             LOGGER.warning(
-                "logs are missing, the last run counts as unknown node=%d", self._node_id
+                "logs or their ends are missing, the last run counts as unknown node=%d",
+                self._node_id,
             )
             self.registration = replace(self.registration, ended=LastRun.UNKNOWN)
 

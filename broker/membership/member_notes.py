@@ -27,15 +27,25 @@ class MemberNotes:
     """See the module. Runs on the loop's thread; writes in the disk's.
 
     One write is under way at a time; what comes meanwhile goes into the next one.
+
+    Attributes:
+        past: Broker epochs of lives that had these directories, and have ended.
     """
 
-    def __init__(self, environment: Environment, directories: Callable[[], Sequence[str]]) -> None:
+    def __init__(
+        self,
+        environment: Environment,
+        directories: Callable[[], Sequence[str]],
+        past: Collection[int] = (),
+    ) -> None:
         """Write nothing yet.
 
         Args:
             environment: Timer and disk.
             directories: Paths of the log directories that work now.
+            past: Broker epochs of lives on these directories, see `past_epochs`.
         """
+        self.past = past
         self._filesystem: Filesystem = environment.filesystem
         self._run = environment.run_blocking
         self._timer = environment.timer
@@ -105,6 +115,7 @@ class MemberNotes:
     def _write_all(self, note: MemberNote, directories: list[str]) -> None:
         for directory in directories:
             try:
-                write_member_note(self._filesystem, directory, note)
+                place = self._filesystem.identity(directory)
+                write_member_note(self._filesystem, directory, replace(note, place=place))
             except DiskError as error:
                 LOGGER.warning("member note not written directory=%s error=%s", directory, error)

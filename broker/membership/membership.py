@@ -44,7 +44,7 @@ class Membership(Protocol):
 
         Raises:
             MembershipError: The cluster has another broker of this id.
-            StoreError: The store cannot be used.
+            StoreError: The store refuses; one that does not answer is waited for.
         """
         ...
 

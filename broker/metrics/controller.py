@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Final
 
 from prometheus_client.core import Metric
 
+from broker.controller.active.failover_causes import Cause
 from broker.controller.images.partition_image import NO_LEADER
 from broker.metrics.families import counter, gauge
 
@@ -102,7 +103,17 @@ class ControllerMetrics:
             "varve_controller_last_failover_ms",
             "Milliseconds from the first plan to the last commit of the last failover here.",
             ("cause",),
-            [((cause,), took_ms) for cause, took_ms in sorted(active.failover_ms.items())],
+            [
+                ((cause.value,), active.failover_ms[cause])
+                for cause in Cause
+                if cause in active.failover_ms
+            ],
+        )
+        yield counter(
+            "varve_controller_leaders_lost",
+            "Partitions whose leader was replaced, or that were left without one, here.",
+            ("cause",),
+            [((cause.value,), active.leaders_lost.get(cause, 0)) for cause in Cause],
         )
         yield gauge(
             "varve_image_revision",

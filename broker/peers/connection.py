@@ -36,7 +36,7 @@ from typing import Final
 
 from broker.network.connector import Connecting, Connector
 from broker.network.receive_buffers import ReceiveBuffer, ReceiveBuffers
-from broker.network.stream import Poller, Stream
+from broker.network.stream import EXPECTED_MIN, Poller, Stream
 from broker.peers.endpoint import PeerEndpoint
 from broker.peers.errors import PeerUnavailableError
 from broker.peers.observer import PeerObservers
@@ -164,7 +164,10 @@ class PeerConnection:
         """
         size = len(request.unsent)
         if self._endpoint is None or self.state is State.CLOSED:
-            self._fail(request, "is not in the cluster's image")
+            self._fail(
+                request,
+                "is not registered with a listener of this broker's inter.broker.listener.name",
+            )
             return
         if self.requests >= REQUESTS_MAX or self._waiting_bytes + size > BYTES_MAX:
             self._fail(request, f"has not answered {self.requests} requests")
@@ -312,6 +315,10 @@ class PeerConnection:
         reader = self._reader
         if stream is None or reader is None:
             return
+        if self._held is not None:
+            # It is read again when what is held has been released.
+            self._unwatch(stream)
+            return
         for _ in range(RECEIVES_MAX):
             try:
                 count = stream.recv_into(reader.buffer)
@@ -326,21 +333,28 @@ class PeerConnection:
             self._received += count
             if not self._take_frames(stream, reader, count):
                 return
+            if reader.memory is not None:
+                stream.expect(len(reader.buffer))
+                if len(reader.buffer) >= EXPECTED_MIN:
+                    return
 
     def _take_frames(self, stream: Stream, reader: FrameReader[ReceiveBuffer], count: int) -> bool:
         """Hand answers on; False when no more may be received now."""
         frames = reader.next_frames(count)
+        if reader.lent is not None:
+            stream.expect(0)
         while frames:
             for taken, answer in enumerate(frames, 1):
                 if not self._take(answer) or self._stream is not stream:
                     return False
                 if self._held is not None:
-                    # Those behind it come when it has been released.
+                    # Those behind it come when it has been released. With none the stream stays
+                    # watched: mostly nothing comes before the next request.
                     if taken < len(frames):
                         reader.put_back(frames[taken:])
                     self._held.extend(frames[:taken])
-                    self._is_watched = False
-                    self._resources.poller.remove_reader(stream.fileno())
+                    if reader.has_more or reader.has_put_back:
+                        self._unwatch(stream)
                     return False
             reader.release(frames)
             frames = reader.next_frames() if reader.has_more else []
@@ -358,6 +372,10 @@ class PeerConnection:
     def _watch(self, stream: Stream) -> None:
         self._is_watched = True
         self._resources.poller.add_reader(stream.fileno(), self._on_readable)
+
+    def _unwatch(self, stream: Stream) -> None:
+        self._is_watched = False
+        self._resources.poller.remove_reader(stream.fileno())
 
     def _take(self, answer: memoryview) -> bool:
         (correlation_id,) = _CORRELATION_ID.unpack_from(answer)
@@ -403,7 +421,7 @@ class PeerConnection:
                 return
             self._held = None
             if self._is_watched:
-                # Within `on_answer`: the caller goes on.
+                # Within `on_answer`, and the caller goes on; or nothing has come since.
                 return
             if reader.has_more or reader.has_put_back:
                 self._resources.poller.call_soon(self._go_on, stream, reader)

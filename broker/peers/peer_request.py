@@ -35,6 +35,7 @@ class PeerRequest:
 
     __slots__ = (
         "api_key",
+        "client_id",
         "correlation_id",
         "is_sent",
         "received_before",
@@ -44,8 +45,16 @@ class PeerRequest:
         "version",
     )
 
-    def __init__(self, api_key: int, version: int, body: bytes, receiver: Receiver) -> None:
+    def __init__(
+        self,
+        api_key: int,
+        version: int,
+        body: bytes,
+        receiver: Receiver,
+        client_id: str | None = None,
+    ) -> None:
         self.api_key = api_key
+        self.client_id = client_id
         self.version = version
         self.receiver: Receiver | None = receiver
         self.correlation_id = -1
@@ -55,9 +64,13 @@ class PeerRequest:
         self.unsent: bytes | memoryview = body
 
     def enter(self, correlation_id: int, client_id: str) -> None:
-        """Give it its number on its connection, and make the frame of the body."""
+        """Give it its number on its connection, and make the frame of the body.
+
+        `client_id` is for a request that has none of its own.
+        """
         self.correlation_id = correlation_id
-        head = encode_request_header(self.api_key, self.version, correlation_id, client_id)
+        name = client_id if self.client_id is None else self.client_id
+        head = encode_request_header(self.api_key, self.version, correlation_id, name)
         self.unsent = frame(head, bytes(self.unsent))
 
     def fail(self, error: PeerUnavailableError) -> None:

@@ -49,7 +49,14 @@ class Peers:
     # -- requests --------------------------------------------------------------------------------
 
     def request(
-        self, node_id: int, message: Message, version: int, *, timeout_ms: float, use: str
+        self,
+        node_id: int,
+        message: Message,
+        version: int,
+        *,
+        timeout_ms: float,
+        use: str,
+        client_id: str | None = None,
     ) -> "asyncio.Future[Message]":
         """Send a request; the future is its decoded answer.
 
@@ -63,6 +70,7 @@ class Peers:
             version: Of the API.
             timeout_ms: From now until the answer.
             use: Names the connection: "control", "markers", ...
+            client_id: Of this request; None: that of all requests of this broker.
 
         Raises:
             PeerUnavailableError: In the future. `sent` False: the peer has not got it.
@@ -72,7 +80,7 @@ class Peers:
         codec = sys.modules[type(message).__module__]
         body = codec.encode_request(message, version)
         receiver = _Decoder(future, codec.decode_response, version)
-        request = PeerRequest(codec.API_KEY, version, body, receiver)
+        request = PeerRequest(codec.API_KEY, version, body, receiver, client_id)
         self.connection(node_id, use).send(request, timeout_ms)
         return future
 

@@ -5,7 +5,7 @@
 
 A handler is one of three kinds, decided once at start-up from its module:
 
-    hot       Produce, Fetch: decodes the frame itself, answers in place or parks
+    hot       Produce, Fetch, OffsetCommit: decodes the frame itself, answers in place or parks
     inline    `def handle`: gets the decoded request, returns the response, or an `Answer` that is
               given later (`broker.requests.answer`), or, if it has to run a coroutine, a Future
     worker    `async def handle`: takes one of the `num.io.threads` workers while it runs
@@ -27,9 +27,13 @@ from struct import error as StructError
 from types import ModuleType
 from typing import TYPE_CHECKING, Any, Final
 
+from typing_extensions import override
+
+from broker.network.request_channel import Router
 from broker.requests.answer import Answer
 from broker.requests.api_stats import ApiStats
 from broker.requests.forwarded import forwarded
+from broker.requests.inter_broker import for_brokers_only
 from broker.requests.reply import PARKED, Body, HotResult, Parked, Reply, frame_response
 from broker.requests.request_context import RequestContext
 from broker.requests.request_limits import check_elements, check_size, elements_max_of
@@ -50,6 +54,8 @@ LOGGER = logging.getLogger(__name__)
 
 HEADER: Final = Struct(">hhih")
 """API key, version, correlation id, length of the client id (-1: null)."""
+
+_unpack_header: Final = HEADER.unpack_from
 
 HEADER_SIZE: Final = 10
 API_VERSIONS: Final = int(ApiKey.API_VERSIONS)
@@ -90,7 +96,10 @@ class Api:
         self.handle: Callable[..., Any] | None = getattr(module, "handle", None)
         self.needs_worker = inspect.iscoroutinefunction(self.handle)
         self.is_forwarded: bool = getattr(module, "FORWARDED", False)
-        self.is_advertised = not getattr(module, "FOR_BROKERS_ONLY", False)
+        is_for_brokers: bool = getattr(module, "FOR_BROKERS_ONLY", False)
+        self.is_advertised = not is_for_brokers
+        if is_for_brokers and self.handle is not None:
+            self.handle = for_brokers_only(self.handle)
         self.module_name = f"protocol.messages.{self.key.name.lower()}"
         self.messages: Any = None
         self.stats = ApiStats()
@@ -114,8 +123,8 @@ class Api:
         return request
 
 
-class KafkaApis:
-    """See the module; implements `broker.network.request_channel.Router`."""
+class KafkaApis(Router):
+    """See the module."""
 
     __slots__ = ("_clock", "_flags", "_services", "apis", "by_key", "malformed", "unsupported")
 
@@ -140,10 +149,12 @@ class KafkaApis:
 
     # -- Router ----------------------------------------------------------------------------------
 
+    @override
     def needs_worker(self, frame: memoryview) -> bool:
         """Whether the frame is for a handler that may wait for a disk."""
         return frame[0] == 0 and self._flags[frame[1]] == 1
 
+    @override
     def handle(self, connection: "Connection", frame: memoryview) -> None:
         """Decode, handle and answer a frame in place."""
         begun = self._begin(connection, frame)
@@ -167,6 +178,7 @@ class KafkaApis:
         api.stats.observe(self._clock.monotonic_ms() - context.started_ms)
         connection.answer_now(None if result is None else frame_response(context, result))
 
+    @override
     def start(
         self, connection: "Connection", frame: memoryview, slot: "ResponseSlot"
     ) -> "Coroutine[Any, Any, Pieces | None] | None":
@@ -343,19 +355,25 @@ class KafkaApis:
 
         None when the connection has been answered, or closed, for what the header says.
         """
-        started_ms = self._clock.monotonic_ms()
         try:
-            key, version, correlation_id, length = HEADER.unpack_from(frame)
+            header: tuple[int, int, int, int] = _unpack_header(frame)
         except StructError:
             self._malformed(connection, "request header is cut off")
             return None
+        key, version, correlation_id, length = header
         api = self.by_key.get(key)
         if api is None or not api.min_version <= version <= api.max_version:
             self._unsupported(connection, key, version, correlation_id)
             return None
         flexible = version >= api.first_flexible
         try:
-            position = self._read_client_id(connection, frame, length)
+            end = HEADER_SIZE + length
+            same = connection.client_id_raw
+            if 0 < length == len(same) and frame[HEADER_SIZE:end] == same:
+                # As in the request before, which is decoded.
+                position = end
+            else:
+                position = self._read_client_id(connection, frame, length)
             if flexible:
                 if frame[position] == 0:
                     position += 1
@@ -370,7 +388,8 @@ class KafkaApis:
             correlation_id,
             connection.client_id,
             connection.info,
-            started_ms,
+            # When it was received: what was received with it, and handled before, counts.
+            connection.last_active_ms,
             flexible and key != API_VERSIONS,
         )
         connection.requests += 1

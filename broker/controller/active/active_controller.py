@@ -2,7 +2,7 @@
 
     standby ──elected (epoch)──> active ──deposed, or the image names another──> standby
                                    │
-          image of a change of brokers, end of a lease, took over
+          image of a change of brokers or settings, end of a lease, took over
                                    v
             reconcile: plan ──> commit ──> plan again ... ──> let brokers in ──> settled
             AlterPartition: all that wait ──> one plan ──> one transaction ──> answers
@@ -17,6 +17,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Final
 
 from broker.controller.active.broker_states import BrokerStates
+from broker.controller.active.failover_causes import Cause, causes_of
 from broker.controller.active.guarded_writes import GuardedWrites
 from broker.controller.active.isr_queue import IsrQueue, code_of_commit
 from broker.controller.active.leader_requests import (
@@ -36,7 +37,6 @@ from broker.controller.active.partition_plan import Chunk, PartitionPlan, chunk_
 from broker.controller.active.reassignments import (
     ReassignmentRequest,
     ReassignmentResult,
-    may_complete,
     plan_reassignment,
     reassigning,
 )
@@ -44,6 +44,7 @@ from broker.controller.active.reconcile import (
     Moves,
     admissions_of,
     fences_of,
+    is_decided_anew,
     lacking,
     lacks_room,
     plan_partitions,
@@ -91,7 +92,8 @@ class ActiveController:
         epoch: Of the controller, 0 while it is another broker, and on a single node.
         unclean_elections: Leaders that were elected without a guarantee, since the start.
         elr_elections: Leaders that were elected from the ELR, since the start.
-        failover_ms: How long the last failover took, by cause: `died`, `draining`, `other`.
+        failover_ms: How long the last failover took, by cause.
+        leaders_lost: Leaders that partitions have lost or got, by cause, since the start.
     """
 
     def __init__(
@@ -138,7 +140,8 @@ class ActiveController:
         self.unclean_elections = 0
         self.elr_elections = 0
         self.failovers = 0
-        self.failover_ms: dict[str, float] = {}
+        self.failover_ms: dict[Cause, float] = {}
+        self.leaders_lost: dict[Cause, int] = {}
 
     @property
     def is_active(self) -> bool:
@@ -177,7 +180,7 @@ class ActiveController:
         """Follow the brokers: in the turn of each image, on every broker."""
         if old.brokers is not new.brokers:
             self._ends.see(old, new)
-        elif not (self.is_active and (may_complete(old, new) or lacks_room(new))):
+        elif not (self.is_active and (is_decided_anew(old, new) or lacks_room(new))):
             return
         if self.is_active:
             self.reconcile()
@@ -228,14 +231,14 @@ class ActiveController:
         if states.next_ms is not None:
             self._reconcile_after(max(states.next_ms - now_ms, 0.0) + 1.0)
         slices = Slices(self._clock)
-        terms = TopicTerms(image, self._rules, states.may_lead)
+        terms = TopicTerms(image, self._rules, states)
         plan = await plan_partitions(image, states, terms, slices)
-        fences = fences_of(image, states)
+        fences = fences_of(image, states, self._ends)
         if not plan and not fences:
             admissions = dict(admissions_of(image, states))
             if not admissions:
                 if plan.leaderless:
-                    self.recovery.pursue(plan.leaderless, image, terms)
+                    await self.recovery.pursue(plan.leaderless, image, terms, slices)
                 return True
             self._is_dirty = True
             errors = await self._changes.commit(list(admissions.values()), until_applied=False)
@@ -247,7 +250,7 @@ class ActiveController:
         units = [*fences, *(await units_of(plan, slices)).values()]
         errors = await self._changes.commit(units, until_applied=False)
         if not any(errors):
-            self._report(plan, states, began_ms)
+            await self._report(plan, states, began_ms)
         return not any(errors)
 
     def _log_admission(self, image: ClusterImage, node: int) -> None:
@@ -258,26 +261,32 @@ class ActiveController:
         else:
             LOGGER.info("broker let in node=%d epoch=%d", node, broker.epoch)
 
-    def _count(self, plan: PartitionPlan) -> Moves:
+    async def _count(self, plan: PartitionPlan) -> Moves:
         moves = Moves()
+        slices = Slices(self._clock)
         for _topic, old, new in plan.changes():
             moves.count(old, new)
+            if slices.is_over:
+                await slices.turn()
         self.unclean_elections += moves.unclean
         self.elr_elections += moves.from_elr
         return moves
 
-    def _report(self, plan: PartitionPlan, states: BrokerStates, began_ms: float) -> None:
-        moves = self._count(plan)
+    async def _report(self, plan: PartitionPlan, states: BrokerStates, began_ms: float) -> None:
+        took_ms = self._clock.monotonic_ms() - began_ms
+        moves = await self._count(plan)
         if not (states.dead or moves.moved or moves.leaderless):
             return
-        took_ms = self._clock.monotonic_ms() - began_ms
         self.failovers += 1
-        cause = "died" if states.dead else "draining" if states.draining else "other"
-        self.failover_ms[cause] = took_ms
+        causes = await causes_of(plan, states, self._ends, Slices(self._clock))
+        for cause, count in causes.items():
+            self.failover_ms[cause] = took_ms
+            self.leaders_lost[cause] = self.leaders_lost.get(cause, 0) + count
         log = LOGGER.warning if moves.unclean else LOGGER.info
         log(
-            "leaders elected fenced=%s draining=%s moved=%d without_leader=%d from_elr=%d "
-            "unclean=%d partitions_changed=%d ms=%.1f",
+            "leaders elected causes=%s fenced=%s draining=%s moved=%d without_leader=%d "
+            "from_elr=%d unclean=%d partitions_changed=%d ms=%.1f",
+            ",".join(f"{cause.value}:{count}" for cause, count in causes.items()),
             list(states.dead),
             sorted(states.draining),
             moves.moved,
@@ -304,14 +313,17 @@ class ActiveController:
     async def _elect_chosen(self, chosen: list[PartitionRecovery]) -> None:
         image = self._image()
         states = self._states(image)
-        terms = TopicTerms(image, self._rules, states.may_lead)
+        terms = TopicTerms(image, self._rules, states)
         plan = PartitionPlan(image)
         slices = Slices(self._clock)
-        plan_longest(plan, terms, chosen)
+        await plan_longest(plan, terms, chosen, slices)
         units = await units_of(plan, slices)
         errors = await self._changes.commit(list(units.values()), until_applied=False)
         if not any(errors):
-            self._count(plan)
+            moves = await self._count(plan)
+            if moves.unclean:
+                lost = self.leaders_lost
+                lost[Cause.UNCLEAN] = lost.get(Cause.UNCLEAN, 0) + moves.unclean
             report_recovered(chosen)
 
     # -- elections that are asked for ------------------------------------------------------------
@@ -328,7 +340,7 @@ class ActiveController:
         image = self._image()
         states = self._states(image)
         plan = PartitionPlan(image)
-        terms = TopicTerms(image, self._rules, states.may_lead)
+        terms = TopicTerms(image, self._rules, states)
         slices = Slices(self._clock)
         results: list[LeaderResult] = []
         for request in wanted:
@@ -338,7 +350,7 @@ class ActiveController:
         errors = await self._changes.commit(list(chunks.values()), until_applied=False)
         failed = dict(zip(chunks, errors, strict=True))
         if not any(errors):
-            self._count(plan)
+            await self._count(plan)
         return [self._committed(image, result, failed) for result in results]
 
     def _committed(
@@ -383,7 +395,7 @@ class ActiveController:
         image = self._image()
         states = self._states(image)
         plan = PartitionPlan(image)
-        terms = TopicTerms(image, self._rules, states.may_lead)
+        terms = TopicTerms(image, self._rules, states)
         slices = Slices(self._clock)
         results = []
         for request in wanted:
@@ -393,7 +405,7 @@ class ActiveController:
         errors = await self._changes.commit(list(chunks.values()), until_applied=False)
         failed = dict(zip(chunks, errors, strict=True))
         if not any(errors):
-            self._count(plan)
+            await self._count(plan)
         for at, (request, error, _) in enumerate(results):
             topic = image.topics.get(request.topic)
             if topic is None or error is not ErrorCode.NONE:
@@ -452,8 +464,9 @@ class ActiveController:
         self, request: AssignReplicasToDirsRequest
     ) -> AssignReplicasToDirsResponse:
         plan = PartitionPlan(self._image())
-        planned = plan_assignments(plan, request)
-        chunks = await units_of(plan, Slices(self._clock))
+        slices = Slices(self._clock)
+        planned = await plan_assignments(plan, request, slices)
+        chunks = await units_of(plan, slices)
         errors = await self._changes.commit(list(chunks.values()), until_applied=False)
         if any(isinstance(error, NotControllerError) for error in errors):
             raise ApiError(ErrorCode.NOT_CONTROLLER)

@@ -14,6 +14,8 @@ class BrokerStates:
     Attributes:
         active: Let in, and alive or not known to be dead.
         may_lead: Of those, all that do not want to stop.
+        without_lease: Of the active, all whose lease has ended a moment ago: they go on leading
+            what they lead until it is believed, and are elected for nothing.
         dead: Let in, and without a lease for long enough: to be fenced.
         waiting: Registered and alive in an epoch that has not been let in.
         lost: Of those waiting, all whose logs may lack what they had.
@@ -28,6 +30,7 @@ class BrokerStates:
     lost: frozenset[int]
     eligible: frozenset[int]
     next_ms: float | None = None
+    without_lease: frozenset[int] = frozenset()
 
     @property
     def draining(self) -> frozenset[int]:
@@ -42,6 +45,7 @@ class BrokerStates:
         dead: list[int] = []
         waiting: list[int] = []
         lost: list[int] = []
+        without_lease: list[int] = []
         later: list[float] = []
         for node, broker in sorted(image.brokers.items()):
             if broker.is_fenced:
@@ -56,6 +60,7 @@ class BrokerStates:
                     dead.append(node)
                     continue
                 later.append(believed_ms)
+                without_lease.append(node)
             active.append(node)
             if not broker.is_draining:
                 may_lead.append(node)
@@ -67,6 +72,7 @@ class BrokerStates:
             frozenset(lost),
             frozenset(image.brokers) - frozenset(lost),
             min(later, default=None),
+            frozenset(without_lease),
         )
 
 

@@ -25,6 +25,7 @@ from typing import Final
 
 from broker.controller.active.partition_change import changed
 from broker.controller.active.partition_plan import PartitionPlan
+from broker.controller.active.slices import Slices
 from broker.controller.active.topic_terms import TopicTerms
 from broker.controller.images.cluster_image import ClusterImage, TopicImage
 from broker.controller.images.partition_image import PartitionImage
@@ -86,8 +87,8 @@ class IsrChanges:
         self._image = plan.image
         self._terms = terms
 
-    def add(
-        self, request: AlterPartitionRequest, version: int
+    async def add(
+        self, request: AlterPartitionRequest, version: int, slices: Slices
     ) -> list[tuple[TopicImage | None, list[PlannedPartition]]]:
         """Plan a request; per topic, in its order, what becomes of each partition.
 
@@ -105,9 +106,10 @@ class IsrChanges:
                 ]
                 planned.append((None, refused))
                 continue
-            one = [
-                self._add(topic, wanted, request.broker_id, version) for wanted in data.partitions
-            ]
+            one = []
+            for wanted in data.partitions:
+                one.append(self._add(topic, wanted, request.broker_id, version))
+                await slices.turn()
             planned.append((topic, one))
         return planned
 

@@ -110,15 +110,15 @@ class IsrQueue:
     async def _alter(self, taken: list[_Waiting]) -> None:
         image = self._image()
         states = self._states(image)
-        terms = TopicTerms(image, self._rules, states.may_lead)
+        terms = TopicTerms(image, self._rules, states)
         plan = PartitionPlan(image)
         changes = IsrChanges(plan, terms)
         slices = Slices(self._clock)
         planned = []
         for waiting in taken:
-            await slices.turn()
             try:
-                planned.append((waiting, changes.add(waiting.request, waiting.version)))
+                found = await changes.add(waiting.request, waiting.version, slices)
+                planned.append((waiting, found))
             except ApiError as refusal:
                 waiting.refuse(refusal)
         chunks = await units_of(plan, slices)

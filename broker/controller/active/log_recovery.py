@@ -1,8 +1,8 @@
 """Recovery of partitions without a clean leader: the longest of their logs is found, and led.
 
-              every replica that is to be compared lives (Balanced), one does (Aggressive)
+              all that were in sync last live (Balanced), one replica does (Aggressive)
     WAITING ────────────────────────────────────────────────────────────> ASKING
-      ^  ^──── one did not answer (Balanced), nobody did (Aggressive) ──────┤
+      ^  ^──── one of these did not answer, nobody did (Aggressive) ────────┤
       │                                                                     │ answers: the greatest
       │                                                                     v (last epoch, end)
       └──── the record, or a life of those that answered, has changed ─── CHOSEN ──committed──> over
@@ -15,7 +15,8 @@ it answers in the leader epoch of the record, so it has seen that there is none.
 Nothing is kept between two rounds but what is asked now: the next controller begins anew. One round
 at a time, of 10,000 partitions at most; requests have 1,000 partitions at most, and 5 seconds.
 
-Source: KIP-966; Kafka's GetReplicaLogInfo, for which ListOffsets of the debugging replica stands.
+Source: KIP-966. Its GetReplicaLogInfo (93) is in no released Kafka: 4.2.0 ends at API 92. What it
+would answer, the last leader epoch and the log's end, ListOffsets of the debugging replica does.
 """
 
 import asyncio
@@ -27,12 +28,12 @@ from typing import Any, Final, NamedTuple
 from uuid import UUID
 
 from broker.controller.active.partition_change import (
-    Recovery,
     Terms,
     changed,
     replicas_to_compare,
 )
 from broker.controller.active.partition_plan import PartitionPlan
+from broker.controller.active.slices import Slices
 from broker.controller.active.topic_terms import TopicTerms
 from broker.controller.images.cluster_image import ClusterImage, TopicImage
 from broker.controller.images.partition_image import NO_LEADER, PartitionImage
@@ -97,7 +98,7 @@ class PartitionRecovery:
         topic: As of the image with which it began.
         partition: The record, likewise.
         members: Replicas to be compared; of equal logs the first is taken.
-        needs_all: Every member has to answer.
+        needed: Of those, all that have to answer; empty: any one is enough.
         epochs: Broker epochs of those that are asked.
         ends: What they have answered.
     """
@@ -105,7 +106,7 @@ class PartitionRecovery:
     topic: TopicImage
     partition: PartitionImage
     members: tuple[int, ...]
-    needs_all: bool
+    needed: tuple[int, ...]
     epochs: dict[int, int] = field(default_factory=dict)
     ends: dict[int, LogEnd] = field(default_factory=dict)
     phase: Phase = Phase.WAITING
@@ -128,9 +129,9 @@ class PartitionRecovery:
         self.phase = phase
 
     def ask(self, image: ClusterImage, may_answer: Container[int]) -> bool:
-        """Begin to ask those of the members that live; False: too few of them do."""
+        """Begin to ask those of the members that live; False: one that is needed does not."""
         alive = [node for node in self.members if node in may_answer]
-        if not alive or (self.needs_all and len(alive) < len(self.members)):
+        if not alive or any(node not in may_answer for node in self.needed):
             return False
         self.epochs = {node: image.brokers[node].epoch for node in alive}
         self.go(Phase.ASKING)
@@ -138,7 +139,7 @@ class PartitionRecovery:
 
     def answered(self) -> bool:
         """All requests are over: choose, or wait again."""
-        complete = len(self.ends) == len(self.members) if self.needs_all else bool(self.ends)
+        complete = bool(self.ends) and all(node in self.ends for node in self.needed)
         self.go(Phase.CHOSEN if complete else Phase.WAITING)
         return complete
 
@@ -188,11 +189,12 @@ class LogRecovery:
         self._start = start
         self._is_busy = False
 
-    def pursue(
+    async def pursue(
         self,
         leaderless: Iterable[tuple[TopicImage, PartitionImage]],
         image: ClusterImage,
         terms: TopicTerms,
+        slices: Slices,
     ) -> None:
         """Begin a round for partitions without a leader, unless one is under way.
 
@@ -200,12 +202,14 @@ class LogRecovery:
             leaderless: None of them can be led cleanly.
             image: They are of it.
             terms: Of elections.
+            slices: There may be thousands.
         """
         if self._is_busy:
             return
         self.waiting.clear()
         asking: list[PartitionRecovery] = []
         for topic, partition in leaderless:
+            await slices.turn()
             by = terms.of(topic, partition)
             one = _recovery_of(topic, partition, by)
             if one is None:
@@ -252,18 +256,19 @@ class LogRecovery:
 def _recovery_of(
     topic: TopicImage, partition: PartitionImage, terms: Terms
 ) -> PartitionRecovery | None:
-    members = replicas_to_compare(partition, terms)
-    if not members:
+    compared = replicas_to_compare(partition, terms)
+    if compared is None:
         return None
     assert partition.leader == NO_LEADER
-    return PartitionRecovery(topic, partition, members, terms.recovery is Recovery.BALANCED)
+    return PartitionRecovery(topic, partition, *compared)
 
 
-def plan_longest(
-    plan: PartitionPlan, terms: TopicTerms, chosen: Iterable[PartitionRecovery]
+async def plan_longest(
+    plan: PartitionPlan, terms: TopicTerms, chosen: Iterable[PartitionRecovery], slices: Slices
 ) -> None:
     """Plan that the longest logs are led, where what was compared still holds."""
     for one in chosen:
+        await slices.turn()
         topic = plan.image.topics_by_id.get(one.topic.topic_id)
         current = None if topic is None else plan.partition(topic, one.partition.index)
         if topic is None or current is None or not one.still_holds(plan.image):

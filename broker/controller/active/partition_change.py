@@ -3,17 +3,19 @@
     new ISR ──> a reassignment that is complete now: the replicas that it removes are gone
             ──> ELR: |ISR| below min.insync.replicas keeps who left it as eligible (KIP-966)
             ──> leader: stays while it is valid, else the first valid one in order of replicas
-                  valid            in the ISR; or in the ELR while the ISR is empty
+                  valid            in the ISR; or in the ELR while the ISR is empty; another than
+                                   before only while it holds its lease; nothing else is tried
+                                   before all of them hold theirs, or are dead
                   none is          the replica with the longest log, once it is known which that is
-                                   (`broker.controller.active.log_recovery`); where ISR and ELR are
-                                   empty and one alone was in them last, that one
+                                   (`broker.controller.active.log_recovery`); the only replica there
+                                   is, without comparing
                   none of these    any replica, if unclean elections are allowed; else no leader
             ──> leader epoch + 1 if the leader is another, or a replica is gone;
                 partition epoch + 1 if anything is different
 
 A leader from the ELR makes the ISR itself alone; one elected uncleanly (the longest log, or any
 replica) also makes the partition RECOVERING, and what the others had is lost. Kafka 4.2 elects the
-last known leader, whatever it has kept.
+last known leader, whatever it has kept: also one whose disk was replaced, beside others with a log.
 
 A reassignment is complete when all that it adds are in the ISR, and the ISR of the replicas that
 stay is all of them; or not smaller than that of the replicas of before, and than
@@ -71,6 +73,8 @@ class Terms:
         chosen: The replica that has turned out to have the longest log; `NO_LEADER`: not known.
         takes_added: An unclean election may end with a replica that is being added, and may have
             next to nothing: only where an administrator asks for it.
+        without_lease: Of those that may lead, all whose lease has ended a moment ago: they go on
+            leading, and are not elected.
     """
 
     may_lead: Collection[int]
@@ -81,10 +85,19 @@ class Terms:
     takes_added: bool = False
     recovery: Recovery = Recovery.BALANCED
     chosen: int = NO_LEADER
+    without_lease: Collection[int] = NOBODY
 
-    def may_lead_none(self, nodes: Iterable[int]) -> bool:
-        """Whether no one of these brokers may lead."""
-        return not any(node in self.may_lead for node in nodes)
+    def takes(self, node: int, leader: int) -> bool:
+        """Whether a broker may lead where `leader` does: go on, or be elected."""
+        return node in self.may_lead and (node == leader or node not in self.without_lease)
+
+    def waits_for(self, nodes: Iterable[int]) -> bool:
+        """Whether one of these may soon hold its lease again, or be known to be dead."""
+        return any(node in self.without_lease and node in self.may_lead for node in nodes)
+
+    def takes_none(self, nodes: Iterable[int], leader: int) -> bool:
+        """Whether no one of these brokers may lead where `leader` does."""
+        return not any(self.takes(node, leader) for node in nodes)
 
 
 class _Elected(NamedTuple):
@@ -168,20 +181,37 @@ def _with_leader(
     )
 
 
-def replicas_to_compare(partition: PartitionImage, terms: Terms) -> tuple[int, ...]:
-    """Replicas whose logs are to be compared before one of them leads; empty: none are.
+class Compared(NamedTuple):
+    """Replicas whose logs are compared before one of them leads.
+
+    Attributes:
+        members: All of them; of equal logs the first one's is taken.
+        needed: Of those, all that have to answer; empty: any that does is enough.
+    """
+
+    members: tuple[int, ...]
+    needed: tuple[int, ...]
+
+
+def replicas_to_compare(partition: PartitionImage, terms: Terms) -> Compared | None:
+    """Replicas whose logs are to be compared before one of them leads; None: none are.
 
     Balanced: all that were in ISR or ELR last, once both are empty; the partition waits for them.
-    Aggressive: all there are, as soon as nobody leads it; those that answer in time count.
-    The leader of before comes first: of equal logs the first is taken.
+    The others are compared as far as they live: who was last in sync alone may have lost more than
+    they ever lacked. Aggressive: all there are, as soon as nobody leads it; those that answer in
+    time count. The leader of before comes first.
     """
     if partition.leader != NO_LEADER or terms.recovery is Recovery.NONE:
-        return ()
+        return None
+    known = partition.last_known_elr
+    members = tuple(dict.fromkeys((*known, *partition.replicas)))
+    if terms.waits_for(partition.isr or partition.elr):
+        return None
     if terms.recovery is Recovery.AGGRESSIVE:
-        return tuple(dict.fromkeys((*partition.last_known_elr, *partition.replicas)))
+        return Compared(members, ())
     if partition.isr or partition.elr or not terms.has_elr:
-        return ()
-    return partition.last_known_elr or partition.replicas
+        return None
+    return Compared(members, known or members)
 
 
 def min_isr_of(partition: PartitionImage, terms: Terms) -> int:
@@ -193,7 +223,9 @@ def is_complete(partition: PartitionImage, terms: Terms, isr: tuple[int, ...]) -
     """Whether the reassignment under way ends with this ISR; see the module."""
     target = partition.target
     staying = [node for node in isr if node in target]
-    if not staying or (partition.leader != NO_LEADER and terms.may_lead_none(staying)):
+    if not staying or (
+        partition.leader != NO_LEADER and terms.takes_none(staying, partition.leader)
+    ):
         # Else it would end with a partition that nobody leads.
         return False
     if len(staying) == len(target):
@@ -250,18 +282,20 @@ def _elect(
         else (partition.leader,)
     )
     for node in (*first, *partition.replicas):
-        if node in sources and node in terms.may_lead:
+        if node in sources and terms.takes(node, partition.leader):
             return _Elected(node)
-    if terms.chosen in terms.may_lead and terms.chosen in partition.replicas:
+    if terms.waits_for(sources):
+        return _Elected(NO_LEADER)
+    if terms.takes(terms.chosen, partition.leader) and terms.chosen in partition.replicas:
         return _Elected(terms.chosen, is_clean=False)
     if not sources and not partition.isr and terms.recovery is not Recovery.NONE:
-        known = partition.last_known_elr
-        if terms.has_elr and len(known) == 1 and known[0] in terms.may_lead:
+        is_alone = terms.has_elr and partition.last_known_elr == partition.replicas == (preferred,)
+        if is_alone and terms.takes(preferred, partition.leader):
             # There is no other log to compare with.
-            return _Elected(known[0], is_clean=False)
+            return _Elected(preferred, is_clean=False)
     if terms.election is Election.UNCLEAN:
         others = partition.adding if terms.takes_added else ()
         for node in (*partition.original, *others):
-            if node in terms.may_lead:
+            if terms.takes(node, partition.leader):
                 return _Elected(node, is_clean=False)
     return _Elected(NO_LEADER)

@@ -64,22 +64,6 @@ def reassigning(image: ClusterImage) -> Iterator[tuple[TopicImage, PartitionImag
                 yield topic, partition
 
 
-def may_complete(old: ClusterImage, new: ClusterImage) -> bool:
-    """Whether settings have changed that a reassignment may have waited for."""
-    if old.configs != new.configs:
-        return any(True for _ in reassigning(new))
-    for name, topic in new.topics.items():
-        before = old.topics.get(name)
-        if (
-            before is not topic
-            and before is not None
-            and before.overrides != topic.overrides
-            and any(partition.is_reassigning for partition in topic.partitions)
-        ):
-            return True
-    return False
-
-
 def plan_reassignment(
     plan: PartitionPlan, terms: TopicTerms, request: ReassignmentRequest, *, may_resize: bool = True
 ) -> ReassignmentResult:

@@ -18,6 +18,7 @@ from dataclasses import dataclass
 from uuid import UUID
 
 from broker.controller.active.broker_states import BrokerStates
+from broker.controller.active.lease_ends import LeaseEnds
 from broker.controller.active.partition_change import changed
 from broker.controller.active.partition_plan import PartitionPlan
 from broker.controller.active.slices import Slices
@@ -29,8 +30,6 @@ from broker.controller.images.partition_image import NO_LEADER, PartitionImage
 from broker.controller.images.replica_directories import NONE, replicas_full, replicas_offline
 from broker.controller.store.metadata_store import Put
 from broker.controller.store.store_writer import Unit
-
-LEASE_ENDED = "its lease has ended"
 
 
 @dataclass(slots=True)
@@ -111,10 +110,37 @@ def _settled(
     isr = [node for node in partition.isr if node in states.active and node not in offline]
     lost = frozenset(partition.elr) - states.eligible | states.lost
     staying = [node for node in isr if node in states.may_lead and node not in full]
-    if staying or partition.leader not in states.active or partition.leader in offline:
+    could_lead = [
+        node for node in staying if node == partition.leader or node not in states.without_lease
+    ]
+    if could_lead or partition.leader not in states.active or partition.leader in offline:
         return changed(partition, terms.of(topic, partition, lost=lost), isr=staying or isr)
     goes_on = terms.of(topic, partition, lost=lost, may_also_lead=partition.leader)
     return changed(partition, goes_on, isr=isr)
+
+
+def is_decided_anew(old: ClusterImage, new: ClusterImage) -> bool:
+    """Whether settings have changed by which a partition may go on that could not before.
+
+    One without a leader (`unclean.leader.election.enable`, `unclean.recovery.strategy`), or whose
+    reassignment is under way (`min.insync.replicas`).
+    """
+    if old.configs != new.configs:
+        return any(map(_waits, new.topics.values()))
+    for name, topic in new.topics.items():
+        before = old.topics.get(name)
+        if (
+            before is not topic
+            and before is not None
+            and before.overrides != topic.overrides
+            and _waits(topic)
+        ):
+            return True
+    return False
+
+
+def _waits(topic: TopicImage) -> bool:
+    return any(one.leader == NO_LEADER or one.is_reassigning for one in topic.partitions)
 
 
 def lacks_room(image: ClusterImage) -> bool:
@@ -122,11 +148,11 @@ def lacks_room(image: ClusterImage) -> bool:
     return any(broker.full_directories for broker in image.brokers.values())
 
 
-def fences_of(image: ClusterImage, states: BrokerStates) -> list[Unit]:
+def fences_of(image: ClusterImage, states: BrokerStates, ends: LeaseEnds) -> list[Unit]:
     """What to commit so that brokers without a lease take no part."""
     units = []
     for node in states.dead:
-        fence = encode_fence(image.brokers[node].epoch, LEASE_ENDED)
+        fence = encode_fence(image.brokers[node].epoch, ends.end_of(node).value)
         units.append(Unit((), (Put(fence_key(node), fence),)))
     return units
 

@@ -19,6 +19,7 @@ from uuid import UUID
 
 from broker.controller.active.isr_changes import Failed, check_broker_epoch
 from broker.controller.active.partition_plan import PartitionPlan
+from broker.controller.active.slices import Slices
 from broker.controller.images.cluster_image import ClusterImage, TopicImage
 from protocol.error_codes import ErrorCode
 from protocol.messages.assign_replicas_to_dirs import (
@@ -50,8 +51,8 @@ def check_sender(image: ClusterImage, request: AssignReplicasToDirsRequest) -> N
     check_broker_epoch(image, request.broker_id, request.broker_epoch)
 
 
-def plan_assignments(
-    plan: PartitionPlan, request: AssignReplicasToDirsRequest
+async def plan_assignments(
+    plan: PartitionPlan, request: AssignReplicasToDirsRequest, slices: Slices
 ) -> list[tuple[UUID, list[PlannedTopic]]]:
     """Plan what a broker says; by directory and topic as the request has it.
 
@@ -64,10 +65,11 @@ def plan_assignments(
         topics: list[PlannedTopic] = []
         for data in directory.topics:
             topic = plan.image.topics_by_id.get(data.topic_id)
-            replicas = [
-                _assign(plan, topic, wanted.partition_index, request.broker_id, directory.id_)
-                for wanted in data.partitions
-            ]
+            replicas = []
+            for wanted in data.partitions:
+                index = wanted.partition_index
+                replicas.append(_assign(plan, topic, index, request.broker_id, directory.id_))
+                await slices.turn()
             topics.append((data.topic_id, topic, replicas))
         planned.append((directory.id_, topics))
     return planned

@@ -1,5 +1,6 @@
 """What elections of each partition go by: settings of its topic and cluster, at one moment."""
 
+from broker.controller.active.broker_states import BrokerStates
 from broker.controller.active.partition_change import NOBODY, Election, Recovery, Terms
 from broker.controller.configs.configs import MIN_ISR, ConfigRules
 from broker.controller.images.cluster_image import ClusterImage, TopicImage
@@ -20,10 +21,11 @@ class TopicTerms:
         self,
         image: ClusterImage,
         rules: ConfigRules,
-        may_lead: frozenset[int],
+        states: BrokerStates,
     ) -> None:
         self._image = image
-        self._may_lead = may_lead
+        self._may_lead = states.may_lead
+        self._without_lease = states.without_lease
         settings = rules.effective(image)
         self._min_isr = settings.min_insync_replicas
         self._unclean = settings.unclean_leader_election_enable
@@ -71,6 +73,7 @@ class TopicTerms:
             takes_added,
             Recovery(_parsed(topic, RECOVERY) or self._recovery),
             chosen,
+            self._without_lease,
         )
 
 

@@ -154,7 +154,8 @@ class BrokerFacts:
         epoch: Revision of the registration; 0 without one.
         live: Incarnation that holds a lease; None: none does.
         draining: Broker epoch that wants to stop; 0: none.
-        suspected_by: Brokers that say that it is dead, each with the broker epoch that it means.
+        suspected_by: Brokers that say that it is dead, each with the broker epoch that it means;
+            its own word says that it lives.
         failed: Log directories that have failed, and in which life.
     """
 

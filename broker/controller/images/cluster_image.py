@@ -150,7 +150,12 @@ class ClusterImage:
 
     @classmethod
     def loaded(
-        cls, items: Iterable[KeyValue], revision: int, *, controller_id: int = -1
+        cls,
+        items: Iterable[KeyValue],
+        revision: int,
+        *,
+        controller_id: int = -1,
+        decoded: Mapping[str, list[PartitionImage]] = _NO_CHUNKS,
     ) -> "ClusterImage":
         """The cluster as all keys of a store show it.
 
@@ -158,11 +163,12 @@ class ClusterImage:
             items: The keys; those that an image does not show are passed over.
             revision: They were read at.
             controller_id: While no key names one: on a single node itself.
+            decoded: Partitions that some of the values have been decoded to (`decode_chunk`).
 
         Raises:
             MetadataFormatError: A value is damaged or of a newer release.
         """
-        update = _Update(cls.empty(controller_id=controller_id))
+        update = _Update(cls.empty(controller_id=controller_id), decoded)
         for item in items:
             update.add(item.key, item.value, item.mod_revision, item.create_revision)
         return update.finish(revision)

@@ -33,7 +33,7 @@ def may_produce_to(name: str, client_id: str | None, *, is_broker: bool = False)
 
     Kafka's tools may write what Kafka calls internal. No client writes `__remote_log_metadata`:
     local segments are deleted on the strength of its records, and Kafka's tools write none. Other
-    brokers do (`is_broker`).
+    brokers do (`is_broker`, by `broker.requests.inter_broker.is_of_member`).
     """
     if name == REMOTE_LOG_METADATA:
         return is_broker
