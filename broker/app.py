@@ -11,8 +11,11 @@ import sys
 from typing import TYPE_CHECKING
 
 from broker.broker import Broker
+from broker.runtime.lifeline import Lifeline, Listening
 from broker.runtime.logs import configure
 from broker.runtime.startup_errors import StartupError
+from native.library import RECORD_RULES, load_wanted
+from native.loader import code_path
 from storage.environment.descriptors import raise_descriptor_limit, share_out
 from storage.environment.local_filesystem import describe_missing as describe_missing_of_disk
 from storage.environment.page_cache import describe_missing as describe_missing_of_cache
@@ -28,6 +31,9 @@ EXIT_FAILED = 1
 LOOK_S = 0.1
 """Between two looks whether a start that is to end waits for what may never come."""
 
+LET_IN_S = 10.0
+"""How long the supervisor is not told that this broker listens while it is not yet let in."""
+
 COLLECT_AFTER = (20_000, 2, 25)
 """Thresholds of the garbage collector: new objects, and collections of the younger generation.
 
@@ -40,10 +46,22 @@ SWITCH_INTERVAL_S = 0.001
 """How long a thread may keep the interpreter from the loop; Python's default is 5 ms."""
 
 
-def run(loaded: "LoadedConfig") -> int:
-    """Run a broker until SIGTERM or SIGINT; returns the exit status."""
+def run(loaded: "LoadedConfig", *, lifeline: Lifeline | None = None) -> int:
+    """Run a broker until SIGTERM or SIGINT, or the end of its supervisor.
+
+    Args:
+        loaded: The settings.
+        lifeline: To the supervisor that has started it; None: there is none.
+
+    Returns:
+        The exit status.
+    """
     settings = loaded.broker
-    configure(log_format=settings.log_format, level=settings.log_level)
+    configure(
+        log_format=settings.log_format,
+        level=settings.log_level,
+        broker="" if lifeline is None else str(settings.node_id),
+    )
     for warning in loaded.warnings:
         LOGGER.warning("%s", warning)
     for lacking in (*describe_missing_of_disk(), *describe_missing_of_cache()):
@@ -51,7 +69,7 @@ def run(loaded: "LoadedConfig") -> int:
     sys.setswitchinterval(SWITCH_INTERVAL_S)
     try:
         with asyncio.Runner(loop_factory=new_loop) as runner:
-            return runner.run(serve(loaded))
+            return runner.run(serve(loaded, lifeline))
     except StartupError as error:
         sys.stderr.write(f"varve: {error}\n")
         return EXIT_FAILED
@@ -67,8 +85,8 @@ def new_loop() -> asyncio.AbstractEventLoop:
     return uvloop.new_event_loop()
 
 
-async def serve(loaded: "LoadedConfig") -> int:
-    """Start, wait for a signal, stop."""
+async def serve(loaded: "LoadedConfig", lifeline: Lifeline | None = None) -> int:
+    """Start, wait for a signal or the supervisor's end, stop."""
     descriptors = share_out(raise_descriptor_limit())
     if descriptors.is_low:
         LOGGER.warning("too few file descriptors: %s", descriptors)
@@ -77,6 +95,8 @@ async def serve(loaded: "LoadedConfig") -> int:
     loop = asyncio.get_running_loop()
     for number in (signal.SIGTERM, signal.SIGINT):
         loop.add_signal_handler(number, stop.set)
+    if lifeline is not None:
+        lifeline.watch(lambda: _orphaned(stop))
     try:
         if not await _start(broker, stop):
             await broker.stop()
@@ -84,14 +104,19 @@ async def serve(loaded: "LoadedConfig") -> int:
     except BaseException:
         await broker.stop()
         raise
-    sys.stdout.write(banner(broker))
-    sys.stdout.flush()
+    LOGGER.info("code %s", code_path().describe())
+    LOGGER.info("record walks %s", load_wanted(RECORD_RULES).describe())
+    if lifeline is None:
+        sys.stdout.write(banner(broker))
+        sys.stdout.flush()
     # What lives now lives for good: the collector need not traverse it again.
     gc.collect()
     gc.freeze()
     gc.set_threshold(*COLLECT_AFTER)
     broker.failed.add_done_callback(lambda _: stop.set())
     try:
+        if lifeline is not None:
+            await _report(broker, lifeline, stop)
         await stop.wait()
     finally:
         LOGGER.info("broker stopping")
@@ -101,6 +126,26 @@ async def serve(loaded: "LoadedConfig") -> int:
         return EXIT_FAILED
     LOGGER.info("broker stopped")
     return EXIT_OK
+
+
+def _orphaned(stop: asyncio.Event) -> None:
+    if not stop.is_set():
+        LOGGER.warning("the supervisor has ended, so this broker stops, too")
+        stop.set()
+
+
+async def _report(broker: Broker, lifeline: Lifeline, stop: asyncio.Event) -> None:
+    """Report to the supervisor where this broker listens, once the cluster has let it in.
+
+    So that the first topics are spread over all brokers. Recovery may take long: it is not awaited.
+    """
+    for _ in range(int(LET_IN_S / LOOK_S)):
+        if broker.ready or stop.is_set():
+            break
+        await asyncio.sleep(LOOK_S)
+    lifeline.report(
+        Listening(broker.cluster_id, tuple(broker.addresses), broker.admin_address or "")
+    )
 
 
 async def _start(broker: Broker, stop: asyncio.Event) -> bool:
@@ -129,12 +174,13 @@ def banner(broker: Broker) -> str:
         f"  listeners  {listeners}",
         f"  data       {', '.join(broker.settings.log_dirs)}",
     ]
+    lines.append(f"  code       {code_path().describe()}")
     if broker.remote is not None:
         lines.append(f"  objects    {broker.remote.location}")
     if broker.admin_address:
         lines.append(f"  admin      http://{broker.admin_address}/metrics")
-    if broker.descriptors.is_low:
-        lines.append(f"  limit      {broker.descriptors}")
+    if broker.local.descriptors.is_low:
+        lines.append(f"  limit      {broker.local.descriptors}")
     lines += [
         f"  try        echo hello | kcat -b {address} -t first -P",
         f"             kcat -b {address} -t first -C -o beginning -e",

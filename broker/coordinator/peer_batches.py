@@ -38,7 +38,14 @@ class PeerRequests(Protocol):
     """What is asked of `broker.peers.Peers`."""
 
     def request(
-        self, node_id: int, message: Message, version: int, *, timeout_ms: float, use: str
+        self,
+        node_id: int,
+        message: Message,
+        version: int,
+        *,
+        timeout_ms: float,
+        use: str,
+        client_id: str | None = None,
     ) -> "asyncio.Future[Message]":
         """See `Peers.request`."""
         ...

@@ -1,11 +1,12 @@
 """A time-out that is pushed back far more often than it is reached."""
 
 from collections.abc import Callable
+from typing import Final
 
 from broker.runtime.timer import Timer, TimerHandle
 from storage.environment.clock import Clock
 
-_EARLY_MS = 0.5
+_EARLY_MS: Final = 0.5
 """A timer may fire this much before its time without being armed again."""
 
 
@@ -34,6 +35,15 @@ class Deadline:
                 return
             self._handle.cancel()
         self._arm(delay_ms)
+
+    def move_to(self, due_ms: float) -> None:
+        """Expire at a monotonic time; `set` for who has read the clock already."""
+        self._due_ms = due_ms
+        if self._handle is not None:
+            if due_ms >= self._armed_until_ms:
+                return
+            self._handle.cancel()
+        self._arm(due_ms - self._clock.monotonic_ms())
 
     def cancel(self) -> None:
         """Cancel the callback, until it is set again."""

@@ -34,11 +34,17 @@ def fields_of(message: str) -> tuple[str, list[tuple[str, str]]]:
 
 
 class _Structured(logging.Formatter):
+    def __init__(self, broker: str = "") -> None:
+        super().__init__()
+        self._broker = broker
+
     def fields(self, record: logging.LogRecord) -> Iterator[tuple[str, str]]:
         """The line's fields, in order."""
         moment = datetime.fromtimestamp(record.created, UTC)
         yield "time", moment.strftime("%Y-%m-%dT%H:%M:%S.") + f"{int(record.msecs):03d}Z"
         yield "level", record.levelname
+        if self._broker:
+            yield "broker", self._broker
         yield "logger", record.name
         words, pairs = fields_of(record.getMessage())
         yield "message", words
@@ -68,10 +74,16 @@ def quoted(value: str) -> str:
     return value if _PLAIN.fullmatch(value) else json.dumps(value, ensure_ascii=False)
 
 
-def configure(*, log_format: str, level: str, stream: TextIO | None = None) -> None:
-    """Send every logger's lines to `stream` (stderr), in `log.format` and from `log.level` on."""
+def configure(
+    *, log_format: str, level: str, stream: TextIO | None = None, broker: str = ""
+) -> None:
+    """Send every logger's lines to `stream` (stderr), in `log.format` and from `log.level` on.
+
+    `broker` is a field of each line, where several brokers write to one stream; empty: none.
+    """
     handler = logging.StreamHandler(stream or sys.stderr)
-    handler.setFormatter(JsonFormatter() if log_format == "json" else KeyValueFormatter())
+    kind = JsonFormatter if log_format == "json" else KeyValueFormatter
+    handler.setFormatter(kind(broker))
     root = logging.getLogger()
     root.handlers[:] = [handler]
     root.setLevel(level.upper())

@@ -7,31 +7,40 @@ for the earliest tick that has a timer (a timer of the loop's own per request co
     _ticks    heap of tick numbers that have a bucket       one entry per distinct tick
     _buckets  tick number -> timers due then, in order      tick = TICK_MS milliseconds
 
-A timer fires at the end of its tick: never early, up to TICK_MS late. One that is cancelled leaves
-nothing behind; a tick whose last timer is cancelled is dropped when the number of ticks has
-doubled. When many are due together, the wheel yields to the event loop after SLICE_MS, and the
-others fire in the next iterations, in order.
+A timer fires at the end of its tick: never early, up to TICK_MS and LOOP_LATE_MS late. One that is
+cancelled leaves nothing behind; ticks whose last timer is cancelled wake nobody: they are dropped
+when the wheel looks for the earliest, and when their number has doubled. When many are due
+together, the wheel yields to the event loop after SLICE_MS, and the others fire in the next
+iterations, in order.
 """
 
 import asyncio
 import heapq
 import logging
+import math
 from collections.abc import Callable
-from typing import Protocol
+from typing import Final, Protocol
 
 from storage.environment.clock import Clock
 
 LOGGER = logging.getLogger(__name__)
 
-TICK_MS = 5.0
+TICK_MS: Final = 5.0
 """Resolution. Kafka's own purgatory timer ticks every millisecond, with a thread to turn it."""
 
 
-SLICE_MS = 5.0
+LOOP_EARLY_MS: Final = 1.0
+"""How much too early the loop's timers fire: uvloop rounds the clock and the delay to milliseconds.
+Asked for less than half of one it fires at once, and again, until the time has come."""
+
+LOOP_LATE_MS: Final = LOOP_EARLY_MS + 1.0
+"""What is waited for beyond the tick's end because of that, at most."""
+
+SLICE_MS: Final = 5.0
 """How long due timers may hold the loop: a thousand groups form at the same moment."""
 
 
-_SWEEP_FROM = 128
+_SWEEP_FROM: Final = 128
 """Ticks from which on those without a timer are swept."""
 
 
@@ -116,9 +125,8 @@ class TimerWheel:
         if self._handle is not None:
             self._handle.cancel()
         self._next_tick = tick
-        self._handle = self._loop.call_later(
-            max(tick * TICK_MS - now_ms, 0.0) / 1000, self._fire_due
-        )
+        delay_ms = math.ceil(max(tick * TICK_MS - now_ms, 0.0)) + LOOP_EARLY_MS
+        self._handle = self._loop.call_later(delay_ms / 1000, self._fire_due)
 
     def _fire_due(self) -> None:
         self._handle = None
@@ -146,9 +154,16 @@ class TimerWheel:
         self._arm_first()
 
     def _arm_first(self) -> None:
-        """Arm the loop's timer for the first tick, unless a callback has armed an earlier one."""
-        if self._ticks and (self._handle is None or self._ticks[0] < self._next_tick):
-            self._arm(self._ticks[0], self._clock.monotonic_ms())
+        """Arm the loop's timer for the first tick, unless a callback has armed an earlier one.
+
+        Ticks without a timer are dropped on the way: each long poll that was answered in time has
+        left one.
+        """
+        ticks, buckets = self._ticks, self._buckets
+        while ticks and not buckets[ticks[0]]:
+            del buckets[heapq.heappop(ticks)]
+        if ticks and (self._handle is None or ticks[0] < self._next_tick):
+            self._arm(ticks[0], self._clock.monotonic_ms())
 
     def close(self) -> None:
         """Drop every timer."""
