@@ -207,6 +207,10 @@ class Filesystem(Protocol):
         """Last modification, milliseconds since 1970 UTC."""
         ...
 
+    def identity(self, path: str) -> str:
+        """Of a file or folder, `device:inode`: it stays when renamed, and a copy has another."""
+        ...
+
     def volume(self, path: str) -> Volume:
         """The disk that holds `path`."""
         ...

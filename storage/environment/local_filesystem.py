@@ -16,9 +16,11 @@ from typing import NoReturn, TypeVar, cast
 
 from typing_extensions import override
 
+from native.subclasses import mypyc_attr
 from storage.environment import page_cache
 from storage.environment.descriptors import DescriptorShares, descriptor_limit, share_out
 from storage.environment.filesystem import Buffer, DirEntry, Volume
+from storage.environment.open_descriptor import OpenDescriptor
 from storage.environment.second_chance_pool import SecondChancePool
 from storage.errors import DESCRIPTOR_LIMIT, DiskError, LockedDirectoryError, SyncFailedError
 
@@ -81,21 +83,18 @@ def describe_missing() -> tuple[str, ...]:
     return tuple(missing)
 
 
+@mypyc_attr(allow_interpreted_subclasses=True)
 class LocalFile:
     """A descriptor of the operating system."""
 
-    __slots__ = ("_fd", "_has_nowait", "_held", "path")
+    __slots__ = ("_descriptor", "_fd", "_has_nowait", "path")
 
     def __init__(self, path: str, fd: int, held: set[int] | None = None) -> None:
         """`held`: the descriptors of all open files; this one's is in it until it is closed."""
         self.path = path
         self._fd = fd
-        self._held = set() if held is None else held
-        self._held.add(fd)
+        self._descriptor = OpenDescriptor(fd, set() if held is None else held, os.close)
         self._has_nowait = _NOWAIT is not None
-
-    def __del__(self) -> None:
-        self.close()
 
     @override
     def __repr__(self) -> str:
@@ -251,13 +250,13 @@ class LocalFile:
 
     def close(self) -> None:
         """Close the descriptor; a second call does nothing."""
-        fd, self._fd = self._fd, -1
-        if fd >= 0:
-            # Before the number is free for another file.
-            self._held.discard(fd)
-            # Nothing is lost by an error here: callers that need the bytes on disk call `sync`.
-            with contextlib.suppress(OSError):
-                os.close(fd)
+        self._fd = -1
+        self._descriptor.close()
+
+    def detach(self) -> int:
+        """Close this file but not its descriptor, which the caller has from now on."""
+        self._fd = -1
+        return self._descriptor.detach()
 
 
 class LocalLock:
@@ -276,6 +275,7 @@ class LocalLock:
                 os.close(fd)
 
 
+@mypyc_attr(allow_interpreted_subclasses=True)
 class LocalFilesystem:
     """The machine's disks."""
 
@@ -491,6 +491,14 @@ class LocalFilesystem:
             return os.stat(path).st_mtime_ns // 1_000_000
         except OSError as error:
             _fail(error, path, "stat")
+
+    def identity(self, path: str) -> str:
+        """`device:inode`."""
+        try:
+            found = os.stat(path)
+        except OSError as error:
+            _fail(error, path, "stat")
+        return f"{found.st_dev}:{found.st_ino}"
 
     def volume(self, path: str) -> Volume:
         """The disk that holds `path`."""

@@ -25,7 +25,7 @@ from protocol.records.batch import (
 )
 from storage.errors import DiskError
 from storage.index.transaction_index import AbortedTxn
-from storage.log.directory_pace import LATE_S
+from storage.log.directory_pace import COPY_MAX_S, LATE_S
 from storage.log.disk_work import LogDiskWork
 from storage.log.flush import LogFlusher
 from storage.log.recovery.segment_recovery import read_control
@@ -36,12 +36,12 @@ from storage.log.write_behind import WriteBehind
 from storage.log.write_queue import BorrowedMemory, QueuedWrite
 from storage.producers.entry import DuplicateInfo
 from storage.producers.verification import TransactionTerms
-from storage.segment.segment import BatchAppend, Segment
+from storage.segment.segment import BatchAppend, Segment, max_timestamp_of
 from storage.types.append_info import AppendInfo
 from storage.types.append_origin import AppendOrigin
 
 _OFFSET_LENGTH_EPOCH: Final = Struct(">qii")
-_patch = _OFFSET_LENGTH_EPOCH.pack_into
+_patch: Final = _OFFSET_LENGTH_EPOCH.pack_into
 _SEQUENCE_MASK: Final = 0x7FFF_FFFF
 _CLIENT: Final = AppendOrigin.CLIENT
 _COORDINATOR: Final = AppendOrigin.COORDINATOR
@@ -462,12 +462,12 @@ class LogWriter:
             segment.transaction_index.keep(aborted)
             self._state.refuse_appends(error)
 
-    def _goes_behind(self, size: int, leader_epoch: int) -> bool:
+    def _goes_behind(self, size: int, leader_epoch: int, *, is_fetched: bool = False) -> bool:
         state = self._state
         pace = state.pace
         return (
             state.write_queue is not None
-            or size > pace.inline_bytes_max
+            or size > (pace.fetched_inline_bytes_max if is_fetched else pace.inline_bytes_max)
             or (pace.has_writer and self._must_write_epochs(leader_epoch))
         )
 
@@ -483,13 +483,18 @@ class LogWriter:
         batches: list[BatchAppend],
         leader_epoch: int,
         memory: BorrowedMemory | None = None,
+        *,
+        is_fetched: bool = False,
     ) -> Segment | QueuedWrite:
-        """Write validated batches that have their offsets, or queue them: where they are then."""
+        """Write validated batches that have their offsets, or queue them: where they are then.
+
+        `is_fetched`: a follower has them from its leader; see `storage.log.directory_pace`.
+        """
         state = self._state
-        behind = self._goes_behind(len(records), leader_epoch)
+        behind = self._goes_behind(len(records), leader_epoch, is_fetched=is_fetched)
         if not behind and state.pace.has_writer:
             segment = state.segments.active
-            max_timestamp = max(batch.max_timestamp for batch in batches)
+            max_timestamp = max_timestamp_of(batches)
             behind = not segment.is_warm or self._roller.must_roll(
                 segment, len(records), batches[-1].last_offset, max_timestamp
             )
@@ -504,7 +509,7 @@ class LogWriter:
         began_s = pace.now_s()
         segment = self._write_here(records, first_offset, batches)
         took_s = pace.now_s() - began_s
-        if took_s > LATE_S:
+        if took_s > COPY_MAX_S:
             pace.wrote_inline(took_s * 1000.0, len(records))
         pace.written += len(records)
         if pace.written >= pace.watch_at:
@@ -516,7 +521,7 @@ class LogWriter:
     ) -> Segment:
         size = len(records)
         last_offset = batches[-1].last_offset
-        max_timestamp = max(batch.max_timestamp for batch in batches)
+        max_timestamp = max_timestamp_of(batches)
         segment = self._roller.maybe_roll(
             self._state.segments.active, size, first_offset, last_offset, max_timestamp
         )

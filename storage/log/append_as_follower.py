@@ -12,7 +12,7 @@ Source: Kafka, UnifiedLog.java (appendAsFollower, analyzeAndValidateRecords), Pa
 (doAppendRecordsToFollowerOrFutureReplica).
 """
 
-from typing import Final, NamedTuple
+from typing import Final
 
 from protocol.records.batch import (
     CONTROL_BIT,
@@ -29,17 +29,18 @@ from storage.index.transaction_index import AbortedTxn
 from storage.log.append import LogWriter
 from storage.log.recovery.segment_recovery import read_control
 from storage.log.state import LogState
+from storage.log.validator import HeaderFields
 from storage.log.write_queue import BorrowedMemory, QueuedWrite
 from storage.segment.segment import BatchAppend, Segment
 from storage.types.append_info import AppendInfo
 
-_unpack = HEADER.unpack_from
+_unpack: Final = HEADER.unpack_from
 
 ANY_EPOCH: Final = 0x7FFF_FFFF
 """The leader epoch of batches is not compared with that of the leader: a copy of another log."""
 
 
-class _Run(NamedTuple):
+class _Run:
     """Batches of one leader epoch, one after the other: what is written in one call.
 
     Attributes:
@@ -49,11 +50,14 @@ class _Run(NamedTuple):
         headers: (position, header) of those with a producer id.
     """
 
-    leader_epoch: int
-    start: int
-    first_offset: int
-    batches: list[BatchAppend]
-    headers: list[tuple[int, BatchHeader]]
+    __slots__ = ("batches", "first_offset", "headers", "leader_epoch", "start")
+
+    def __init__(self, leader_epoch: int, start: int, first_offset: int) -> None:
+        self.leader_epoch = leader_epoch
+        self.start = start
+        self.first_offset = first_offset
+        self.batches: list[BatchAppend] = []
+        self.headers: list[tuple[int, BatchHeader]] = []
 
 
 class FollowerWriter:
@@ -111,7 +115,12 @@ class FollowerWriter:
         for run, next_run in zip(runs, (*runs[1:], None), strict=True):
             stop = size if next_run is None else next_run.start
             where = self._writer.write_several(
-                records[position:stop], run.first_offset, run.batches, run.leader_epoch, memory
+                records[position:stop],
+                run.first_offset,
+                run.batches,
+                run.leader_epoch,
+                memory,
+                is_fetched=True,
             )
             if run.headers:
                 self._replay(records, run.headers, where)
@@ -135,8 +144,22 @@ class FollowerWriter:
         runs: list[_Run] = []
         position = 0
         while total - position >= HEADER_SIZE:
-            fields = _unpack(records, position)
-            base_offset, length, epoch, magic, crc, _, delta = fields[:7]
+            fields: HeaderFields = _unpack(records, position)
+            (
+                base_offset,
+                length,
+                epoch,
+                magic,
+                crc,
+                _,
+                delta,
+                _,
+                max_timestamp,
+                producer_id,
+                _,
+                _,
+                _,
+            ) = fields
             size = length + LOG_OVERHEAD
             if magic != MAGIC or size < HEADER_SIZE:
                 raise CorruptBatchError(
@@ -166,10 +189,10 @@ class FollowerWriter:
                         f"before it has {latest_epoch}, the leader is in {leader_epoch}"
                     )
                 latest_epoch = epoch
-                runs.append(_Run(epoch, position, base_offset, [], []))
+                runs.append(_Run(epoch, position, base_offset))
             run = runs[-1]
-            run.batches.append(BatchAppend(size, last_offset, fields[8]))
-            if fields[9] >= 0:
+            run.batches.append(BatchAppend(size, last_offset, max_timestamp))
+            if producer_id >= 0:
                 run.headers.append((position, BatchHeader._make(fields)))
             expected = last_offset + 1
             position = end

@@ -10,8 +10,11 @@
     UNPROVEN, SLOW     every batch is left to the directory's thread: the owner, which serves all
                        the other directories as well, never waits for this one
 
-A batch above `large_batch_bytes` is left to the thread in any case: copying it takes so long that
-the hop is cheap, and the owner receives the next one meanwhile.
+A produced batch above `large_batch_bytes` is left to the thread in any case: copying it takes so
+long that the hop is cheap, and the owner receives the next one meanwhile. What a follower has
+fetched is written where it is, up to FETCHED_BYTES_MAX: the fetcher receives nothing meanwhile, so
+that a hop only costs. Once such a copy takes longer than 2 ms (fresh pages are dear at times) they
+are left to the thread for a second.
 
 A write is late when it takes more than 5 ms beyond what its bytes take at 100 MB/s, time that its
 thread waited for a processor left out; the owner is held up when late writes cost it 25 ms within a
@@ -56,6 +59,13 @@ ROOM_BYTES_MAX: Final = 1024 * 1024 * 1024
 LARGE_BATCH_BYTES: Final = 256 * 1024
 """Above this the copy into the page cache costs several times the hop to the thread."""
 
+FETCHED_BYTES_MAX: Final = 2 * 1024 * 1024
+"""Of one write of fetched batches that the owner makes: half a millisecond, as a rule."""
+
+COPY_MAX_MS: Final = 2.0
+COPY_MAX_S: Final = COPY_MAX_MS / 1000
+COPIES_BEHIND_MS: Final = 1000.0
+
 QUEUED_BYTES_MAX: Final = 64 * 1024 * 1024
 """Bytes that may wait for a directory's thread; above, clients get a retriable error."""
 
@@ -84,6 +94,7 @@ class DirectoryPace:
         "_allowed_bytes",
         "_calm_ms",
         "_calm_since_ms",
+        "_copies_behind_until_ms",
         "_cpu_wait_ms",
         "_cpu_waited_ms",
         "_disk_bytes",
@@ -125,11 +136,12 @@ class DirectoryPace:
         self.now_s = now_s
         self._cpu_wait_ms = cpu_wait_ms or _no_time
         self._cpu_waited_ms = 0.0
+        self._copies_behind_until_ms = 0.0
         self.written = 0
         self.watch_at = NEVER
         self.watch: Callable[[Segment], None] = _do_not_watch
         self._taken = 0
-        self._allowed_bytes: float = BACKLOG_MIN_BYTES
+        self._allowed_bytes = float(BACKLOG_MIN_BYTES)
         self._disk_bytes = 0.0
         self.has_writer = has_writer
         self.inline_bytes_max = -1 if has_writer else NEVER
@@ -152,6 +164,14 @@ class DirectoryPace:
         return self.inline_bytes_max >= 0
 
     @property
+    def fetched_inline_bytes_max(self) -> int:
+        """Likewise as `inline_bytes_max`, of what a follower has fetched."""
+        inline = self.inline_bytes_max
+        if 0 <= inline < FETCHED_BYTES_MAX and self.now_ms() >= self._copies_behind_until_ms:
+            return FETCHED_BYTES_MAX
+        return inline
+
+    @property
     def is_congested(self) -> bool:
         """So much waits for the thread that clients should be read no further."""
         return self.queued_bytes >= CONGESTED_BYTES
@@ -170,14 +190,17 @@ class DirectoryPace:
             self.queued_bytes_peak = self.queued_bytes
 
     def wrote_inline(self, took_ms: float, size: int) -> None:
-        """A write by the owner took more than LATE_MS."""
+        """A write by the owner took more than LATE_MS, or a large one more than COPY_MAX_MS."""
         before_ms = self._cpu_waited_ms
         self.sample_cpu_wait()
-        late_ms = took_ms - size / BYTES_PER_MS - (self._cpu_waited_ms - before_ms)
+        took_ms -= self._cpu_waited_ms - before_ms
+        now_ms = self.now_ms()
+        if size > self._large_batch_bytes and took_ms > COPY_MAX_MS:
+            self._copies_behind_until_ms = now_ms + COPIES_BEHIND_MS
+        late_ms = took_ms - size / BYTES_PER_MS
         if late_ms <= LATE_MS:
             return
         self.late_writes += 1
-        now_ms = self.now_ms()
         if now_ms - self._held_up_since_ms > HELD_UP_WITHIN_MS:
             self._held_up_since_ms = now_ms
             self._held_up_ms = 0.0

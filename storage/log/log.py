@@ -49,6 +49,7 @@ Appends go to the page cache, some by a thread (`storage.log.write_behind`); mak
 Source: Kafka, UnifiedLog.java, LocalLog.java.
 """
 
+import logging
 from typing import Final
 from uuid import UUID
 
@@ -76,6 +77,8 @@ from storage.segment.segment import TimestampOffset
 from storage.types.append_info import AppendInfo
 from storage.types.append_origin import AppendOrigin
 from storage.types.topic_partition import TopicPartition
+
+LOGGER = logging.getLogger(__name__)
 
 FRESH: Final = CheckpointedLog()
 PRODUCER_DEFAULTS: Final = ProducerSettings()
@@ -193,7 +196,8 @@ class Log(LogState):
         )
         filesystem = environment.filesystem
         if filesystem.exists(directory):
-            log.flusher.is_new_directory = False
+            # A process that was killed may have synced neither name: the kernel still has both.
+            log.flusher.is_new_directory = not checkpointed.clean_shutdown
             log.flusher.directory_changed = not checkpointed.clean_shutdown
         else:
             filesystem.mkdir(directory)
@@ -226,7 +230,19 @@ class Log(LogState):
         log.set_aside = loaded.set_aside
         if loaded.has_new_segment:
             log.flusher.directory_changed = True
+        if loaded.was_scanned and log.leader_epochs.earliest_entry is not None:
+            # As the names: read from a file that may never have been synced.
+            log.leader_epochs.sync_with_flush = True
         new_leader_epoch = checkpointed.new_leader_epoch
+        known_end = max(checkpointed.high_watermark, checkpointed.recovery_point or 0)
+        log.is_short = log.log_end_offset < known_end
+        if log.is_short:
+            LOGGER.warning(
+                "log ends before what was committed or synced partition=%s log_end=%d known_end=%d",
+                topic_partition,
+                log.log_end_offset,
+                known_end,
+            )
         log.needs_new_epoch = loaded.was_scanned and new_leader_epoch is None
         # Also where the disk refuses what comes next.
         for segment in loaded.segments:

@@ -63,6 +63,8 @@ class LogState:
         producer_state: Idempotence and transactions.
         highest_remote_offset: Last offset copied to remote storage, inclusive; -1: none.
         set_aside: Folders of the partition with segments that a recovery has set aside.
+        is_short: It ends before what checkpoints name as committed or synced: files were cut or
+            removed, or the disk has lost some.
         needs_new_epoch: It may have lost its end, and no leader epoch has begun since.
         failure: Why the log is out of service; None while it is in.
         refusal: Why it takes no records; None while it takes them. With a `failure` for ever, else
@@ -85,6 +87,7 @@ class LogState:
         "high_watermark",
         "highest_remote_offset",
         "is_rolling_back",
+        "is_short",
         "latest_leader_epoch",
         "leader_epochs",
         "log_end_offset",
@@ -128,6 +131,7 @@ class LogState:
         self.high_watermark = 0
         self.recovery_point = 0
         self.latest_leader_epoch = -1
+        self.is_short = False
         self.needs_new_epoch = False
         self.set_aside: tuple[str, ...] = ()
         self.highest_remote_offset = -1

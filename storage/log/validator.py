@@ -43,8 +43,6 @@ from protocol.records.batch import (
     crc32c,
     set_max_timestamp,
 )
-from protocol.records.builder import rebuild_batch
-from protocol.records.record import check_records, iterate_records
 from storage.errors import (
     BatchError,
     BatchListTooLargeError,
@@ -55,10 +53,15 @@ from storage.errors import (
     UnsupportedCodecError,
     UnsupportedFormatError,
 )
+from storage.records.walks import recompress, record_errors
 from storage.types.append_origin import AppendOrigin
 
-HeaderFields: TypeAlias = tuple[int, int, int, int, int, int, int, int, int, int, int, int, int]
-"""The thirteen fields of `BatchHeader`, as unpacked."""
+HeaderFields: TypeAlias = tuple[int, ...]
+"""The thirteen fields of `BatchHeader`, as unpacked.
+
+Not thirteen times `int`: mypyc would take a tuple of a known length apart, and make it anew, at
+every call that it is passed to.
+"""
 
 CODECS: Final = {"uncompressed": 0, "gzip": 1, "snappy": 2, "lz4": 3, "zstd": 4}
 CODEC_LAST: Final = 4
@@ -66,7 +69,7 @@ KEEP_CODEC: Final = -1
 NO_TIMESTAMP: Final = -1
 
 _CLIENT_FORBIDDEN: Final = CONTROL_BIT | TIMESTAMP_TYPE_BIT
-_unpack = HEADER.unpack_from
+_unpack: Final = HEADER.unpack_from
 _CLIENT: Final = AppendOrigin.CLIENT
 
 
@@ -298,7 +301,7 @@ class BatchValidator:
         for fields in headers:
             end = position + fields[BATCH_LENGTH_FIELD] + LOG_OVERHEAD
             try:
-                found = check_records(
+                errors = record_errors(
                     records[position:end],
                     max_size=self._records_size_max,
                     require_key=self._require_key,
@@ -307,10 +310,10 @@ class BatchValidator:
                 )
             except DecodeError as error:
                 raise CorruptBatchError(f"records of the batch are damaged: {error}") from error
-            if found.errors:
-                index, message = found.errors[0]
+            if errors:
+                index, message = errors[0]
                 kind = InvalidTimestampError if "timestamp" in message else InvalidRecordError
-                raise kind(f"record {index} of the batch: {message}", tuple(found.errors))
+                raise kind(f"record {index} of the batch: {message}", tuple(errors))
             position = end
 
     def _differs(self, fields: HeaderFields) -> bool:
@@ -321,13 +324,13 @@ class BatchValidator:
         position = 0
         for fields in headers:
             end = position + fields[BATCH_LENGTH_FIELD] + LOG_OVERHEAD
-            batch = records[position:end]
             try:
-                output += rebuild_batch(
+                output += recompress(
                     BatchHeader._make(fields),
-                    list(iterate_records(batch, max_size=self._records_size_max)),
+                    records[position:end],
                     codec=self._codec,
                     level=self._level,
+                    max_size=self._records_size_max,
                 )
             except DecodeError as error:
                 raise CorruptBatchError(f"records of the batch are damaged: {error}") from error

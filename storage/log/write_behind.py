@@ -15,7 +15,7 @@ from storage.log.segment_factory import SegmentFactory
 from storage.log.state import LogState
 from storage.log.write_queue import BorrowedMemory, QueuedWrite, WriteQueue
 from storage.log.write_ticket import AppendTicket, RollTicket, WarmTicket, WriteTicket
-from storage.segment.segment import BatchAppend, Segment
+from storage.segment.segment import BatchAppend, Segment, max_timestamp_of
 
 GATHERED_BYTES_MAX: Final = 2 * 1024 * 1024
 GATHERED_WRITES_MAX: Final = 512
@@ -63,7 +63,7 @@ class WriteBehind:
         queue = state.write_queue
         if queue is None:
             queue = state.write_queue = WriteQueue(state.log_end_offset, state.segments.active)
-        max_timestamp = max(batch.max_timestamp for batch in batches)
+        max_timestamp = max_timestamp_of(batches)
         rolls = self._roller.must_roll_queued(
             queue, len(records), batches[-1].last_offset, max_timestamp
         )
@@ -91,7 +91,7 @@ class WriteBehind:
         if first.segment is not None:
             return
         here = WriteQueue(state.log_end_offset, state.segments.active)
-        max_timestamp = max(batch.max_timestamp for batch in first.batches)
+        max_timestamp = max_timestamp_of(first.batches)
         last_offset = first.batches[-1].last_offset
         if self._roller.must_roll_queued(here, first.size, last_offset, max_timestamp):
             first.segment = self._segments.new(first.first_offset)

@@ -17,6 +17,7 @@ from collections.abc import Callable, Sequence
 
 from typing_extensions import override
 
+from native.subclasses import mypyc_attr
 from storage.environment.filesystem import Filesystem
 from storage.errors import DiskError
 from storage.index.sparse_index import IndexWrite
@@ -28,6 +29,7 @@ from storage.segment.segment import Segment
 from storage.segment.segment_files import rename_files
 
 
+@mypyc_attr(allow_interpreted_subclasses=True)
 class WriteTicket:
     """See the module.
 

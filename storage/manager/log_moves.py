@@ -5,7 +5,7 @@
 
 What a crash leaves, by what was done last:
 
-    copy, finish         the log; the copy is removed at the next start
+    copy                 the log; the copy is removed at the next start
     (the metadata store says the new directory now)
     still before swap    the log, served where it is, which the store then records; no copy
     swap: copy renamed   both; the new one is served, the old one set aside
@@ -182,6 +182,9 @@ class LogMoves:
             opened = self._opener.open(
                 directory, log.topic_partition, log.topic_id, config, None, is_new=False
             )
+        # A producer may repeat any of its last five batches, as it got a retriable error meanwhile;
+        # what was written at the close has only the last one.
+        opened.producer_state.recall_batches(log.producer_state)
         self._opener.serve(directory, opened)
         return opened
 

@@ -96,6 +96,17 @@ class LogStartup:
                 return directory.meta.cluster_id
         return None
 
+    def check_owners(self, cluster_id: str, node_id: int, store_id: UUID | None = None) -> None:
+        """Check that no directory belongs to another node; nothing is written.
+
+        Arguments: as of `claim`.
+
+        Raises:
+            InconsistentDirectoryError: One belongs to another cluster, node or metadata store.
+        """
+        for directory in self._table.online():
+            directory.check_owner(cluster_id, node_id, store_id)
+
     def claim(
         self,
         cluster_id: str,
@@ -103,7 +114,7 @@ class LogStartup:
         store_id: UUID | None = None,
         ids: Mapping[LogDirectory, UUID] = MappingProxyType({}),
     ) -> None:
-        """Check that the directories are ours; mark fresh ones so.
+        """Check that all directories are ours, then mark fresh ones so.
 
         Args:
             cluster_id: The cluster's.
@@ -115,6 +126,7 @@ class LogStartup:
             InconsistentDirectoryError: One belongs to another cluster, node or metadata store.
             LogDirectoryOfflineError: None of them works.
         """
+        self.check_owners(cluster_id, node_id, store_id)
         for directory in self._table.online():
             try:
                 directory.claim(

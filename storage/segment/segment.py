@@ -10,7 +10,7 @@ Source: Kafka, LogSegment.java.
 """
 
 import logging
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from functools import partial
 from typing import Final, NamedTuple, TypeVar
 
@@ -48,12 +48,24 @@ class TimestampOffset(NamedTuple):
     leader_epoch: int = -1
 
 
-class BatchAppend(NamedTuple):
+class BatchAppend:
     """What the indexes need to know of one batch that is appended."""
 
-    size: int
-    last_offset: int
-    max_timestamp: int
+    __slots__ = ("last_offset", "max_timestamp", "size")
+
+    def __init__(self, size: int, last_offset: int, max_timestamp: int) -> None:
+        self.size = size
+        self.last_offset = last_offset
+        self.max_timestamp = max_timestamp
+
+
+def max_timestamp_of(batches: list[BatchAppend]) -> int:
+    """The largest timestamp of one batch at least, ms."""
+    largest = batches[0].max_timestamp
+    for batch in batches:
+        if batch.max_timestamp > largest:
+            largest = batch.max_timestamp
+    return largest
 
 
 class Segment(SegmentFiles):
@@ -259,7 +271,7 @@ class Segment(SegmentFiles):
         self.open_file().write_at(records, self.size)
         self.take_in(batches)
 
-    def take_in(self, batches: Iterable[BatchAppend], *, save: bool = True) -> None:
+    def take_in(self, batches: list[BatchAppend], *, save: bool = True) -> None:
         """Batches have been written at the end of the file: they belong to the segment now.
 
         Args:
@@ -268,16 +280,16 @@ class Segment(SegmentFiles):
                 disk, if the segment `is_warm`.
         """
         position = self.size
-        for size, last_offset, max_timestamp in batches:
+        for batch in batches:
             if position == 0:
-                self.known_first_timestamp = max_timestamp
-            if max_timestamp > self.max_timestamp:
-                self._raise_max_timestamp(max_timestamp, last_offset)
+                self.known_first_timestamp = batch.max_timestamp
+            if batch.max_timestamp > self.max_timestamp:
+                self._raise_max_timestamp(batch.max_timestamp, batch.last_offset)
             if self._bytes_since_index_entry > self.index_interval_bytes:
-                self._add_index_entries(last_offset, position, save)
+                self._add_index_entries(batch.last_offset, position, save)
                 self._bytes_since_index_entry = 0
-            self._bytes_since_index_entry += size
-            position += size
+            self._bytes_since_index_entry += batch.size
+            position += batch.size
         self.size = position
 
     @property

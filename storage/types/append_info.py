@@ -1,9 +1,7 @@
 """Result of an append."""
 
-from typing import NamedTuple
 
-
-class AppendInfo(NamedTuple):
+class AppendInfo:
     """Result of an append.
 
     Attributes:
@@ -14,8 +12,24 @@ class AppendInfo(NamedTuple):
         duplicate: It was in the log already; nothing was written.
     """
 
-    first_offset: int
-    last_offset: int
-    log_append_time_ms: int
-    log_start_offset: int
-    duplicate: bool
+    __slots__ = (
+        "duplicate",
+        "first_offset",
+        "last_offset",
+        "log_append_time_ms",
+        "log_start_offset",
+    )
+
+    def __init__(
+        self,
+        first_offset: int,
+        last_offset: int,
+        log_append_time_ms: int,
+        log_start_offset: int,
+        duplicate: bool,
+    ) -> None:
+        self.first_offset = first_offset
+        self.last_offset = last_offset
+        self.log_append_time_ms = log_append_time_ms
+        self.log_start_offset = log_start_offset
+        self.duplicate = duplicate

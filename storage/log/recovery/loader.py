@@ -577,6 +577,9 @@ class LogLoader:
         """Whether segments that are below the recovery point, or checked, show gaps."""
         for segment, following in pairwise(segments):
             first = read_batch_header(segment.open_file(), 0, segment.size)
+            if first is None and following.base_offset > self._recovery_point:
+                # Nothing of it may have been synced: it is no sign of a gap that was meant.
+                continue
             if first is not None and first.base_offset > segment.base_offset:
                 return True
             if segment.next_offset() < following.base_offset:
