@@ -13,7 +13,6 @@ Versions:
 import asyncio
 from typing import TYPE_CHECKING
 
-from broker.requests.inter_broker import check_inter_broker
 from protocol.api_keys import ApiKey
 from protocol.messages.alter_partition import AlterPartitionRequest, AlterPartitionResponse
 
@@ -31,11 +30,8 @@ def handle(
 ) -> "asyncio.Future[AlterPartitionResponse]":
     """Have the controller decide.
 
-    Raises:
-        ApiError: CLUSTER_AUTHORIZATION_FAILED; in the future also NOT_CONTROLLER,
-            STALE_BROKER_EPOCH, BROKER_ID_NOT_REGISTERED.
+    The future raises ApiError: NOT_CONTROLLER, STALE_BROKER_EPOCH, BROKER_ID_NOT_REGISTERED.
     """
-    check_inter_broker(services.settings, context)
     return asyncio.ensure_future(
         services.active_controller.alter_partition(request, context.api_version)
     )

@@ -59,7 +59,11 @@ async def handle(
     )
     if any(one.error is ErrorCode.NOT_CONTROLLER for one in results):
         response.error_code = int(ErrorCode.NOT_CONTROLLER)
-        response.error_message = ErrorCode.NOT_CONTROLLER.message
+        begun = sum(one.error is ErrorCode.NONE for one in results)
+        response.error_message = (
+            f"The controller has moved: {begun} of {len(results)} partitions are begun; send the "
+            "request again, which changes nothing for these."
+        )
     return response
 
 

@@ -12,7 +12,6 @@ Versions:
 import asyncio
 from typing import TYPE_CHECKING
 
-from broker.requests.inter_broker import check_inter_broker
 from protocol.api_keys import ApiKey
 from protocol.messages.assign_replicas_to_dirs import (
     AssignReplicasToDirsRequest,
@@ -29,13 +28,10 @@ FOR_BROKERS_ONLY = True
 
 
 def handle(
-    services: "Services", context: "RequestContext", request: AssignReplicasToDirsRequest
+    services: "Services", _context: "RequestContext", request: AssignReplicasToDirsRequest
 ) -> "asyncio.Future[AssignReplicasToDirsResponse]":
     """Have the controller write it down.
 
-    Raises:
-        ApiError: CLUSTER_AUTHORIZATION_FAILED; in the future also NOT_CONTROLLER,
-            STALE_BROKER_EPOCH, BROKER_ID_NOT_REGISTERED.
+    The future raises ApiError: NOT_CONTROLLER, STALE_BROKER_EPOCH, BROKER_ID_NOT_REGISTERED.
     """
-    check_inter_broker(services.settings, context)
     return asyncio.ensure_future(services.active_controller.assign_replicas(request))

@@ -9,7 +9,6 @@ Behaviour:
 
 from typing import TYPE_CHECKING
 
-from broker.requests.inter_broker import check_inter_broker
 from broker.runtime.errors import ApiError
 from protocol.api_keys import ApiKey
 from protocol.error_codes import ErrorCode
@@ -32,7 +31,6 @@ async def handle(
     Raises:
         ApiError: See the module.
     """
-    check_inter_broker(services.settings, context)
     if not services.active_controller.is_active:
         raise ApiError(ErrorCode.NOT_CONTROLLER)
     assert services.open_envelope is not None

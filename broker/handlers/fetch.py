@@ -34,7 +34,7 @@ Versions:
 """
 
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 from broker.replicas.delayed_cold_fetch import (
     HELD_BACK_MAX_MS,
@@ -77,11 +77,11 @@ if TYPE_CHECKING:
 API_KEY = ApiKey.FETCH
 VERSIONS = (4, 18)
 
-FOLLOWERS_FROM_VERSION = 11
-TOPIC_IDS_FROM_VERSION = 13
-READ_COMMITTED = 1
-NO_EPOCH = -1
-BATCH_OVERHEAD = 12
+FOLLOWERS_FROM_VERSION: Final = 11
+TOPIC_IDS_FROM_VERSION: Final = 13
+READ_COMMITTED: Final = 1
+NO_EPOCH: Final = -1
+BATCH_OVERHEAD: Final = 12
 
 
 class ReadResult:
@@ -311,7 +311,7 @@ class FetchHandler:
         reply.when_abandoned(operation.abandon)
         replicas = self._replicas
         purgatory = replicas.delayed_remote_fetch
-        if purgatory.park_poll(operation, replicas.remote_fetch_max_wait_ms, reply.slot.connection):
+        if purgatory.park_poll(operation, replicas.remote.fetch_max_wait_ms, reply.slot.connection):
             for partition in partitions:
                 partition.watch_fetch().add(operation)
         # Also if it is held back: it ends with its reads, which are bounded by themselves.
@@ -501,7 +501,7 @@ class FetchHandler:
         log = partition.log
         try:
             if read is None:
-                read = result.reads[place] = self._replicas.read_remote(
+                read = result.reads[place] = self._replicas.remote.read(
                     partition,
                     wanted.fetch_offset,
                     max_bytes=max_bytes,

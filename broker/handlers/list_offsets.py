@@ -229,7 +229,7 @@ async def _by_time(
     lagging: ErrorCode | None,
 ) -> Answer:
     """The first record at or after a time; `lagging`: the error if no committed one has it."""
-    found = await services.replica_manager.find_timestamp(
+    found = await services.replica_manager.remote.find_timestamp(
         partition,
         None if wanted.timestamp == MAX_TIMESTAMP else wanted.timestamp,
         end_offset,

@@ -42,7 +42,7 @@ librdkafka before 2.11.1 turns compression off unless versions 0 to 2 are offere
 import logging
 import math
 from collections.abc import Callable
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from broker.controller.images.topic_names import BROKERS_OWN_TOPICS, may_produce_to
 from broker.replicas.delayed_produce import DelayedProduce
@@ -86,10 +86,10 @@ API_KEY = ApiKey.PRODUCE
 VERSIONS = (3, 13)
 ADVERTISED_FROM = 0
 
-ACKS_ALL = -1
-ACKS_0_FAILED = "produce with acks=0 failed"
-ZSTD_FROM_VERSION = 7
-BATCH_OVERHEAD = 12
+ACKS_ALL: Final = -1
+ACKS_0_FAILED: Final = "produce with acks=0 failed"
+ZSTD_FROM_VERSION: Final = 7
+BATCH_OVERHEAD: Final = 12
 """Bytes before and in a batch's length field: the length counts those that follow."""
 
 WITHOUT_LOG_START = frozenset(

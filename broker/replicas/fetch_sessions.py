@@ -14,7 +14,7 @@ FETCH_SESSION_ID_NOT_FOUND, and lists everything again.
 Source: Kafka, FetchSession.scala.
 """
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from protocol.error_codes import ErrorCode
 from storage.environment.clock import Clock
@@ -26,10 +26,10 @@ if TYPE_CHECKING:
 TopicKey = str | bytes
 """A topic's name up to version 12, its id (16 bytes) from version 13."""
 
-FINAL_EPOCH = -1
-INITIAL_EPOCH = 0
-NO_SESSION = 0
-EPOCH_MAX = 2**31 - 1
+FINAL_EPOCH: Final = -1
+INITIAL_EPOCH: Final = 0
+NO_SESSION: Final = 0
+EPOCH_MAX: Final = 2**31 - 1
 EVICTION_AGE_MS = 120_000.0
 PARTITIONS_MAX = 10_000
 """Partitions of one session: as many as a request may list."""

@@ -1,13 +1,15 @@
 """Moves partitions between log directories while they serve (KIP-113).
 
     AlterReplicaLogDirs ─> Move ─> waits for a thread, and for the cleaner to let go of the log
-        ─> copied in a thread, again and again, until little is left ─> flushed, copied
-        ─> the partition is not served for a moment: the log is closed, the rest copied, the
-           metadata store updated, the copy renamed into the log's place ─> served from there
+        ─> copied in a thread, again and again, until little is left ─> flushed
+        ─> the metadata store says the new place; while it cannot, the log is copied on ─> copied
+        ─> the partition is not served for a moment: the log is closed, the rest copied, the copy
+           renamed into the log's place ─> served from there
 
-Requests meanwhile get a retriable error, as when a leader changes. A move is cancelled by one
-to the directory the partition is in, by a new one elsewhere, by the topic's deletion, at a stop;
-then nothing has changed. What a crash leaves is in `storage.manager.log_moves`.
+Requests in that moment get a retriable error, as when a leader changes; none waits for the store.
+A move is cancelled by one to the directory the partition is in, by a new one elsewhere, by the
+topic's deletion, at a stop; then nothing has changed. What a crash leaves is in
+`storage.manager.log_moves`.
 
 Source: Kafka, ReplicaManager.scala (alterReplicaLogDirs), ReplicaAlterLogDirsManager.scala.
 """
@@ -20,6 +22,7 @@ from dataclasses import dataclass
 from os.path import normpath
 from typing import TYPE_CHECKING, Final, NamedTuple, ParamSpec, TypeVar
 
+from broker.controller.store.metadata_store import StoreError
 from broker.runtime.errors import ApiError
 from protocol.error_codes import ErrorCode
 from storage.checkpoints.log_directory import LogDirectory
@@ -44,6 +47,9 @@ CAUGHT_UP_BYTES: Final = 1024 * 1024
 
 CLEANER_RETRY_MS: Final = 200.0
 """Interval of checking whether the cleaner is done with the log."""
+
+NOTE_RETRY_MS: Final = 1_000.0
+"""Between two attempts to write the new place down. The log serves where it is."""
 
 _P = ParamSpec("_P")
 _T = TypeVar("_T")
@@ -199,16 +205,16 @@ class LogMover:
             self._pool, lambda: function(*args, **kwargs)
         )
 
-    async def _pause(self) -> None:
+    async def _pause(self, pause_ms: float) -> None:
         over = asyncio.Event()
-        self._timer.call_later_ms(CLEANER_RETRY_MS, over.set)
+        self._timer.call_later_ms(pause_ms, over.set)
         await over.wait()
 
     async def _run(self, move: Move) -> None:
         try:
             async with self._free:
                 while not move.cancelled and not self._paused_cleaning(move):
-                    await self._pause()
+                    await self._pause(CLEANER_RETRY_MS)
                 if not move.cancelled:
                     try:
                         await self._move(move)
@@ -246,19 +252,27 @@ class LogMover:
             source.path if source is not None else "",
             move.target.path,
         )
+        assert source is not None
         copy = move.copy = await self._in_thread(
             manager.moves.begin_move, log, move.target, self._throttle
         )
+        is_noted = False
         try:
-            while await self._in_thread(manager.moves.copy_segments, log, copy) > CAUGHT_UP_BYTES:
-                self._check(move, partition)
-            await self._flush(log)
+            attempts = 0
+            while not is_noted:
+                if attempts:
+                    await self._pause(NOTE_RETRY_MS)
+                await self._catch_up(move, partition, copy)
+                is_noted = await self._note(partition, move.target, attempts)
+                attempts += 1
             await self._in_thread(manager.moves.copy_segments, log, copy)
             self._check(move, partition)
             await self._in_thread(manager.moves.before_take_out, log)
             self._check(move, partition)
         except BaseException:
             await self._in_thread(manager.moves.drop_copy, copy, move.target)
+            if is_noted:
+                await self._note(partition, source)
             raise
         await self._swap(move, partition, copy)
         LOGGER.info(
@@ -266,6 +280,16 @@ class LogMover:
             move.topic_partition,
             move.target.path,
         )
+
+    async def _catch_up(self, move: Move, partition: "Partition", copy: LogCopy) -> None:
+        """Copy what there is, and flush it: little is left for the moment without service."""
+        copy_segments = self._log_manager.moves.copy_segments
+        while True:
+            self._check(move, partition)
+            if await self._in_thread(copy_segments, partition.log, copy) <= CAUGHT_UP_BYTES:
+                break
+        await self._flush(partition.log)
+        self._check(move, partition)
 
     def _check(self, move: Move, partition: "Partition") -> None:
         served = self._replicas.replica_of(*move.topic_partition)
@@ -299,24 +323,43 @@ class LogMover:
         assert source is not None
         try:
             await self._in_thread(manager.moves.finish_move, log, copy, target)
-            if not await self._assign(partition, target):
-                raise StorageError(f"{move.topic_partition} is deleted, or the store refuses")
             opened = await self._in_thread(manager.moves.swap, log, copy, target, config)
         except StorageError:
             opened = await self._in_thread(manager.moves.put_back, log, copy, target, config)
-            await self._assign(partition, source)
             await self._serve_again(opened, partition)
+            # What it says until then is put right at a start, too.
+            await self._note(partition, source)
             raise
         await self._serve_again(opened, partition)
 
-    async def _assign(self, partition: "Partition", directory: LogDirectory) -> bool:
-        """Write down where the log is, if that is written down: in a cluster it is not."""
-        if directory.id is None:
-            return False
+    async def _note(
+        self, partition: "Partition", directory: LogDirectory, attempts: int = 0
+    ) -> bool:
+        """Write down where the log is, if that is written down: in a cluster it is not.
+
+        Returns:
+            Whether it is. False: the store cannot now, which is logged unless there were
+            `attempts` before; or the topic is about to be deleted.
+        """
         if self._log_manager.assigned(partition.topic_partition) is None:
             return True
+        assert directory.id is not None, directory
         places = {partition.topic_id: {partition.topic_partition.partition: directory.id}}
-        return partition.topic_id in await self._controller.assign_directories(places)
+        reason = "the store refuses"
+        try:
+            if partition.topic_id in await self._controller.assign_directories(places):
+                return True
+        except (StoreError, ApiError) as error:
+            reason = str(error)
+        if not attempts:
+            LOGGER.warning(
+                "replica is served where it is until its new place can be noted "
+                "partition=%s directory=%s reason=%s",
+                partition.topic_partition,
+                directory.path,
+                reason,
+            )
+        return False
 
     async def _serve_again(self, log: "Log", partition: "Partition") -> None:
         topic = self._controller.image.topics.get(log.topic_partition.topic)

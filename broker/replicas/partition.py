@@ -25,7 +25,7 @@ them.
 
 import asyncio
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from broker.replicas.following import Following
 from broker.replicas.group_commit import GroupCommit
@@ -57,8 +57,8 @@ if TYPE_CHECKING:
     from storage.types.topic_partition import TopicPartition
     from storage.types.transaction_marker import TransactionMarker
 
-NO_LEADER = -1
-NO_LEADER_EPOCH = -1
+NO_LEADER: Final = -1
+NO_LEADER_EPOCH: Final = -1
 
 
 class Partition:
@@ -593,11 +593,21 @@ class Partition:
             leading.tell_followers(has_records=True)
             self.advance_high_watermark(leading, self._context.clock.monotonic_ms())
 
-    def follower_fetched(self, progress: "ReplicaProgress", now_ms: float) -> None:
-        """A follower's position has been noted: the high watermark may move."""
+    def follower_fetched(
+        self, progress: "ReplicaProgress", now_ms: float, *, is_alone: bool = False
+    ) -> None:
+        """A follower's position has been noted: the high watermark may move.
+
+        Args:
+            progress: Where the position is.
+            now_ms: Monotonic.
+            is_alone: The follower's fetch has news of no other partition: consumers that wait get
+                their records at once, before the producer its acknowledgement, as in Kafka. With
+                several, a consumer's fetch of them is answered once, in the loop's next iteration.
+        """
         leading = self.leading
         assert leading is not None
-        self.advance_high_watermark(leading, now_ms)
+        self.advance_high_watermark(leading, now_ms, wakes_at_once=is_alone)
         if self.deletion_waits is not None:
             self.deletion_waits.reached(self.low_watermark)
         if (
@@ -617,7 +627,9 @@ class Partition:
         if self.leading is not None:
             self.advance_high_watermark(self.leading, self._context.clock.monotonic_ms())
 
-    def advance_high_watermark(self, leading: LeaderState, now_ms: float) -> None:
+    def advance_high_watermark(
+        self, leading: LeaderState, now_ms: float, *, wakes_at_once: bool = False
+    ) -> None:
         """Move the high watermark as far as it goes: an end offset or the ISR has changed."""
         log = self.log
         high_watermark = leading.high_watermark(
@@ -625,13 +637,16 @@ class Partition:
         )
         if high_watermark > log.high_watermark:
             leading.tell_followers(has_records=False)
-            self._commit(high_watermark)
+            self._commit(high_watermark, wakes_at_once=wakes_at_once)
 
-    def _commit(self, offset: int) -> None:
+    def _commit(self, offset: int, *, wakes_at_once: bool = False) -> None:
         self.log.update_high_watermark(offset)
         if self.fetch_watchers is not None and not self.wake_due:
-            self.wake_due = True
-            self._context.wake(self)
+            if wakes_at_once:
+                self.fetch_watchers.check()
+            else:
+                self.wake_due = True
+                self._context.wake(self)
         if self.commit_waits is not None:
             self.commit_waits.reached(offset)
 

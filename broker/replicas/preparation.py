@@ -14,7 +14,7 @@ because later ones join the queue while it is not empty, however small they are.
 
 from collections import deque
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Final, Protocol
 
 from broker.runtime.errors import ApiError
 from storage.log.write_behind import OWNED
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from storage.types.append_info import AppendInfo
     from storage.types.append_origin import AppendOrigin
 
-INLINE_SIZE_MAX = 4 * 1024
+INLINE_SIZE_MAX: Final = 4 * 1024
 """Batches up to this many bytes are prepared in place: a hop to a thread costs more."""
 
 QUEUED_BYTES_MAX = 64 * 1024 * 1024

@@ -23,6 +23,7 @@ Source of the idea: Kafka, DelayedOperationPurgatory.
 from typing import TYPE_CHECKING, Final
 
 from broker.runtime.timer import Timer, TimerHandle
+from native.subclasses import mypyc_attr
 
 if TYPE_CHECKING:
     from broker.network.response import AnsweredConnection
@@ -36,6 +37,7 @@ HELD_BACK_MS: Final = 500.0
 at once, its client would retry at once, thousands of times a second."""
 
 
+@mypyc_attr(allow_interpreted_subclasses=True)
 class DelayedOperation:
     """A waiting request. Subclasses define when it is satisfied and how it completes."""
 

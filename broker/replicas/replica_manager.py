@@ -1,8 +1,7 @@
 """The replica manager: the partitions of this broker, and all access to their logs.
 
-Handlers and coordinators use it; no other part touches a `Partition`. Whether records come from the
-local log or from the remote one is decided here, once: the local log raises OffsetNotLocalError for
-an offset that it does not have, which `read_remote` then reads.
+Handlers and coordinators use it; no other part touches a `Partition`. What the local logs have no
+longer is read by its `remote` (`broker.replicas.remote_reads`).
 
 Source of the shape: Kafka, ReplicaManager.scala.
 """
@@ -20,6 +19,7 @@ from broker.replicas.partition import Partition
 from broker.replicas.partition_context import PartitionContext
 from broker.replicas.preparation import Preparation, PreparationBudget
 from broker.replicas.purgatory import ParkedByAddress, Purgatory
+from broker.replicas.remote_reads import RemoteReads
 from broker.replicas.topic_stats import TopicStats
 from broker.replication.terms import ReplicationTerms
 from broker.runtime.errors import ApiError, code_of
@@ -31,8 +31,6 @@ from storage.producers.verification import TransactionTerms
 from storage.types.append_origin import AppendOrigin
 from storage.types.topic_partition import TopicPartition
 from storage.types.transaction_marker import TransactionMarker
-from tiered.remote_read import PausedRead, ReadRequest
-from tiered.segment_metadata import TopicIdPartition
 
 if TYPE_CHECKING:
     from broker.replicas.leader_hints import LeaderHints
@@ -42,8 +40,6 @@ if TYPE_CHECKING:
     from storage.environment.clock import Clock
     from storage.environment.filesystem import File
     from storage.log.log import Log
-    from storage.segment.segment import TimestampOffset
-    from tiered.remote_read import RemoteRead, RemoteReader
 
 LOGGER = logging.getLogger(__name__)
 
@@ -84,9 +80,7 @@ class ReplicaManager:
         "on_disk_failure",
         "parked_by_address",
         "preparation_budget",
-        "remote_fetch_max_wait_ms",
-        "remote_fetch_paused",
-        "remote_reader",
+        "remote",
         "roles_due",
         "stats",
         "terms",
@@ -150,10 +144,7 @@ class ReplicaManager:
             "ColdFetch", timer, capacity=DELAYED_FETCH_MAX, addresses=addresses
         )
         self.cold_reads = ColdReads(disk.of)
-        # Set when there is remote storage, and whenever its settings change.
-        self.remote_reader: RemoteReader | None = None
-        self.remote_fetch_max_wait_ms = 500.0
-        self.remote_fetch_paused = False
+        self.remote = RemoteReads(disk)
 
     # -- partitions ------------------------------------------------------------------------------
 
@@ -313,92 +304,6 @@ class ReplicaManager:
                 partition, self._disk, self._clock, self.preparation_budget
             )
         return partition.preparation
-
-    # -- remote storage --------------------------------------------------------------------------
-
-    def read_remote(
-        self,
-        partition: Partition,
-        offset: int,
-        *,
-        max_bytes: int,
-        min_one_batch: bool,
-        with_aborted: bool,
-        client: tuple[str, str],
-        is_follower: bool = False,
-    ) -> "RemoteRead":
-        """Read an offset that is not local; finished at once if the caches have it.
-
-        Raises:
-            ApiError: OFFSET_MOVED_TO_TIERED_STORAGE to a follower, which copies only what is local
-                and rebuilds the rest of its state (KIP-405); OFFSET_OUT_OF_RANGE where the broker
-                has no remote storage.
-        """
-        if self.remote_reader is None:
-            raise ApiError(ErrorCode.OFFSET_OUT_OF_RANGE)
-        if is_follower:
-            raise ApiError(ErrorCode.OFFSET_MOVED_TO_TIERED_STORAGE)
-        log = partition.log
-        if self.remote_fetch_paused or log.config.tier_fetch_paused:
-            return PausedRead()
-        return self.remote_reader.read(
-            ReadRequest(
-                TopicIdPartition(partition.topic_id, *partition.topic_partition),
-                log,
-                offset,
-                max_bytes,
-                min_one_batch,
-                with_aborted,
-                client,
-            )
-        )
-
-    async def find_timestamp(
-        self,
-        partition: Partition,
-        timestamp_ms: int | None,
-        end_offset: int,
-        client: tuple[str, str],
-    ) -> "TimestampOffset | None":
-        """The first record at or after a time, None: the first with the largest timestamp.
-
-        Remote segments come first, then what is local, in a thread. A result at or above
-        `end_offset` means that there is none.
-
-        Raises:
-            StorageError, TieredError: It could not be looked up.
-        """
-        log = partition.log
-        reader = self.remote_reader
-        has_remote = reader is not None and log.log_start_offset < log.local_log_start_offset
-        local: TimestampOffset | None = None
-        if timestamp_ms is None:
-            local = await self._disk.of(log.directory).run(log.reader.max_timestamp_offset)
-            if not has_remote:
-                return local
-        while True:
-            local_start = log.local_log_start_offset
-            if has_remote:
-                assert reader is not None
-                key = TopicIdPartition(partition.topic_id, *partition.topic_partition)
-                found = await reader.find_timestamp(key, log, timestamp_ms, client)
-                if timestamp_ms is None:
-                    # Of equal times the first record counts, and remote ones come first.
-                    if found is None or (local is not None and local.timestamp > found.timestamp):
-                        return local
-                    return found
-                if found is not None:
-                    return found
-            assert timestamp_ms is not None
-            local = await self._disk.of(log.directory).run(
-                log.reader.offset_for_timestamp, timestamp_ms, end_offset
-            )
-            if reader is None or log.local_log_start_offset == local_start:
-                return local
-            # Local segments were deleted meanwhile: the record may have been in one of them.
-            has_remote = log.remote_storage
-            if not has_remote:
-                return local
 
     # -- for coordinators ------------------------------------------------------------------------
 

@@ -42,6 +42,7 @@ class ReplicationTerms:
             leaves the ISR.
         fetch_wait_max_ms: `replica.fetch.wait.max.ms`: a live follower fetches at least so often.
         registered_epoch: Broker epoch of a node; None of one that is not registered.
+        member_epoch: Broker epoch of a node that is registered, not fenced, and has its lease.
         live_epoch: Broker epoch of a node that may be in an ISR: registered, not fenced, with its
             lease, and not about to stop; None for any other (KIP-841, KIP-903).
         is_offline: Whether a replica's log directory on a node is known not to work (KIP-858), or
@@ -58,6 +59,7 @@ class ReplicationTerms:
         "lag_time_max_ms",
         "leader_quota",
         "live_epoch",
+        "member_epoch",
         "registered_epoch",
         "validity",
     )
@@ -75,10 +77,17 @@ class ReplicationTerms:
         self.fetch_wait_max_ms = fetch_wait_max_ms
         self.registered_epoch = registered_epoch or _nobody_lives
         self.live_epoch = live_epoch or _nobody_lives
+        self.member_epoch: EpochOf = _nobody_lives
         self.is_offline: OfflineIn = _nothing_fails
         self.validity: ValidUntil = AlwaysValid()
         self.isr_due: Callable[[Partition], None] | None = None
         self.leader_quota: ReplicationQuota | None = None
+
+    @property
+    def limiting_quota(self) -> "ReplicationQuota | None":
+        """`leader_quota` where it has a limit now."""
+        quota = self.leader_quota
+        return quota if quota is not None and quota.is_limited else None
 
     def look_up(self, node_id: int, brokers: "Callable[[], Mapping[int, BrokerImage]]") -> None:
         """Take the epochs of the others from the newest image.
@@ -91,6 +100,12 @@ class ReplicationTerms:
         def registered(node: int) -> int | None:
             broker = brokers().get(node)
             return None if broker is None or node == node_id else broker.epoch
+
+        def member(node: int) -> int | None:
+            broker = brokers().get(node)
+            if broker is None or node == node_id or broker.is_fenced or not broker.is_live:
+                return None
+            return broker.epoch
 
         def live(node: int) -> int | None:
             broker = brokers().get(node)
@@ -107,6 +122,7 @@ class ReplicationTerms:
             )
 
         self.registered_epoch = registered
+        self.member_epoch = member
         self.live_epoch = live
         self.is_offline = offline
 

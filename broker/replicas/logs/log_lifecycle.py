@@ -126,8 +126,11 @@ class LogLifecycle:
 
     @property
     def has_lost_logs(self) -> bool:
-        """Whether a log was missing at the start that the cluster counts on (see `LogMaking`)."""
-        return self._making.lost_logs > 0
+        """Whether a log that the cluster counts on was missing at the start, or lacks its end."""
+        return self._making.lost_logs > 0 or any(
+            log.is_short and self._assignment.is_counted_on(log.topic_partition)
+            for log in self._log_manager.logs()
+        )
 
     def serve(self, log: "Log") -> None:
         """Give a log that is open to the replica manager, and its partition a role."""

@@ -162,7 +162,7 @@ class LogRepair:
         At once with them: the leader's log may begin behind `offset`, and would refuse a Fetch.
         """
         # What was received is not valid any longer by then.
-        kept = fetched._replace(records=memoryview(bytes(fetched.records)))
+        kept = fetched.with_own_records()
         self._begin(owner, followed, self._start_with(followed, kept, offset))
 
     def out_of_range(self, owner: RepairedPartitions, followed: FollowedPartition) -> None:

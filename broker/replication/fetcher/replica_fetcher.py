@@ -20,18 +20,25 @@ Source: Kafka, AbstractFetcherThread.scala, ReplicaFetcherThread.scala.
 """
 
 import logging
+from collections.abc import Callable
 from dataclasses import dataclass
 from enum import Enum
 from functools import partial
 from typing import TYPE_CHECKING, Final
 
+from broker.network.stream import Poller
 from broker.peers.errors import PeerUnavailableError
 from broker.peers.peer_request import PeerRequest
 from broker.replication.fetcher.answer import Answer
 from broker.replication.fetcher.delays import Delays
 from broker.replication.fetcher.followed_partition import FollowedPartition, FollowedState
+from broker.replication.fetcher.log_repair import LogRepair
 from broker.replication.fetcher.session import CATCH_UP_BYTES, FollowerSession
+from broker.replication.fetcher.settings import FetcherSettings
+from broker.replication.fetcher.stats import FetcherStats
+from broker.replication.quota import ReplicationQuota
 from broker.runtime.errors import ApiError
+from broker.runtime.timer import Timer
 from protocol.error_codes import ErrorCode
 from protocol.hot.follower_fetch import (
     API_KEY,
@@ -41,19 +48,12 @@ from protocol.hot.follower_fetch import (
     decode_answer,
     encode_request,
 )
+from storage.environment.clock import Clock
 from storage.errors import BatchError, DiskError, FollowerOffsetError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from broker.network.stream import Poller
     from broker.peers.connection import PeerConnection
-    from broker.replication.fetcher.log_repair import LogRepair
-    from broker.replication.fetcher.settings import FetcherSettings
-    from broker.replication.fetcher.stats import FetcherStats
-    from broker.replication.quota import ReplicationQuota
-    from broker.runtime.timer import Timer, TimerHandle
-    from storage.environment.clock import Clock
+    from broker.runtime.timer import TimerHandle
 
 LOGGER = logging.getLogger(__name__)
 

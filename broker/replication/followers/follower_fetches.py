@@ -24,8 +24,8 @@ from broker.replication.followers.follower_sessions import (
     FollowerSessions,
 )
 from broker.replication.followers.look import LedPartitions, Look, Looks, failure, response_of
-from broker.replication.followers.parked_fetch import ParkedFetch
-from broker.requests.reply import PARKED, Body, HotResult, Reply
+from broker.replication.followers.parked_fetch import OpenReply, ParkedFetch
+from broker.requests.reply import PARKED, Body, HotResult
 from protocol.error_codes import ErrorCode
 from protocol.hot.fetch import (
     FIRST_TOPIC_ID_VERSION,
@@ -69,7 +69,7 @@ class FollowerFetches:
         led: LedPartitions,
         clock: "Clock",
         randomness: "Randomness",
-        open_reply: "Callable[[Connection, RequestContext], Reply]",
+        open_reply: "Callable[[Connection, RequestContext], OpenReply]",
         *,
         is_from_broker: "Callable[[RequestContext], bool]",
         max_bytes: int,
@@ -102,53 +102,56 @@ class FollowerFetches:
         version = context.api_version
         by_id = version >= FIRST_TOPIC_ID_VERSION
         terms = self._led.terms
-        if terms.registered_epoch(request.replica_id) is None or not self._is_from_broker(context):
+        epoch = terms.registered_epoch(request.replica_id)
+        if epoch is None or not self._is_from_broker(context):
             return self._refuse(request, version, by_id=by_id)
         waiting = self.sessions.parked_of(request)
         if waiting is not None:
             # Without records: their follower does not ask for them at another offset yet, and
             # would get them twice.
             waiting.answer_with(encode_response([], version, session_id=request.session_id))
-        session = self.sessions.begin(request, self._clock.monotonic_ms(), uses_topic_ids=by_id)
+        now_ms = self._clock.monotonic_ms()
+        session = self.sessions.begin(request, now_ms, uses_topic_ids=by_id)
         if isinstance(session, ErrorCode):
             return encode_response([], version, error_code=session)
         is_first = session.session_id != request.session_id or session.session_id == NO_SESSION
         forces = request.max_wait_ms <= 0 or not session.partitions
 
-        def make_answer(force: bool) -> Body | None:
-            look = self._looks.look(
-                session, min(request.max_bytes, self._max_bytes), is_first=is_first
-            )
-            if (
-                force
-                or look.urgent
-                or look.size >= request.min_bytes
-                or (look.is_cut and look.found)
-            ):
-                return self._answer(session, look, version)
-            if look.is_cut:
-                self._later(session)
-            return None
-
-        body = make_answer(forces)
-        if body is not None:
+        max_bytes = min(request.max_bytes, self._max_bytes)
+        min_bytes = request.min_bytes
+        look = Look(session, epoch, now_ms, terms.limiting_quota)
+        self._looks.look(look, max_bytes, is_first=is_first)
+        if forces or self._is_enough(look, min_bytes):
+            body = self._answer(session, look, version)
             if session.session_id == NO_SESSION:
                 session.end()
             return body
         reply = self._open_reply(connection, context)
         self.parked += 1
-
-        def left() -> None:
-            self.parked -= 1
-            session.parked = None
-            if session.session_id == NO_SESSION:
-                session.end()
-
-        session.parked = ParkedFetch(reply, self._led.timer, request.max_wait_ms, make_answer, left)
+        parked = ParkedFetch(
+            self,
+            reply,
+            session,
+            version=version,
+            min_bytes=min_bytes,
+            max_bytes=max_bytes,
+            is_first=is_first,
+        )
+        reply.when_abandoned(parked.abandoned)
+        session.parked = parked
+        session.wait_until(now_ms + request.max_wait_ms, self._led.timer, self._clock)
         if session.has_more and not session.is_due:
             # What this look itself has brought about: see `FollowedPartition.is_marked`.
             self._later(session)
         return PARKED
+
+    def _is_enough(self, look: Look, min_bytes: int) -> bool:
+        """Whether a look has found an answer; otherwise what it had no time for comes later."""
+        if look.urgent or look.size >= min_bytes or (look.is_cut and look.found):
+            return True
+        if look.is_cut:
+            self._later(look.session)
+        return False
 
     @staticmethod
     def _refuse(request: "FetchRequest", version: int, *, by_id: bool) -> Body:
@@ -166,6 +169,28 @@ class FollowerFetches:
         return encode_response(topics, version)
 
     # -- parked requests -------------------------------------------------------------------------
+
+    def answer_to(self, parked: ParkedFetch, *, force: bool) -> Body | None:
+        """An answer to a request that waits; None while there is too little."""
+        session, terms = parked.session, self._led.terms
+        look = Look(
+            session,
+            terms.registered_epoch(session.replica_id),
+            self._clock.monotonic_ms(),
+            terms.limiting_quota,
+        )
+        self._looks.look(look, parked.max_bytes, is_first=parked.is_first)
+        if force or self._is_enough(look, parked.min_bytes):
+            return self._answer(session, look, parked.version)
+        return None
+
+    def left(self, parked: ParkedFetch) -> None:
+        """A request waits no longer."""
+        self.parked -= 1
+        session = parked.session
+        session.parked = None
+        if session.session_id == NO_SESSION:
+            session.end()
 
     def _later(self, session: FollowerSession) -> None:
         """Try a session again in the loop's next iteration: a burst of appends wakes it once."""

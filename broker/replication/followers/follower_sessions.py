@@ -12,17 +12,18 @@ Source: Kafka, FetchSession.scala.
 """
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, Protocol
 
-from typing_extensions import override
-
-from broker.replication.followers.followed_partition import FollowedPartition, FollowsChanges
+from broker.replication.followers.followed_partition import FollowedPartition
+from broker.runtime.deadline import Deadline
 from protocol.error_codes import ErrorCode
 
 if TYPE_CHECKING:
     from broker.replication.followers.followed_partition import TopicKey
-    from broker.replication.followers.parked_fetch import ParkedFetch
+    from broker.requests.reply import Body
+    from broker.runtime.timer import Timer
     from protocol.hot.fetch import FetchRequest
+    from storage.environment.clock import Clock
     from storage.environment.randomness import Randomness
 
 FINAL_EPOCH: Final = -1
@@ -38,7 +39,23 @@ PARTITIONS_MAX: Final = 1_000_000
 """Partitions of one session: more than a broker can hold."""
 
 
-class FollowerSession(FollowsChanges):
+class WaitingFetch(Protocol):
+    """A request that waits for records: `broker.replication.followers.parked_fetch.ParkedFetch`."""
+
+    def try_again(self) -> None:
+        """Answer if there is enough by now."""
+        ...
+
+    def answer(self) -> None:
+        """Answer with what there is."""
+        ...
+
+    def answer_with(self, body: "Body") -> None:
+        """Answer with `body`."""
+        ...
+
+
+class FollowerSession:
     """One session. `epoch` is the one expected in its next request; see the module.
 
     Attributes:
@@ -48,18 +65,21 @@ class FollowerSession(FollowsChanges):
         partitions: All that it follows.
         changed: Those to look at, in order; a set with an order.
         parked: The request that waits for records, if one does.
+        wait: Its time; None before the first.
         answered_ms: Monotonic time of its last answer.
+        fetched_ms: See `FollowsChanges`.
+        confirmed_ms: Likewise.
         is_due: It is to be tried again.
         has_more: There may be records that came while no request was parked.
     """
 
     __slots__ = (
-        "_confirmed_ms",
-        "_fetched_ms",
         "_on_due",
         "answered_ms",
         "changed",
+        "confirmed_ms",
         "epoch",
+        "fetched_ms",
         "has_more",
         "is_due",
         "parked",
@@ -68,6 +88,7 @@ class FollowerSession(FollowsChanges):
         "replica_id",
         "session_id",
         "uses_topic_ids",
+        "wait",
     )
 
     def __init__(
@@ -86,31 +107,20 @@ class FollowerSession(FollowsChanges):
         self.uses_topic_ids = uses_topic_ids
         self.partitions: dict[tuple[TopicKey, int], FollowedPartition] = {}
         self.changed: dict[FollowedPartition, None] = {}
-        self.parked: ParkedFetch | None = None
+        self.parked: WaitingFetch | None = None
+        self.wait: Deadline | None = None
         self.is_due = False
         self.has_more = False
         self._on_due = on_due
         self.answered_ms = float("-inf")
-        self._fetched_ms = float("-inf")
-        self._confirmed_ms = float("-inf")
-
-    @property
-    @override
-    def fetched_ms(self) -> float:
-        """See `FollowsChanges`."""
-        return self._fetched_ms
-
-    @property
-    @override
-    def confirmed_ms(self) -> float:
-        """See `FollowsChanges`."""
-        return self._confirmed_ms
+        self.fetched_ms = float("-inf")
+        self.confirmed_ms = float("-inf")
 
     def update(self, request: "FetchRequest", now_ms: float) -> None:
         """Apply what a request lists, and look at it."""
-        self._fetched_ms = now_ms
+        self.fetched_ms = now_ms
         # It names the epoch that the last answer has made: its follower had that when it sent it.
-        self._confirmed_ms = self.answered_ms
+        self.confirmed_ms = self.answered_ms
         partitions, changed = self.partitions, self.changed
         for topic in request.topics:
             key: TopicKey = topic.topic_id if self.uses_topic_ids else topic.name or ""
@@ -129,7 +139,6 @@ class FollowerSession(FollowsChanges):
                     gone.leave()
                     changed.pop(gone, None)
 
-    @override
     def changed_at(self, followed: FollowedPartition, *, has_records: bool) -> None:
         """See `FollowsChanges`."""
         self.changed[followed] = None
@@ -147,8 +156,24 @@ class FollowerSession(FollowsChanges):
         del self.changed[followed]
         self.changed[followed] = None
 
+    def wait_until(self, due_ms: float, timer: "Timer", clock: "Clock") -> None:
+        """Answer the request that is parked then with what there is."""
+        if self.wait is None:
+            self.wait = Deadline(timer, clock, self._wait_is_over)
+        self.wait.move_to(due_ms)
+
+    def _wait_is_over(self) -> None:
+        if self.parked is not None:
+            self.parked.answer()
+
+    def stop_waiting(self) -> None:
+        """No request is parked, and none is expected soon."""
+        if self.wait is not None:
+            self.wait.cancel()
+
     def end(self) -> None:
         """Nothing of it is followed any more."""
+        self.stop_waiting()
         for followed in self.partitions.values():
             followed.leave()
         self.partitions = {}
@@ -177,7 +202,7 @@ class FollowerSessions:
             len(session.partitions) for own in self._sessions.values() for session in own.values()
         )
 
-    def parked_of(self, request: "FetchRequest") -> "ParkedFetch | None":
+    def parked_of(self, request: "FetchRequest") -> "WaitingFetch | None":
         """The request of the same session that waits still."""
         own = self._sessions.get(request.replica_id)
         found = None if own is None else own.get(request.session_id)

@@ -93,6 +93,7 @@ class Look:
         urgent: Errors and diverging epochs, which the follower is to hear of at once.
         found: Partitions with records, or with other news (None); in order.
         size: Bytes of the records.
+        is_alone: Only one partition is looked at.
         is_cut: There was no time for all of them.
         left_out: Those whose records do not fit, or have to wait for the quota.
         quota: Of this broker as a leader; None: nothing limits it.
@@ -100,6 +101,7 @@ class Look:
 
     __slots__ = (
         "found",
+        "is_alone",
         "is_cut",
         "left_out",
         "now_ms",
@@ -111,7 +113,11 @@ class Look:
     )
 
     def __init__(
-        self, session: "FollowerSession", replica_epoch: int | None, now_ms: float
+        self,
+        session: "FollowerSession",
+        replica_epoch: int | None,
+        now_ms: float,
+        quota: "ReplicationQuota | None",
     ) -> None:
         self.session = session
         self.replica_epoch = replica_epoch
@@ -119,9 +125,10 @@ class Look:
         self.urgent: list[tuple[FollowedPartition, FetchPartitionResponse]] = []
         self.found: list[tuple[FollowedPartition, Partition, FileSlice | None]] = []
         self.size = 0
+        self.is_alone = False
         self.is_cut = False
         self.left_out: set[FollowedPartition] = set()
-        self.quota: ReplicationQuota | None = None
+        self.quota = quota
 
 
 class Looks:
@@ -134,27 +141,33 @@ class Looks:
         self._led = led
         self._clock = clock
 
-    def look(self, session: "FollowerSession", max_bytes: int, *, is_first: bool) -> Look:
+    def look(self, look: Look, max_bytes: int, *, is_first: bool) -> None:
         """Look at what has changed; what turns out to be quiet is not looked at again.
 
         Args:
-            session: Of the follower.
+            look: With nothing found yet.
             max_bytes: Of all records; the first batch may be larger.
             is_first: The session's first answer, which has every partition.
         """
-        now_ms = self._clock.monotonic_ms()
-        look = Look(session, self._led.terms.registered_epoch(session.replica_id), now_ms)
-        quota = self._led.terms.leader_quota
-        if quota is not None and quota.is_limited:
-            look.quota = quota
+        session = look.session
         changed = session.changed
         session.has_more = False
+        if len(changed) == 1:
+            look.is_alone = True
+            (followed,) = changed
+            followed.is_marked = False
+            if (
+                not self._look_at(look, followed, max_bytes, is_first=is_first)
+                and not followed.is_marked
+            ):
+                changed.pop(followed, None)
+            return
         looked_at = 0
         look.is_cut = len(changed) > LOOKED_AT_MAX
         for followed in tuple(islice(changed, LOOKED_AT_MAX)):
             if looked_at >= CLOCK_EVERY:
                 looked_at = 0
-                if self._clock.monotonic_ms() - now_ms >= SLICE_MS:
+                if self._clock.monotonic_ms() - look.now_ms >= SLICE_MS:
                     look.is_cut = True
                     break
             looked_at += 1
@@ -164,7 +177,6 @@ class Looks:
                 and not followed.is_marked
             ):
                 changed.pop(followed, None)
-        return look
 
     def _look_at(
         self, look: Look, followed: "FollowedPartition", left: int, *, is_first: bool
@@ -338,7 +350,7 @@ def _count(
         partition.log.log_end_offset,
         look.now_ms,
     )
-    partition.follower_fetched(progress, look.now_ms)
+    partition.follower_fetched(progress, look.now_ms, is_alone=look.is_alone)
 
 
 def _is_sent(followed: "FollowedPartition", log: "Log") -> bool:

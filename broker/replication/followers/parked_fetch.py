@@ -1,60 +1,102 @@
-"""A follower's Fetch that waits for records, `max_wait_ms` at most; one for each session."""
+"""A follower's Fetch that waits for records, `max_wait_ms` at most; one for each session.
+
+Its time is the session's `Deadline`: most fetches are answered long before, and the next one's time
+is later, so that a timer is armed now and then, not for each of them.
+"""
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 if TYPE_CHECKING:
-    from broker.requests.reply import Body, Reply
-    from broker.runtime.timer import Timer
+    from broker.replication.followers.follower_sessions import FollowerSession
+    from broker.requests.reply import Body
+
+
+class OpenReply(Protocol):
+    """A place among a connection's answers: `broker.requests.reply.Reply`."""
+
+    def send(self, body: "Body | None") -> None:
+        """Fill it."""
+        ...
+
+    def when_abandoned(self, callback: Callable[[], None]) -> None:
+        """Have the end of the connection call back."""
+        ...
+
+
+class Answers(Protocol):
+    """Who makes the answers: `broker.replication.followers.follower_fetches.FollowerFetches`."""
+
+    def answer_to(self, parked: "ParkedFetch", *, force: bool) -> "Body | None":
+        """An answer; None while there is too little, if it is not forced."""
+        ...
+
+    def left(self, parked: "ParkedFetch") -> None:
+        """It waits no longer."""
+        ...
 
 
 class ParkedFetch:
-    """See the module."""
+    """See the module.
 
-    __slots__ = ("_make_answer", "_on_left", "_reply", "_timer_handle")
+    Attributes:
+        session: Its session.
+        version: Of the request.
+        min_bytes: As it has asked for.
+        max_bytes: Of all records of its answer.
+        is_first: It is the session's first.
+    """
+
+    __slots__ = (
+        "_answers",
+        "_reply",
+        "is_first",
+        "max_bytes",
+        "min_bytes",
+        "session",
+        "version",
+    )
 
     def __init__(
         self,
-        reply: "Reply",
-        timer: "Timer",
-        wait_ms: float,
-        make_answer: "Callable[[bool], Body | None]",
-        on_left: Callable[[], None],
+        answers: Answers,
+        reply: OpenReply,
+        session: "FollowerSession",
+        *,
+        version: int,
+        min_bytes: int,
+        max_bytes: int,
+        is_first: bool,
     ) -> None:
-        """Wait.
-
-        Args:
-            reply: Its place among the connection's answers.
-            timer: For its time.
-            wait_ms: Its time.
-            make_answer: The answer, None while there is too little; always one when forced.
-            on_left: Called once, when it waits no longer.
-        """
+        """Wait: `reply` is its place among the connection's answers."""
+        self._answers = answers
         self._reply = reply
-        self._make_answer = make_answer
-        self._on_left = on_left
-        self._timer_handle = timer.call_later_ms(wait_ms, self.answer)
-        reply.when_abandoned(self._leave)
+        self.session = session
+        self.version = version
+        self.min_bytes = min_bytes
+        self.max_bytes = max_bytes
+        self.is_first = is_first
 
     def try_again(self) -> None:
         """Answer if there is enough by now."""
-        body = self._make_answer(False)
+        body = self._answers.answer_to(self, force=False)
         if body is not None:
-            self._leave()
+            self._answers.left(self)
             self._reply.send(body)
 
     def answer(self) -> None:
         """Answer with what there is: its time is over."""
-        body = self._make_answer(True)
+        body = self._answers.answer_to(self, force=True)
         assert body is not None
-        self._leave()
+        self._answers.left(self)
         self._reply.send(body)
 
     def answer_with(self, body: "Body") -> None:
         """Answer with `body`: the follower has sent its next request."""
-        self._leave()
+        self._answers.left(self)
         self._reply.send(body)
 
-    def _leave(self) -> None:
-        self._timer_handle.cancel()
-        self._on_left()
+    def abandoned(self) -> None:
+        """Its connection has ended."""
+        self._answers.left(self)
+        self.session.stop_waiting()

@@ -268,7 +268,7 @@ class ShareRead:
             self._let_go(key)
             known = None
         if known is None:
-            read = self._replicas.read_remote(
+            read = self._replicas.remote.read(
                 partition,
                 offset,
                 max_bytes=max_bytes,

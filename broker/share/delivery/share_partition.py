@@ -3,6 +3,8 @@
     EMPTY ──> INITIALIZING ──state read──> ACTIVE ──> FENCED     leader changed, state was reset,
                     └──────────────> FAILED                      topic deleted
 
+A start offset that nobody has chosen yet is chosen, and written before anything is delivered.
+
 Records from the start offset to the end offset (exclusive) are in flight:
 `broker.share.delivery.in_flight`. Below it all are done; above it none was delivered.
 
@@ -172,11 +174,34 @@ class SharePartition:
                 lambda code, offset: (
                     self._fail(done, code)
                     if code is not ErrorCode.NONE
-                    else self._begin(state._replace(start_offset=offset), done)
+                    else self._begin_at(offset, state, done)
                 )
             )
         else:
             self._begin(state, done)
+
+    def _begin_at(self, offset: int, state: ShareState, done: Done) -> None:
+        """Begin at a chosen offset once it is written.
+
+        Kafka writes it with the first acknowledgement. What was delivered before that would be
+        delivered to nobody again if this broker failed: the next leader would choose a later end.
+        """
+
+        def written(code: ErrorCode) -> None:
+            if code is ErrorCode.NONE:
+                self._begin(state._replace(start_offset=offset), done)
+            else:
+                self._fail(done, code_of_persister(code))
+
+        self._persister.write(
+            self.key,
+            state_epoch=state.state_epoch,
+            leader_epoch=self.leader_epoch,
+            start_offset=offset,
+            delivery_complete_count=0,
+            batches=(),
+            done=written,
+        )
 
     def _fail(self, done: Done, code: ErrorCode) -> None:
         if self.state is SharePartitionState.INITIALIZING:

@@ -245,7 +245,7 @@ class SharePartitions:
     ) -> None:
         end_offset = partition.log.high_watermark
         try:
-            found = await self._replicas.find_timestamp(
+            found = await self._replicas.remote.find_timestamp(
                 partition, self._clock.now_ms() - duration_ms(reset), end_offset, ("", "")
             )
         except (StorageError, TieredError, ApiError, ValueError) as error:

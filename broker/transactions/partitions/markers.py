@@ -2,6 +2,7 @@
 
     marker ──> partition is not here ──────────────> UNKNOWN_TOPIC_OR_PARTITION, or retriable
           ├──> its offsets are being loaded ───────> retriable
+          ├──> its log takes back what found no room ──> retriable
           ├──> it is in the log already ───────────> wait until it is committed
           └──> append as coordinator ──> wait until committed ──> pending offsets end
 
@@ -156,6 +157,10 @@ class LocalMarkerWriter:
         if has_offsets and self._groups.is_loading_partition(index):
             # The shard that is being loaded would miss it.
             _answer(writes, topic_partition, ErrorCode.NOT_LEADER_OR_FOLLOWER)
+            return
+        if partition.log.is_rolling_back:
+            # Its producers still count what was not written: a marker, or a newer epoch.
+            _answer(writes, topic_partition, ErrorCode.NOT_ENOUGH_REPLICAS)
             return
         there = []
         fit = []
