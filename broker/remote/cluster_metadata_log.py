@@ -17,12 +17,10 @@ import asyncio
 from typing import TYPE_CHECKING, Final
 from uuid import UUID
 
-from typing_extensions import override
-
 from broker.remote.metadata_leaders import NO_LEADER, Leader, MetadataLeaders
 from broker.remote.metadata_pages import page_of
 from broker.remote.metadata_topic import REMOTE_LOG_METADATA, ensure_cluster_metadata_topic
-from broker.replicas.purgatory import DelayedOperation
+from broker.remote.partition_watch import PartitionWatch
 from protocol.errors import DecodeError
 from storage.errors import OffsetOutOfRangeError, StorageError
 from storage.types.topic_partition import TopicPartition
@@ -43,26 +41,6 @@ if TYPE_CHECKING:
 
 POLL_MS: Final = 500.0
 """Between two looks for something new in partitions that have no replica here."""
-
-
-class _Watch(DelayedOperation):
-    """Stays with an open partition as long as it is the one of its index."""
-
-    __slots__ = ("_log", "partition")
-
-    def __init__(self, log: "ClusterMetadataLog", partition: "Partition") -> None:
-        super().__init__()
-        self.partition = partition
-        self._log = log
-
-    @override
-    def try_complete(self) -> bool:
-        """Never satisfied, unless the log was closed."""
-        return not self._log.is_read(self.partition)
-
-    @override
-    def on_complete(self, *, expired: bool) -> None:
-        """The broker stops, or the log is closed: nothing more will come."""
 
 
 class ClusterMetadataLog:
@@ -98,7 +76,7 @@ class ClusterMetadataLog:
         self._listener: MetadataLogListener | None = None
         self._topic_id = UUID(int=0)
         self._partition_count = 0
-        self._watches: dict[int, _Watch] = {}
+        self._watches: dict[int, PartitionWatch] = {}
         # Ends that were named by the leader, or reached by an append of this broker.
         self._ends: dict[int, int] = {}
         # Read without a replica here.
@@ -150,7 +128,7 @@ class ClusterMetadataLog:
             del self._watches[index]
             watch = None
         if found is not None and watch is None:
-            watch = self._watches[index] = _Watch(self, found)
+            watch = self._watches[index] = PartitionWatch(found, self._is_read)
             found.watch_fetch().add(watch)
         if found is not None and found.is_leader:
             self._listener.on_elected(index)
@@ -171,7 +149,7 @@ class ClusterMetadataLog:
             if self._listener is not None:
                 self._listener.on_advanced(index)
 
-    def is_read(self, partition: "Partition") -> bool:
+    def _is_read(self, partition: "Partition") -> bool:
         """Note that the high watermark of an open partition has moved; False: watch it no more."""
         topic, index = partition.topic_partition
         if self._listener is None or self._replicas.replica_of(topic, index) is not partition:

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 from broker.coordinator.peer_batches import PeerRequests, code_of_peer
 from broker.peers.errors import PeerUnavailableError
 from broker.remote.metadata_topic import REMOTE_LOG_METADATA
+from broker.requests.inter_broker import member_client_id
 from protocol.error_codes import ErrorCode
 from protocol.message import Message
 from protocol.messages.fetch import FetchPartition, FetchRequest, FetchResponse, FetchTopic
@@ -71,9 +72,12 @@ class Fetched(NamedTuple):
 class MetadataLeaders:
     """See the module. On the loop's thread."""
 
-    def __init__(self, peers: PeerRequests, image: "Callable[[], ClusterImage]") -> None:
-        """`peers`: other brokers; `image`: the newest."""
+    def __init__(
+        self, peers: PeerRequests, image: "Callable[[], ClusterImage]", *, node_id: int
+    ) -> None:
+        """`peers`: other brokers; `image`: the newest; `node_id`: of this broker."""
         self._peers = peers
+        self._node_id = node_id
         self._image = image
         self._moved: dict[int, asyncio.Future[None]] = {}
 
@@ -158,8 +162,12 @@ class MetadataLeaders:
         """Have a batch appended: (NONE, base offset) once it is committed, or an error and -1.
 
         NOT_LEADER_OR_FOLLOWER also stands for a leader that does not answer. After an error the
-        batch may have been appended all the same.
+        batch may have been appended all the same. INVALID_TOPIC_EXCEPTION: the leader does not take
+        this broker for a member, perhaps because its image is older.
         """
+        own = self._image().brokers.get(self._node_id)
+        if own is None:
+            return ErrorCode.INVALID_TOPIC_EXCEPTION, -1
         data = PartitionProduceData(index=partition, records=batch)
         request = ProduceRequest(
             acks=ACKS_ALL,
@@ -168,7 +176,13 @@ class MetadataLeaders:
         )
         try:
             answer: Any = await self._ask(
-                partition, leader, request, PRODUCE_VERSION, WRITE_TIMEOUT_MS, WRITES
+                partition,
+                leader,
+                request,
+                PRODUCE_VERSION,
+                WRITE_TIMEOUT_MS,
+                WRITES,
+                member_client_id(self._node_id, own.epoch),
             )
         except PeerUnavailableError:
             return ErrorCode.NOT_LEADER_OR_FOLLOWER, -1
@@ -199,12 +213,20 @@ class MetadataLeaders:
         version: int,
         timeout_ms: float,
         use: str,
+        client_id: str | None = None,
     ) -> Message:
         moved = self._moved.get(partition)
         if moved is None:
             moved = self._moved[partition] = asyncio.get_running_loop().create_future()
         answer = asyncio.ensure_future(
-            self._peers.request(leader.node_id, request, version, timeout_ms=timeout_ms, use=use)
+            self._peers.request(
+                leader.node_id,
+                request,
+                version,
+                timeout_ms=timeout_ms,
+                use=use,
+                client_id=client_id,
+            )
         )
         try:
             await asyncio.wait((answer, moved), return_when=asyncio.FIRST_COMPLETED)

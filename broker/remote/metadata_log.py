@@ -11,11 +11,9 @@ import asyncio
 from typing import TYPE_CHECKING
 from uuid import UUID
 
-from typing_extensions import override
-
 from broker.remote.metadata_pages import page_of
 from broker.remote.metadata_topic import REMOTE_LOG_METADATA, ensure_metadata_topic
-from broker.replicas.purgatory import DelayedOperation
+from broker.remote.partition_watch import PartitionWatch
 from protocol.error_codes import ErrorCode
 from protocol.errors import DecodeError
 from protocol.records.builder import build_batch
@@ -33,31 +31,6 @@ if TYPE_CHECKING:
     from broker.replicas.partition import Partition
     from broker.replicas.replica_manager import ReplicaManager
     from storage.environment.clock import Clock
-
-
-class _Watch(DelayedOperation):
-    """Stays with a partition as long as it is here."""
-
-    __slots__ = ("_log", "partition")
-
-    def __init__(self, log: "ReplicaMetadataLog", partition: "Partition") -> None:
-        super().__init__()
-        self.partition = partition
-        self._log = log
-
-    @override
-    def try_complete(self) -> bool:
-        """Never satisfied, unless the partition has gone."""
-        index = self.partition.topic_partition.partition
-        if self.partition.gone:
-            self._log.on_gone(index)
-            return True
-        self._log.on_advanced(index)
-        return False
-
-    @override
-    def on_complete(self, *, expired: bool) -> None:
-        """The broker stops: nothing more will come."""
 
 
 class ReplicaMetadataLog:
@@ -89,7 +62,7 @@ class ReplicaMetadataLog:
         self._listener: MetadataLogListener | None = None
         self._topic_id = UUID(int=0)
         self._partition_count = 0
-        self._watches: dict[int, _Watch] = {}
+        self._watches: dict[int, PartitionWatch] = {}
 
     @property
     def topic_id(self) -> UUID:
@@ -119,7 +92,7 @@ class ReplicaMetadataLog:
     def on_role(self, partition: int) -> None:
         """This broker leads a partition of the topic, or has no role for it any more."""
         if self._replicas.leader_of(REMOTE_LOG_METADATA, partition) is None:
-            self.on_gone(partition)
+            self._on_gone(partition)
         else:
             self.on_serving(partition)
 
@@ -134,23 +107,28 @@ class ReplicaMetadataLog:
             if watch.partition is found:
                 return
             watch.abandon()
-        watch = self._watches[partition] = _Watch(self, found)
+        watch = self._watches[partition] = PartitionWatch(found, self._look)
         found.watch_fetch().add(watch)
         self._listener.on_elected(partition)
         self._listener.on_advanced(partition)
 
-    def on_gone(self, partition: int) -> None:
+    def _look(self, partition: "Partition") -> bool:
+        """A partition's high watermark has moved, or it has gone; False: watch it no more."""
+        index = partition.topic_partition.partition
+        if partition.gone:
+            self._on_gone(index)
+            return False
+        if self._listener is not None:
+            self._listener.on_advanced(index)
+        return True
+
+    def _on_gone(self, partition: int) -> None:
         """A partition is not here any more."""
         watch = self._watches.pop(partition, None)
         if watch is not None:
             watch.abandon()
         if self._listener is not None:
             self._listener.on_resigned(partition)
-
-    def on_advanced(self, partition: int) -> None:
-        """Its high watermark has moved."""
-        if self._listener is not None:
-            self._listener.on_advanced(partition)
 
     def _partition(self, index: int) -> "Partition":
         partition = self._replicas.leader_of(REMOTE_LOG_METADATA, index)

@@ -9,6 +9,10 @@ leader's log says so: it has the producer's sequence or not, and a batch that is
 not appended again (KIP-98). What is given up in the end may still appear; that producer id is not
 used any more.
 
+No attempt is made without a lease that is valid by the clock, and a leader takes none of a broker
+that its image shows fenced or without one: what a leadership meant to say must not be said after
+it, when the broker is back and another leads.
+
 Source: Kafka, ProducerManager.java (remote/metadata/storage), whose producer is idempotent too.
 """
 
@@ -52,6 +56,8 @@ _AGAIN: Final = frozenset(
         ErrorCode.KAFKA_STORAGE_ERROR,
         ErrorCode.FENCED_LEADER_EPOCH,
         ErrorCode.UNKNOWN_LEADER_EPOCH,
+        # The leader's image does not have this broker's registration yet.
+        ErrorCode.INVALID_TOPIC_EXCEPTION,
     }
 )
 
@@ -126,6 +132,10 @@ class MetadataWriter:
         give_up_ms = self._clock.monotonic_ms() + GIVE_UP_MS
         delay_ms = BACK_OFF_FIRST_MS
         while True:
+            if self._clock.monotonic_ms() > self._replicas.terms.validity.until_ms:
+                raise RemoteStorageError(
+                    f"{REMOTE_LOG_METADATA}-{partition}: this broker has no valid lease"
+                )
             leader = self._leaders.of(partition)
             if leader.node_id == self._node_id:
                 code, offset = await self._here(partition, batch)

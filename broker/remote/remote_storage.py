@@ -193,7 +193,7 @@ class RemoteStorage:
         metadata.start()
         reader.start()
         manager.start()
-        self._replicas.remote_reader = reader
+        self._replicas.remote.reader = reader
         self._delete_leftovers()
         LOGGER.info(
             "remote storage open location=%s worker=%s", self.location, settings.tier_worker
@@ -213,7 +213,7 @@ class RemoteStorage:
         from broker.remote.metadata_writer import MetadataWriter
 
         controller, node_id, environment = self._controller, self._node_id, self._environment
-        leaders = MetadataLeaders(self._peers, lambda: controller.image)
+        leaders = MetadataLeaders(self._peers, lambda: controller.image, node_id=node_id)
         writer = MetadataWriter(
             self._replicas,
             leaders,
@@ -335,7 +335,7 @@ class RemoteStorage:
     async def stop(self) -> None:
         """End what is under way; the next start goes on with it."""
         self._closed = True
-        self._replicas.remote_reader = None
+        self._replicas.remote.reader = None
         if self._forgetting is not None:
             await asyncio.wait([self._forgetting])
         if self.manager is not None:
@@ -513,8 +513,8 @@ class RemoteStorage:
             self.manager.update()
 
     def _apply(self, settings: TierConfig) -> None:
-        self._replicas.remote_fetch_max_wait_ms = float(settings.remote_fetch_max_wait_ms)
-        self._replicas.remote_fetch_paused = settings.tier_fetch_paused
+        self._replicas.remote.fetch_max_wait_ms = float(settings.remote_fetch_max_wait_ms)
+        self._replicas.remote.is_paused = settings.tier_fetch_paused
 
     # -- partitions ------------------------------------------------------------------------------
 
@@ -541,14 +541,19 @@ class RemoteStorage:
         )
 
     def _certainty(self, partition: "Partition") -> Callable[[], bool]:
-        """Whether it is led here for certain, in the epoch of now."""
+        """Whether it is led here for certain, in the epoch of now.
+
+        By the lease alone: that followers fetched a moment ago says nothing of now, and what is
+        removed from the bucket does not come back.
+        """
         leader_epoch, clock = partition.leader_epoch, self._clock
+        terms = self._replicas.terms
 
         def may_change() -> bool:
             return (
                 partition.is_leader
                 and partition.leader_epoch == leader_epoch
-                and not partition.is_in_doubt(clock.monotonic_ms())
+                and clock.monotonic_ms() <= terms.validity.until_ms
             )
 
         return may_change

@@ -187,7 +187,7 @@ class Claim:
         async with Deadline(self._timer, deadline_ms, "check of the bucket's claim"):
             found = await self._read()
             if found is None:
-                await self._write(ClaimText(self.cluster_id))
+                await self._write(self._first_claim())
                 # Two clusters may have done so at once: the one that is read back has it.
                 found = await self._read()
             self.owner = UNREADABLE if found is None else found.owner
@@ -271,6 +271,10 @@ class Claim:
             found = await self._read()
             if found == ClaimText(self.cluster_id, self._mine):
                 await self._write(found._replace(released=True))
+
+    def _first_claim(self) -> ClaimText:
+        """On a bucket without any."""
+        return ClaimText(self.cluster_id)
 
     async def _compare(self, found: ClaimText, memory: IncarnationMemory) -> None:
         if self.state is ClaimState.FOREIGN:

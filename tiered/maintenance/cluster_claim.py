@@ -11,6 +11,10 @@ cluster, so that each of its brokers finds its own:
 A node's of our id is that of a single node which has become the cluster's first and did not stop in
 order, or of a copy of it that still runs: an operator has to say which one goes on (`varve tier
 claim`). No broker gives the claim back when it stops: the others go on.
+
+All brokers of a cluster write the same text, and nothing else: they may all find a new bucket
+without a claim at once, and what one writes late must not hide what another has written and reads
+back.
 """
 
 from typing import Final
@@ -38,6 +42,10 @@ class ClusterClaim(Claim):
     """See the module; made with a `ClusterIncarnation` as its memory."""
 
     __slots__ = ()
+
+    @override
+    def _first_claim(self) -> ClaimText:
+        return ClaimText(self.cluster_id, CLUSTER_INCARNATION)
 
     @override
     async def release(self) -> None:

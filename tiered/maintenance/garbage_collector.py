@@ -46,6 +46,7 @@ from tiered.maintenance.bucket_ownership import CLAIM_KEY, Claim
 from tiered.maintenance.lost_metadata import HOW_TO_GO_ON
 from tiered.maintenance.object_groups import ObjectGroup, ObjectGrouping
 from tiered.maintenance.superseded import is_superseded
+from tiered.maintenance.verified_position import VERIFIED_KEY
 from tiered.metadata.remote_log_metadata_manager import PartitionSegments, RemoteLogMetadataManager
 from tiered.object_store.base import ObjectInfo, PendingUpload
 from tiered.segment_metadata import (
@@ -469,7 +470,7 @@ class Scrubber:
 
     def _is_abandoned(self, upload: PendingUpload) -> bool:
         """Whether an upload began so long ago that no writer goes on with it."""
-        if upload.key in (CLOCK_KEY, CLAIM_KEY):
+        if upload.key in (CLOCK_KEY, CLAIM_KEY, VERIFIED_KEY):
             # Of the few objects that are the bucket's own: written within seconds, or again.
             return True
         history = self._keys.parse_history(upload.key)

@@ -1,14 +1,27 @@
 """Verifier: continuously reads remote segments again, at a low rate, and checks their sums.
 
-All finished segments of the partitions led here, one after the other, round and round; so slowly
-that on average `verify_bytes_per_second` are read. A fault is kept with segment and position until
-a later round finds the segment whole, or it is gone.
+All finished segments of the cluster, one after the other, round and round; so slowly that on
+average `verify_bytes_per_second` are read. A fault is kept with segment and position until a later
+round finds the segment whole, or it is gone.
+
+One broker of a cluster does it, its steward, so that each segment is read once in a round, whoever
+leads its partition and however often that changes. Where the round is lies in the bucket
+(`tiered.maintenance.verified_position`):
+
+    (elsewhere) ──run_once──> loaded ──run_once: next segment, kept once a minute──┐
+         ^                      │  ^───────────────────────────────────────────────┘
+         └────────leave─────────┘
+
+The next steward goes on there. After one that was killed, or resigned, it reads again what that had
+read in its last minute. First come segments that were found faulty: their faults are known to
+the broker alone that has found them. Segments are removed by those who lead them, so that once a
+minute faults of what is gone are dropped here.
 """
 
 import logging
 from bisect import bisect_left
-from collections import OrderedDict
-from collections.abc import Callable, Iterable, Sequence
+from collections import OrderedDict, deque
+from collections.abc import Callable, Sequence
 from typing import Final, NamedTuple
 from uuid import UUID
 
@@ -19,9 +32,11 @@ from tiered.errors import (
     CorruptRemoteDataError,
     ObjectNotFoundError,
     RemoteStorageNotReadyError,
+    StoreTimeoutError,
     TieredError,
 )
-from tiered.metadata.remote_log_metadata_manager import RemoteLogMetadataManager
+from tiered.maintenance.verified_position import Position, Verified, VerifiedPosition
+from tiered.metadata.remote_log_metadata_manager import PartitionSegments, RemoteLogMetadataManager
 from tiered.segment_metadata import (
     RemoteLogSegmentMetadata,
     SegmentState,
@@ -37,6 +52,12 @@ FAULTS_MAX: Final = 1_000
 IDLE_MS: Final = 60_000.0
 """Until the next check when there is nothing to verify, or it is switched off."""
 
+SAVE_MS: Final = 60_000.0
+"""Between two writes of the position: what is read again, at most, after a broker was killed."""
+
+INSPECTION_MS: Final = 30_000.0
+"""For the metadata of one partition to be read: where nobody leads it, the others go on without."""
+
 
 class SegmentFaults(NamedTuple):
     """What is wrong with one segment, and when that was found (wall clock)."""
@@ -46,23 +67,13 @@ class SegmentFaults(NamedTuple):
     found_ms: int
 
 
-class Position(NamedTuple):
-    """Where the round is: after this segment. Ordered as the round goes."""
-
-    topic: str
-    partition: int
-    topic_id: UUID
-    start_offset: int
-    segment_id: UUID
-
-
 class Verifier:
     """See the module.
 
     Attributes:
-        position: May be set, to go on where another process stopped.
-        rounds: Finished.
-        verified_segments, verified_bytes: Read and compared.
+        position: In the present round; None: it begins.
+        rounds: Finished, by all brokers that had a part in them.
+        verified_segments, verified_bytes: Read and compared here.
         faulty_segments: Findings, a segment found faulty in each round counting each time.
         errors: Segments that could not be read for now.
     """
@@ -70,11 +81,16 @@ class Verifier:
     __slots__ = (
         "_clock",
         "_faults",
-        "_led",
+        "_is_loaded",
+        "_kept",
         "_metadata",
+        "_saved",
+        "_saved_ms",
         "_settings",
+        "_suspects",
         "_tier",
         "_timer",
+        "_untried",
         "errors",
         "faulty_segments",
         "position",
@@ -90,15 +106,22 @@ class Verifier:
         tier: Tier,
         environment: Environment,
         settings: Callable[[], TierConfig],
-        led: Callable[[], Iterable[TopicIdPartition]],
+        kept: VerifiedPosition,
     ) -> None:
-        """Nothing runs before `run_once`; `led` gives the partitions led here."""
+        """Nothing runs before `run_once`; `kept` is where the round goes on."""
         self._metadata = metadata
         self._tier = tier
         self._clock = environment.clock
         self._timer = environment.timer
         self._settings = settings
-        self._led = led
+        self._kept = kept
+        self._is_loaded = False
+        self._saved = Verified()
+        self._saved_ms = 0.0
+        # What an earlier steward has found, until it is verified here or gone; and those of them
+        # that are to be looked at before the round goes on.
+        self._suspects: dict[UUID, Position] = {}
+        self._untried: deque[Position] = deque()
         self._faults: OrderedDict[UUID, SegmentFaults] = OrderedDict()
         self.position: Position | None = None
         self.rounds = 0
@@ -119,36 +142,121 @@ class Verifier:
             TieredError: The segment could not be read for now; the round goes on after it.
         """
         rate = self._settings().verify_bytes_per_second
-        segment = self._next() if rate > 0 else None
-        if segment is None:
+        if rate <= 0 or not self._metadata.is_steward:
+            return IDLE_MS
+        if not self._is_loaded:
+            await self._load()
+        found = await self._next()
+        if found is None:
+            await self._save_sometimes()
             return IDLE_MS
         began_ms = self._clock.monotonic_ms()
-        await self.verify(segment)
+        try:
+            await self.verify(found.segment)
+        finally:
+            self._metadata.end_inspection(found.inspected)
         took_ms = self._clock.monotonic_ms() - began_ms
-        return max(segment.segment_size_bytes * 1000.0 / rate - took_ms, 0.0)
+        await self._save_sometimes()
+        return max(found.segment.segment_size_bytes * 1000.0 / rate - took_ms, 0.0)
 
-    def _next(self) -> RemoteLogSegmentMetadata | None:
-        partitions = sorted(self._led(), key=lambda p: (p.topic, p.partition, p.topic_id))
+    # -- the round -------------------------------------------------------------------------------
+
+    async def _load(self) -> None:
+        self._saved = await self._kept.load()
+        self._saved_ms = self._clock.monotonic_ms()
+        self.rounds, self.position, faulty = self._saved
+        self._suspects = {one.segment_id: one for one in faulty[:FAULTS_MAX]}
+        self._untried = deque(self._suspects.values())
+        self._is_loaded = True
+
+    def leave(self) -> None:
+        """Another broker goes on: what is known here of round and faults is out of date."""
+        if self._is_loaded:
+            self._is_loaded = False
+            self.position = None
+            self._suspects.clear()
+            self._untried.clear()
+            self._faults.clear()
+
+    async def save(self) -> None:
+        """Keep where the round is, if this broker verifies; raises TieredError."""
+        if not self._is_loaded or not self._metadata.is_steward:
+            return
+        faulty = [*map(Position.of, (one.segment for one in self._faults.values()))]
+        faulty = [*faulty, *self._suspects.values()][:FAULTS_MAX]
+        verified = Verified(self.rounds, self.position, faulty)
+        if verified != self._saved:
+            await self._kept.save(verified)
+            self._saved = verified
+        self._saved_ms = self._clock.monotonic_ms()
+
+    async def _save_sometimes(self) -> None:
+        if self._clock.monotonic_ms() - self._saved_ms >= SAVE_MS:
+            await self._drop_removed()
+            await self.save()
+
+    async def _drop_removed(self) -> None:
+        """Drop the faults of segments that other brokers have removed."""
+        for one in self.faults:
+            segment = one.segment
+            inspected = await self._inspect(segment.partition)
+            if inspected is not None:
+                if not self._is_there(segment):
+                    self.forget(segment)
+                self._metadata.end_inspection(inspected)
+
+    async def _next(self) -> "_Next | None":
+        while self._untried:
+            suspect = self._untried.popleft()
+            partition = TopicIdPartition(suspect.topic_id, suspect.topic, suspect.partition)
+            inspected = await self._inspect(partition)
+            if inspected is None:
+                continue
+            segment = _finished(self._metadata.known_of(partition), suspect.segment_id)
+            if segment is not None:
+                return _Next(segment, inspected)
+            self._suspects.pop(suspect.segment_id, None)
+            self._metadata.end_inspection(inspected)
         position = self.position
-        segment = self._first_after(partitions, position)
-        if segment is None and position is not None:
+        found = await self._first_after(position)
+        if found is None and position is not None:
             self.rounds += 1
-            segment = self._first_after(partitions, None)
-        self.position = None if segment is None else _position_of(segment)
-        return segment
+            found = await self._first_after(None)
+        self.position = None if found is None else Position.of(found.segment)
+        return found
 
-    def _first_after(
-        self, partitions: Sequence[TopicIdPartition], position: Position | None
-    ) -> RemoteLogSegmentMetadata | None:
-        for partition in partitions:
+    async def _first_after(self, position: Position | None) -> "_Next | None":
+        for partition in sorted(
+            self._metadata.known(), key=lambda p: (p.topic, p.partition, p.topic_id)
+        ):
             if position is not None and partition[1:] + partition[:1] < position[:3]:
                 continue
-            if not self._metadata.is_ready(partition):
+            inspected = await self._inspect(partition)
+            if inspected is None:
                 continue
-            found = _first_finished(self._metadata.known_of(partition).segments(), position)
-            if found is not None:
-                return found
+            segment = _first_finished(self._metadata.known_of(partition).segments(), position)
+            if segment is not None:
+                return _Next(segment, inspected)
+            self._metadata.end_inspection(inspected)
         return None
+
+    async def _inspect(self, partition: TopicIdPartition) -> Sequence[TopicIdPartition] | None:
+        """Have a partition's metadata at hand, until `end_inspection`; None: it is not known now.
+
+        Raises:
+            RemoteStorageNotReadyError: Another broker is the steward.
+        """
+        try:
+            async with Deadline(self._timer, INSPECTION_MS, f"metadata of {partition}"):
+                inspected = await self._metadata.begin_inspection(partition)
+        except StoreTimeoutError:
+            return None
+        if self._metadata.is_ready(partition):
+            return inspected
+        self._metadata.end_inspection(inspected)
+        return None
+
+    # -- one segment -----------------------------------------------------------------------------
 
     async def verify(self, segment: RemoteLogSegmentMetadata) -> Sequence[Fault]:
         """Read one segment again, at once; empty: it is whole, or was removed meanwhile.
@@ -172,7 +280,7 @@ class Verifier:
             faults = ()
         self.verified_segments += 1
         self.verified_bytes += size
-        self._faults.pop(segment.id, None)
+        self.forget(segment)
         if faults:
             self._keep(segment, faults)
         return faults
@@ -205,6 +313,20 @@ class Verifier:
     def forget(self, segment: RemoteLogSegmentMetadata) -> None:
         """It is being removed."""
         self._faults.pop(segment.id, None)
+        self._suspects.pop(segment.id, None)
+
+
+class _Next(NamedTuple):
+    """A segment that is to be verified, and the inspection that ends with it."""
+
+    segment: RemoteLogSegmentMetadata
+    inspected: Sequence[TopicIdPartition]
+
+
+def _finished(known: PartitionSegments, segment_id: UUID) -> RemoteLogSegmentMetadata | None:
+    segment = known.segment(segment_id)
+    is_finished = segment is not None and segment.state is SegmentState.COPY_SEGMENT_FINISHED
+    return segment if is_finished else None
 
 
 def _first_finished(
@@ -217,7 +339,7 @@ def _first_finished(
         position: Of this partition or an earlier one; None: before all.
     """
     at = 0
-    if segments and position is not None and position[:3] == _position_of(segments[0])[:3]:
+    if segments and position is not None and position[:3] == Position.of(segments[0])[:3]:
         at = bisect_left(segments, position.start_offset, key=_start_offset)
     best: RemoteLogSegmentMetadata | None = None
     for place in range(at, len(segments)):
@@ -226,7 +348,7 @@ def _first_finished(
             break
         if (
             segment.state is SegmentState.COPY_SEGMENT_FINISHED
-            and (position is None or _position_of(segment) > position)
+            and (position is None or Position.of(segment) > position)
             and (best is None or segment.id < best.id)
         ):
             best = segment
@@ -235,10 +357,3 @@ def _first_finished(
 
 def _start_offset(segment: RemoteLogSegmentMetadata) -> int:
     return segment.start_offset
-
-
-def _position_of(segment: RemoteLogSegmentMetadata) -> Position:
-    partition = segment.partition
-    return Position(
-        partition.topic, partition.partition, partition.topic_id, segment.start_offset, segment.id
-    )

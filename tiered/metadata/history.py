@@ -52,7 +52,6 @@ from struct import error as StructError
 from typing import Final, NamedTuple
 from uuid import UUID
 
-import cramjam
 from fastcrc import crc32
 
 from protocol.errors import DecodeError
@@ -181,6 +180,8 @@ def seal(content: bytearray) -> bytes:
     Raises:
         RemoteStorageError: It is larger than is read.
     """
+    import cramjam
+
     frame = bytes(cramjam.zstd.compress(content, LEVEL))
     data = _PREFIX.pack(MAGIC, VERSION, len(content)) + frame
     if len(data) + _CRC.size > HISTORY_BYTES_MAX:
@@ -254,6 +255,8 @@ def content_of(data: bytes, key: str) -> bytes:
         )
     if size > CONTENT_BYTES_MAX:
         raise CorruptRemoteDataError(key, -1, f"the history claims {size} bytes of content")
+    import cramjam
+
     content = bytearray(size)
     try:
         got = cramjam.zstd.decompress_into(memoryview(data)[_PREFIX.size : end], content)

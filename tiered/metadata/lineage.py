@@ -15,10 +15,12 @@ Source: Kafka, RemoteLogManager.java (isRemoteSegmentWithinLeaderEpochs, findHig
 findLogStartOffset, buildFilteredLeaderEpochMap).
 """
 
+from bisect import bisect_right
 from collections.abc import Iterable, Sequence
 
 from storage.log.log import Log
-from tiered.metadata.epoch_bounds import valid_end
+from storage.segment.segment import Segment
+from tiered.metadata.epoch_bounds import find_segment, valid_end
 from tiered.metadata.remote_log_metadata_manager import RemoteLogMetadataManager
 from tiered.segment_metadata import (
     RemoteLogSegmentMetadata,
@@ -108,11 +110,56 @@ def find_highest_remote_offset(
     The metadata remembers for good how far an epoch was copied, also when the segment was removed
     again because its published end was not known. Kafka would take it for copied
     then, and local retention would remove the only copy. So above the log start it only counts if
-    there is a segment that holds it.
+    there is a segment that holds it; and nothing counts from the first local record on that no
+    segment holds (`find_local_hole`), which is copied again.
 
     Raises:
         RemoteStorageNotReadyError: Metadata is still being read.
     """
+    highest = _highest_copied(metadata, partition, log)
+    hole = find_local_hole(metadata, partition, log, highest)
+    return highest if hole is None else hole - 1
+
+
+def find_local_hole(
+    metadata: RemoteLogMetadataManager, partition: TopicIdPartition, log: Log, last: int
+) -> int | None:
+    """First offset up to `last` that is on the local disk and in no finished remote segment.
+
+    None: there is none. A removal that should not have been leaves such a hole; or one that should,
+    and a crash has lost the log start that went up before it. Local segments without a record need
+    no copy, and are passed over.
+
+    Raises:
+        RemoteStorageNotReadyError: Metadata is still being read.
+    """
+    offset = _next_local_record(log, max(log.local_log_start_offset, log.log_start_offset))
+    while offset <= last:
+        segment = find_segment(metadata, partition, log.leader_epochs, offset)
+        end = offset if segment is None else valid_end(segment, log.leader_epochs)
+        if end <= offset:
+            return offset
+        offset = _next_local_record(log, end)
+    return None
+
+
+def _next_local_record(log: Log, offset: int) -> int:
+    """The offset, or the end of the segments without a record that it lies in."""
+    segments = log.segment_facts()
+    at = max(bisect_right(segments, offset, key=_base_offset) - 1, 0)
+    while at + 1 < len(segments) and not segments[at].size:
+        at += 1
+    return max(offset, segments[at].base_offset)
+
+
+def _base_offset(segment: Segment) -> int:
+    return segment.base_offset
+
+
+def _highest_copied(
+    metadata: RemoteLogMetadataManager, partition: TopicIdPartition, log: Log
+) -> int:
+    """Last offset that was copied, holes or not; see `find_highest_remote_offset`."""
     for epoch, _ in reversed(log.leader_epochs.entries()):
         highest = metadata.highest_offset(partition, epoch)
         if highest is None:
@@ -150,8 +197,10 @@ def find_log_start_offset(
     """Log start offset by remote storage; a crash may have lost the log's own.
 
     The first finished segment that holds any record of this log, though its end was overwritten by
-    a later epoch. Copying is in order, so what lies below it was copied too and has expired since,
-    even if the local log still has it. Without such a segment: the local log start.
+    a later epoch. Copying is in order, so what lies below it was copied too and has expired since;
+    but not above the first local record: what is on the disk is copied again and expires then,
+    rather than given up for a segment that may be missing. Without such a segment: the local log
+    start.
 
     A segment whose copy was only begun may prove complete (`tiered.tasks.expirer`), and be the
     only one with its offsets: the log start does not go beyond it before that is known.
@@ -160,13 +209,14 @@ def find_log_start_offset(
         RemoteStorageNotReadyError: Metadata is still being read.
     """
     local = log.local_log_start_offset
+    first_local = _next_local_record(log, max(local, log.log_start_offset))
     begun: int | None = None
     for segment in metadata.segments(partition):
         end = valid_end(segment, log.leader_epochs)
         if end <= max(segment.start_offset, log.log_start_offset):
             continue
         if segment.state is SegmentState.COPY_SEGMENT_FINISHED:
-            return segment.start_offset if begun is None else begun
+            return min(segment.start_offset, first_local) if begun is None else begun
         if segment.state is SegmentState.COPY_SEGMENT_STARTED and begun is None:
             begun = min(segment.start_offset, local)
     return local if begun is None else begun

@@ -93,16 +93,28 @@ class RemoteLogMetadataManager(Protocol):
         """Whether this broker sees the deletion of such a partition through."""
         ...
 
-    async def begin_inspection(self) -> None:
+    async def begin_inspection(
+        self, partition: TopicIdPartition | None = None
+    ) -> Sequence[TopicIdPartition]:
         """Let `partitions` be all there are in the cluster, and answer for them.
+
+        Args:
+            partition: Only this one more; None: all, with what was committed until now.
+
+        Returns:
+            Those it is about, for `end_inspection`; assigned ones may be among them.
 
         Raises:
             RemoteStorageNotReadyError: That is another broker's to do.
         """
         ...
 
-    def end_inspection(self) -> None:
-        """Those that are not assigned are not wanted any more."""
+    def end_inspection(self, inspected: Iterable[TopicIdPartition]) -> None:
+        """Those that are not assigned, or inspected otherwise, are not wanted any more."""
+        ...
+
+    def known(self) -> Sequence[TopicIdPartition]:
+        """All partitions that have segments, as far as their metadata is read here."""
         ...
 
     def is_ready(self, partition: TopicIdPartition) -> bool:

@@ -22,6 +22,7 @@ Source: Kafka, TopicBasedRemoteLogMetadataManager.java, ConsumerTask.java; KIP-4
 
 import asyncio
 import logging
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from uuid import UUID
 
@@ -101,8 +102,8 @@ class TopicMetadataManager:
         self._snapshot_timer: TimerHandle | None = None
         # In the order of their assignment.
         self._assigned: dict[TopicIdPartition, None] = {}
-        # Wanted by maintenance alone, while it looks at all there is.
-        self._inspected: dict[TopicIdPartition, None] = {}
+        # Wanted by so many inspections, of maintenance that looks at all there is, or at one.
+        self._inspected: Counter[TopicIdPartition] = Counter()
         self._led: set[int] = set()
         self._readers: dict[int, tuple[MetadataReader, asyncio.Task[None]]] = {}
         self._adding: set[UUID] = set()
@@ -332,33 +333,48 @@ class TopicMetadataManager:
         for index in sorted({metadata_partition(one, count) for one in partitions}):
             await self._reader(index).catch_up()
 
-    async def begin_inspection(self) -> None:
+    async def begin_inspection(
+        self, partition: TopicIdPartition | None = None
+    ) -> Sequence[TopicIdPartition]:
         """See RemoteLogMetadataManager."""
         if not self._opened or self._closed:
-            return
+            return ()
         if not self.is_steward:
             raise RemoteStorageNotReadyError(
                 "this broker does not lead the first partition of __remote_log_metadata"
             )
+        if partition is None:
+            await self._catch_up_all()
+        inspected = self.known() if partition is None else (partition,)
+        self._inspected.update(inspected)
+        try:
+            for one in inspected:
+                self._reader_of(one).want(one)
+            for one in inspected:
+                await self._reader_of(one).wanted.until_visible(one)
+        except BaseException:
+            self.end_inspection(inspected)
+            raise
+        return inspected
+
+    async def _catch_up_all(self) -> None:
         readers = [self._reader(index) for index in range(self._log.partition_count)]
         try:
             async with Deadline(self._timer, INSPECTION_MS, "reading __remote_log_metadata"):
                 await asyncio.gather(*(reader.catch_up() for reader in readers))
         except (StoreTimeoutError, RemoteStorageNotReadyError) as error:
             LOGGER.warning("not all metadata of remote storage is inspected: %s", error)
-        for partition in self.known():
-            if partition not in self._assigned:
-                self._inspected[partition] = None
-                self._reader_of(partition).want(partition)
-        for partition in list(self._inspected):
-            await self._reader_of(partition).wanted.until_visible(partition)
 
-    def end_inspection(self) -> None:
+    def end_inspection(self, inspected: Iterable[TopicIdPartition]) -> None:
         """See RemoteLogMetadataManager."""
-        inspected, self._inspected = self._inspected, {}
         for partition in inspected:
-            if partition not in self._assigned and not self._closed:
-                self._let_go(partition)
+            if partition not in self._inspected:
+                continue  # its deletion was finished
+            self._inspected[partition] -= 1
+            if self._inspected[partition] <= 0:
+                del self._inspected[partition]
+                if partition not in self._assigned and not self._closed:
+                    self._let_go(partition)
 
     def _forget(self, partition: TopicIdPartition) -> None:
         """Release a partition whose deletion is finished."""

@@ -6,7 +6,8 @@
     4  the log's remote offsets are brought in agreement with the metadata again
 
 A crash between 1 and 3 loses the new log start, but nothing else: the next leader finds the same
-segments by the same rule, or finds them gone and moves its log start to the first that is there.
+segments by the same rule, or finds them gone and moves its log start to the first that is there, in
+remote storage or on its disk: what is on the disk is copied again, and expires then.
 
 Source: Kafka, RemoteLogManager.java (RLMExpirationTask).
 """
@@ -90,7 +91,7 @@ class Expirer:
         in_flight = [known.segment(one) for one in self._in_flight]
         plan = plan_expiry(
             known.segments(),
-            known.unfinished(),
+            led.left_behind(known.unfinished(), self._unfinished.broker_id, began_ms),
             Lineage.of(log),
             _limits(log, self._clock.now_ms()),
             led.readable,

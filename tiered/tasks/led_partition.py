@@ -1,15 +1,30 @@
 """State of one led partition, shared by the copier and the expirer."""
 
+import logging
+import math
 from bisect import bisect_right
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from itertools import islice
+from typing import Final
+from uuid import UUID
 
 from storage.segment.segment import Segment
-from tiered.metadata.lineage import find_highest_remote_offset, find_log_start_offset
+from tiered.metadata.lineage import (
+    find_highest_remote_offset,
+    find_local_hole,
+    find_log_start_offset,
+)
 from tiered.metadata.readable_bytes import ReadableBytes
 from tiered.metadata.remote_log_metadata_manager import RemoteLogMetadataManager
+from tiered.segment_metadata import RemoteLogSegmentMetadata, SegmentState
 from tiered.tasks.segment_deletion import SegmentDeletion
 from tiered.tasks.tiered_partition import TieredPartition
+
+_log = logging.getLogger(__name__)
+
+NEXT_LEADER_MS: Final = 15_000.0
+"""By then a leader that was replaced has heard of it, or has lost its lease."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,6 +61,9 @@ class LedPartition:
         size_computation_ms: How long it took to add up the partition's size
             (RemoteLogSizeComputationTime).
         readable: Sums of its remote segments.
+        begun_before: Other brokers' copies that were unfinished when the leadership began; None:
+            not looked at yet.
+        begun_since: Those that have appeared since, and when they were seen first.
     """
 
     tiered: TieredPartition
@@ -59,11 +77,44 @@ class LedPartition:
     unreferenced_segments: int = 0
     size_computation_ms: float = 0.0
     readable: ReadableBytes = field(default_factory=ReadableBytes)
+    begun_before: frozenset[UUID] | None = None
+    begun_since: dict[UUID, float] = field(default_factory=dict)
 
     @property
     def may_change(self) -> bool:
         """Whether events may be published and objects removed in this leadership, now."""
         return self.is_active and self.tiered.may_change()
+
+    def left_behind(
+        self, unfinished: Sequence[RemoteLogSegmentMetadata], broker_id: int, now_ms: float
+    ) -> list[RemoteLogSegmentMetadata]:
+        """Of unfinished copies and deletions, those that this leadership may go on with.
+
+        Another broker's copy that appears while it lasts was begun by the next leader, of which
+        this broker has not heard yet, or late by the one before. Which of the two shows after
+        `NEXT_LEADER_MS`: by then this leadership has ended, or it was the latter. Removed at once
+        it could be the next leader's, finished meanwhile, and soon the only one of its records.
+
+        Args:
+            unfinished: In any state but COPY_SEGMENT_FINISHED.
+            broker_id: Of this broker.
+            now_ms: Monotonic.
+        """
+        copies = {
+            segment.id: segment
+            for segment in unfinished
+            if segment.state is SegmentState.COPY_SEGMENT_STARTED and segment.broker_id != broker_id
+        }
+        if self.begun_before is None:
+            self.begun_before = frozenset(copies)
+        self.begun_since = {
+            one: self.begun_since.get(one, now_ms) for one in copies if one not in self.begun_before
+        }
+        return [
+            segment
+            for segment in unfinished
+            if now_ms - self.begun_since.get(segment.id, -math.inf) >= NEXT_LEADER_MS
+        ]
 
     def settle(
         self, metadata: RemoteLogMetadataManager, deletion: SegmentDeletion, *, fresh: bool = False
@@ -71,7 +122,9 @@ class LedPartition:
         """Bring the log's two remote offsets in agreement with the metadata.
 
         The log start goes up to the first offset that can be had, the highest remote offset up to
-        what is copied. Segments whose deletion was begun and may be published do not count.
+        what is copied. Segments whose deletion was begun and may be published do not count. Where a
+        segment is missing whose records are still on the disk, the highest remote offset goes back
+        to before it: they are copied again, and local retention keeps them until then.
 
         Args:
             metadata: What is copied.
@@ -86,7 +139,17 @@ class LedPartition:
         doubtful = deletion.first_doubtful_offset(partition, log.log_start_offset)
         if doubtful is not None:
             highest = min(highest, doubtful - 1)
-        log.highest_remote_offset = highest if fresh else max(highest, log.highest_remote_offset)
+        before = log.highest_remote_offset
+        if not fresh and find_local_hole(metadata, partition, log, before) is None:
+            highest = max(highest, before)
+        elif highest < before and not fresh:
+            _log.error(
+                "%s: remote segments up to offset %d are missing after %d: they are copied again",
+                partition,
+                before,
+                highest,
+            )
+        log.highest_remote_offset = highest
         self.is_settled = True
         self.raise_log_start(find_log_start_offset(metadata, partition, log))
 

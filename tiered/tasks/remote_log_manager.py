@@ -33,6 +33,7 @@ from tiered.errors import RemoteStorageError, TieredError
 from tiered.maintenance.bucket_ownership import Claim
 from tiered.maintenance.garbage_collector import Scrubber, ScrubReport
 from tiered.maintenance.lost_metadata import HOW_TO_GO_ON, head_in_doubt, learn_epochs
+from tiered.maintenance.verified_position import VerifiedPosition
 from tiered.maintenance.verifier import Verifier
 from tiered.metadata.publisher import MetadataPublisher
 from tiered.metadata.remote_log_metadata_manager import RemoteLogMetadataManager
@@ -71,7 +72,7 @@ WORK_PER_TICK_MS: Final = 5.0
 """No further partition after so long: one with 10,000 segments takes that time."""
 
 RELEASE_DEADLINE_MS: Final = 2_000
-"""For one small object when the broker stops."""
+"""For two small objects when the broker stops."""
 
 HISTORY_DEADLINE_MS: Final = 3_000
 """For the histories that have changed since they were written, when the broker stops."""
@@ -232,7 +233,9 @@ class RemoteLogManager:
             tier=tier,
             environment=environment,
             settings=settings,
-            led=self.led_partitions,
+            kept=VerifiedPosition(
+                tier=tier, claim=claim, timer=environment.timer, settings=settings
+            ),
         )
         self._claim_task = tasks.make(
             "check of the bucket's ownership",
@@ -250,7 +253,7 @@ class RemoteLogManager:
         self._verify_task = tasks.make(
             "verification",
             self.scrubber_pool,
-            is_due=lambda: settings().verify_bytes_per_second > 0,
+            is_due=self._may_verify,
             work=self.verifier.run_once,
         )
 
@@ -296,6 +299,7 @@ class RemoteLogManager:
         try:
             await self.history.flush(HISTORY_DEADLINE_MS)
             async with Deadline(self._timer, RELEASE_DEADLINE_MS, "giving the claim back"):
+                await self.verifier.save()
                 await self.claim.release()
         except TieredError as error:
             # The next start waits a little before it removes anything.
@@ -663,11 +667,17 @@ class RemoteLogManager:
             RemoteStorageNotReadyError: That is another broker's to do.
             TieredError: It could not be finished.
         """
+        inspected = await self._metadata.begin_inspection()
         try:
-            await self._metadata.begin_inspection()
             return await self.scrubber.run_once(dry_run=dry_run)
         finally:
-            self._metadata.end_inspection()
+            self._metadata.end_inspection(inspected)
+
+    def _may_verify(self) -> bool:
+        if not self._metadata.is_steward:
+            self.verifier.leave()
+            return False
+        return self._settings().verify_bytes_per_second > 0
 
     def _forget_segment(self, segment: RemoteLogSegmentMetadata) -> None:
         self.verifier.forget(segment)

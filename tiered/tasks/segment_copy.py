@@ -13,7 +13,8 @@ failed deletion leaves in the bucket is found by the expirer (`tiered.tasks.unfi
 A leader that is not certain to be one (any more) publishes nothing, and deletes nothing: the next
 one may have taken the copy over. What it publishes too late all the same is refused by everybody
 who reads it, since the copy was ended before. Objects that were uploaded after the next leader had
-removed what there was are removed as soon as the metadata says that the copy was ended.
+removed what there was are removed once the metadata says that the copy was ended, and its upload
+has ended, too.
 
 Source: Kafka, RemoteLogManager.java (RLMCopyTask.copyLogSegment).
 """
@@ -166,10 +167,13 @@ class SegmentCopy:
         counters.copied_segments += 1
         counters.uploaded_bytes += result.uploaded_bytes
         if led.is_active:
-            led.is_settled = True
             tiered.log.highest_remote_offset = max(
                 tiered.log.highest_remote_offset, metadata.end_offset
             )
+            # Where it has filled a hole, what lies behind it is copied already.
+            last_epoch = metadata.segment_leader_epochs[-1].epoch
+            highest = self._metadata.highest_offset(tiered.partition, last_epoch)
+            led.is_settled = highest is None or highest <= metadata.end_offset
 
     def _files(self, log: Log, candidate: Candidate) -> SegmentFiles:
         segment, end = candidate.segment, candidate.end_offset
@@ -261,14 +265,11 @@ class SegmentCopy:
             self._left.popitem(last=False)
 
     def has_given_up(self) -> bool:
-        """Whether another leader has ended copies of this process while they were uploaded."""
+        """Whether another leader has ended copies of this process, whose uploads have ended too."""
         for metadata in list(self._left.values()):
             if self._is_ready(metadata) and self._end_of(metadata) is _End.FINISHED:
                 del self._left[metadata.id]
-        return any(
-            self._is_ready(metadata) and self._end_of(metadata) is _End.GIVEN_UP
-            for metadata in self._left.values()
-        )
+        return any(self._is_given_up(metadata) for metadata in self._left.values())
 
     async def remove_given_up(self) -> None:
         """Remove the objects of such copies: what came after the other's removal has no record.
@@ -277,7 +278,7 @@ class SegmentCopy:
             TieredError: Not all of it is done; call again.
         """
         for metadata in list(self._left.values()):
-            if not self._is_ready(metadata) or self._end_of(metadata) is not _End.GIVEN_UP:
+            if not self._is_given_up(metadata):
                 continue
             _log.warning(
                 "%s: copy %s was given up by another leader: removing its objects",
@@ -287,6 +288,14 @@ class SegmentCopy:
             async with self._deadlines.of(_CALLS, f"removal of {metadata.id}"):
                 await self._tier.delete_segment(metadata)
             self._left.pop(metadata.id, None)
+
+    def _is_given_up(self, metadata: RemoteLogSegmentMetadata) -> bool:
+        return (
+            # What an upload under way has not put yet would come after the removal.
+            metadata.id not in self.in_flight
+            and self._is_ready(metadata)
+            and self._end_of(metadata) is _End.GIVEN_UP
+        )
 
     def _is_ready(self, metadata: RemoteLogSegmentMetadata) -> bool:
         partition = metadata.partition

@@ -47,6 +47,11 @@ class UnfinishedCopies:
         self._deletion = deletion
         self._counters = counters
 
+    @property
+    def broker_id(self) -> int:
+        """Of this broker, as its copies name it."""
+        return self._publisher.broker_id
+
     async def resolve(self, led: LedPartition, segment: RemoteLogSegmentMetadata) -> None:
         """Publish the copy as finished, or delete it; raises TieredError."""
         if self._is_needed(led, segment):

@@ -484,7 +484,7 @@ async def test_the_metadata_is_rebuilt_from_the_manifests(
     status, told = await varve(capsys, node, "rebuild-metadata")
     assert (status, told["toldSegments"], told["knownSegments"]) == (0, 0, len(before) // 3)
     await collected(node)
-    await until(lambda: not node.broker.alerts.all())
+    await until(lambda: not node.broker.local.alerts.all())
     await node.stop()
 
     node = await start_node(**REMOTE)
@@ -496,7 +496,7 @@ async def test_the_metadata_is_rebuilt_from_the_manifests(
     expected = [value(number) for number in range(RECORDS + 20)]
     assert await read_all(client, 0, RECORDS + 20) == expected
     assert before.items() <= history(data).items()
-    assert node.broker.alerts.all() == []
+    assert node.broker.local.alerts.all() == []
 
 
 async def test_what_no_manifest_tells_any_more_is_given_up_only_when_somebody_says_so(

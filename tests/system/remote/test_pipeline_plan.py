@@ -110,7 +110,7 @@ def transaction(node: Node, topic: str, count: int, *, commit: bool, name: str =
 
 async def killed(node: Node, target: Path) -> Path:
     """A copy of the broker's directory as kill -9 leaves it: the next start begins an epoch."""
-    await asyncio.to_thread(shutil.copytree, node.broker.log_dirs[0], target)
+    await asyncio.to_thread(shutil.copytree, node.broker.local.log_dirs[0], target)
     return target
 
 

@@ -455,12 +455,7 @@ async def test_scenario(new_cluster: NewCluster, make: Make, brokers: int) -> No
 @pytest.mark.slow
 @pytest.mark.parametrize(
     "make",
-    [
-        make
-        for make, brokers in AS_IN_KAFKA
-        # Which stops both replicas: nobody can be asked then what holds at every moment.
-        if brokers > 1 and make is not fetch_from_leader_with_corrupted_checkpoint
-    ],
+    [make for make, brokers in AS_IN_KAFKA if brokers > 1],
 )
 async def test_scenario_of_two_on_three(new_cluster: NewCluster, make: Make) -> None:
     """A third broker has what no replica of the scenario is on: coordinators, metadata, itself."""

@@ -16,6 +16,7 @@ from protocol.error_codes import ErrorCode
 from protocol.messages.fetch import FetchPartition, FetchRequest, FetchTopic
 from protocol.records.batch import iterate_batches
 from tests.fakes.network.client import LATEST, RefusedError
+from tests.system.tiered.cluster import Cluster
 from tests.system.tiered.conftest import NewCluster
 from tests.system.tiered.context import EARLIEST_LOCAL, READ_COMMITTED, Context
 from tests.system.tiered.language import Scenario
@@ -39,7 +40,7 @@ async def fetch_committed(
             isolation_level=READ_COMMITTED,
             topics=[FetchTopic(topic=topic, partitions=[wanted])],
         )
-        answer = await (await context.client()).call(request)
+        answer = await (await context.leader_client(topic, 0)).call(request)
         found: Any = answer.responses[0].partitions[0]
         if found.error_code:
             raise RefusedError(ErrorCode(found.error_code), f"{topic} at {offset}")
@@ -87,11 +88,26 @@ async def until_local_start(context: Context, topic: str, offset: int) -> None:
     await context.eventually(reached)
 
 
-async def test_transactions_with_tiered_store(new_cluster: NewCluster) -> None:
+ON_SEVERAL = [
+    1,
+    pytest.param(2, marks=pytest.mark.cluster),
+    pytest.param(3, marks=[pytest.mark.cluster, pytest.mark.slow]),
+]
+"""Brokers; of several the first two have replicas, and the coordinator is on any."""
+
+
+def assignment(brokers: int) -> dict[int, list[int]]:
+    """Of partition 0."""
+    return {0: [0, 1] if brokers > 1 else [0]}
+
+
+@pytest.mark.parametrize("brokers", ON_SEVERAL)
+async def test_transactions_with_tiered_store(new_cluster: NewCluster, brokers: int) -> None:
     """An open transaction holds copying back; what is decided is copied, markers too."""
-    cluster = new_cluster()
+    cluster = new_cluster(brokers=brokers)
     context = Context(cluster)
-    await Scenario("").create_topic(TIERED).actions[0].run(context)
+    create = Scenario("", brokers=brokers).create_topic(TIERED, assignment=assignment(brokers))
+    await create.actions[0].run(context)
     history = History().data("a")
     write = Transactions((TIERED,), history)
     try:
@@ -160,13 +176,31 @@ def random_history(seed: int, steps: int) -> History:
 async def test_both_tiers_tell_the_same(
     new_cluster: NewCluster, history: History, batches: int
 ) -> None:
-    cluster = new_cluster()
+    await look_at_both_tiers(new_cluster(), history, batches, brokers=1)
+
+
+@pytest.mark.cluster
+@pytest.mark.slow
+@pytest.mark.parametrize("brokers", [2, 3])
+async def test_both_tiers_of_several_brokers_tell_the_same(
+    new_cluster: NewCluster, brokers: int
+) -> None:
+    """The histories of the test before, one for each number of brokers."""
+    history = random_history(brokers, 24)
+    await look_at_both_tiers(new_cluster(brokers=brokers), history, 2, brokers=brokers)
+
+
+async def look_at_both_tiers(
+    cluster: Cluster, history: History, batches: int, *, brokers: int
+) -> None:
+    """A topic of each tier has the history; all that readers see is compared."""
     context = Context(cluster)
     outcome = history.outcome()
+    where = assignment(brokers)
     scenario = (
-        Scenario("")
-        .create_topic(TIERED, batches_per_segment=batches)
-        .create_topic(TWIN, batches_per_segment=batches, tiered=False)
+        Scenario("", brokers=brokers)
+        .create_topic(TIERED, batches_per_segment=batches, assignment=where)
+        .create_topic(TWIN, batches_per_segment=batches, assignment=where, tiered=False)
     )
     try:
         for action in scenario.actions:

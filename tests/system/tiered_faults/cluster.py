@@ -59,7 +59,7 @@ TIERED: dict[str, object] = {
     "file_delete_delay_ms": 0,
     "retention_ms": -1,
 }
-FOREIGN_KEYS = ("varve-cluster.json", "varve-clock.json", f"/{HISTORY_NAME}")
+FOREIGN_KEYS = ("varve-cluster.json", "varve-clock.json", "varve-verified.json", f"/{HISTORY_NAME}")
 """Ends of the names of objects that are no segment's."""
 
 

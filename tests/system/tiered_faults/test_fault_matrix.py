@@ -123,7 +123,7 @@ async def _run(
     await admin_client.delete_records("gone", producers["gone"].next * 2 // 3)
     collecting = asyncio.create_task(admin(address, "POST", "/tier/gc"))
     while time.monotonic() - faulty_began < FAULT_S or not s3.spoilt[kind]:
-        assert time.monotonic() - faulty_began < 10 * FAULT_S, f"nothing of {kind} came by"
+        assert time.monotonic() - faulty_began < 30 * FAULT_S, f"nothing of {kind} came by"
         assert not any(task.done() for task in working), [str(task) for task in working]
         await asyncio.sleep(0.02)
     producer.stopping = True
@@ -177,9 +177,9 @@ def check(seen: Cell) -> None:
     assert seen.spoilt, seen
     assert (seen.orphans, seen.missing) == (0, 0), seen
     # Two intervals, and what a starved machine adds; a task that is given up stays behind for ever.
-    assert seen.caught_up_s <= 2 * INTERVAL_MS / 1000 + 10, seen
+    assert seen.caught_up_s <= 2 * INTERVAL_MS / 1000 + 30, seen
     # A call's own time, and the same; a bucket that hangs does so for ever.
-    assert seen.longest_call_ms <= CALL_TIMEOUT_MS + 10_000, seen
+    assert seen.longest_call_ms <= CALL_TIMEOUT_MS + 30_000, seen
     # A machine's hiccup is one write of many in a row; who waits for calls does so often.
     assert seen.slow_produce_ms < READ_TIMEOUT_MS, seen
 

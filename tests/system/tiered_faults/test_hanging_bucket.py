@@ -29,17 +29,20 @@ from tests.system.tiered_faults.workload import Consumer, Producer
 
 pytestmark = pytest.mark.measures
 
-AT_ONCE_S = 4.0
+AT_ONCE_S = 12.0
 """What does not wait for a bucket that hangs takes less, on the busiest machine; the shortest time
-that it could wait for is five seconds."""
+that it could wait for is fifteen seconds."""
+
+STOP_S = 25.0
+"""Likewise: no call is waited for, whose answer may take thirty."""
 
 DEFAULTS = {
-    "tier.store.connect.timeout.ms": "5000",
-    "tier.store.read.timeout.ms": "10000",
+    "tier.store.connect.timeout.ms": "15000",
+    "tier.store.read.timeout.ms": "30000",
     "tier.store.call.timeout.ms": "60000",
     "remote.fetch.max.wait.ms": "500",
 }
-"""The long times of a broker in the field: nothing here may wait for them."""
+"""Long times, as of a broker in the field: nothing here may wait for them."""
 
 
 @asynccontextmanager
@@ -76,7 +79,7 @@ class Member:
         await self._client.find_coordinator("g")
         join = JoinGroupRequest(
             group_id="g",
-            session_timeout_ms=10_000,
+            session_timeout_ms=60_000,
             rebalance_timeout_ms=10_000,
             protocol_type="consumer",
             protocols=[JoinGroupRequestProtocol(name="range", metadata=b"")],
@@ -128,7 +131,8 @@ async def test_the_rest_of_the_broker_goes_on(tmp_path: Path) -> None:
             member = Member(await connect("member"))
             await producer.fill(2 * SEGMENT_BYTES)
             await until(lambda: s3.spoilt["copy"] > 0 and s3.spoilt["index"] > 0)
-            await until(lambda: s3.spoilt["delete"] > 0)
+            # A removal may come after calls that hang, each for its whole time.
+            await until(lambda: s3.spoilt["delete"] > 0, timeout_s=180.0)
             await timed("JoinGroup", member.join(), AT_ONCE_S, took)
             for number in range(5):
                 await timed("Metadata", client.metadata(), AT_ONCE_S, took)
@@ -142,7 +146,7 @@ async def test_the_rest_of_the_broker_goes_on(tmp_path: Path) -> None:
                 await timed("DeleteTopics", client.delete_topic(name), AT_ONCE_S, took)
             await timed("DeleteTopics of a tiered one", client.delete_topic("old"), AT_ONCE_S, took)
             await timed("DeleteRecords", client.delete_records("t", 10), AT_ONCE_S, took)
-            await timed("SIGTERM", asyncio.to_thread(node.stop, 60), 9, took)
+            await timed("SIGTERM", asyncio.to_thread(node.stop, 60), STOP_S, took)
             for task in reading:
                 task.cancel()
             await asyncio.gather(*reading, return_exceptions=True)
@@ -181,5 +185,5 @@ async def test_no_storm_of_fetches(tmp_path: Path, fault: Fault) -> None:
                 f"{s3.spoilt}"
             )
             assert answers <= 3 * seconds + 1
-            assert cpu_s - of_tier_s < 0.15 * seconds
+            assert cpu_s - of_tier_s < 0.3 * seconds
             assert s3.spoilt["index"] + s3.spoilt["fetch"] <= 10 * seconds + 10

@@ -1,6 +1,9 @@
 """A bucket is a cluster's, whichever of its brokers asks."""
 
+import asyncio
 import json
+from collections.abc import Iterable
+from itertools import product
 from typing import Any
 
 import pytest
@@ -12,9 +15,9 @@ from tiered.maintenance.bucket_ownership import CLAIM_KEY, ClaimState
 from tiered.maintenance.cluster_claim import ClusterClaim, ClusterIncarnation
 
 
-def claim_of(world: World, cluster_id: str = "cluster") -> ClusterClaim:
+def claim_of(world: World, cluster_id: str = "cluster", tier: Any = None) -> ClusterClaim:
     return ClusterClaim(
-        tier=world.tier,
+        tier=tier or world.tier,
         environment=FakeEnvironment(clock=world.clock),
         cluster_id=cluster_id,
         settings=lambda: world.settings,
@@ -34,6 +37,39 @@ async def test_all_brokers_of_a_cluster_own_it_at_once() -> None:
         assert await broker.check()
         assert broker.is_settled
         await broker.require()
+
+
+class Late:
+    """A broker's way to the bucket whose calls begin so many turns of the loop late, in order."""
+
+    def __init__(self, world: World, turns: Iterable[int]) -> None:
+        self._tier = world.tier
+        self._turns = iter(turns)
+
+    async def get_object(self, key: str) -> bytes:
+        await self._wait()
+        return await self._tier.get_object(key)
+
+    async def put_object(self, key: str, data: bytes) -> None:
+        await self._wait()
+        await self._tier.put_object(key, data)
+
+    async def _wait(self) -> None:
+        for _ in range(next(self._turns, 0)):
+            await asyncio.sleep(0)
+
+
+async def test_brokers_that_find_a_new_bucket_at_once_all_own_it() -> None:
+    """However their reads and writes of it come to lie: none takes the others for a copy."""
+    world = World()
+    delays = list(product((0, 3), repeat=5))
+    for one, other in product(delays, repeat=2):
+        world.bucket.objects.pop(CLAIM_KEY, None)
+        claims = [claim_of(world, tier=Late(world, turns)) for turns in (one, other)]
+        await asyncio.gather(*(claim.check() for claim in claims))
+        for claim in claims:
+            assert await claim.check(), (one, other)
+            assert claim.is_settled, (one, other)
 
 
 async def test_a_broker_that_stops_leaves_it_to_the_others() -> None:

@@ -12,6 +12,7 @@ from tests.unit.tiered.tasks.task_world import PARTITION, World
 from tiered.errors import StoreUnavailableError
 from tiered.maintenance.bucket_ownership import CLAIM_KEY
 from tiered.maintenance.garbage_collector import CLOCK_KEY, ScrubReport
+from tiered.maintenance.verified_position import VERIFIED_KEY
 from tiered.object_store.base import PendingUpload
 from tiered.segment_metadata import RemoteLogSegmentMetadata
 
@@ -282,12 +283,12 @@ async def test_an_unfinished_object_of_the_buckets_own_is_aborted() -> None:
     """A directory keeps what a killed broker was writing, under a name of its own."""
     world = await filled(1)
     now_ms = world.clock.now_ms()
-    own = [PendingUpload(key, "1", now_ms) for key in (CLOCK_KEY, CLAIM_KEY)]
+    own = [PendingUpload(key, "1", now_ms) for key in (CLOCK_KEY, CLAIM_KEY, VERIFIED_KEY)]
     foreign = PendingUpload("somebody.json", "2", now_ms)
     world.bucket.uploads += [*own, foreign]
     assert (await scrub(world)).aborted_uploads == 0
     world.clock.advance(HOUR_MS + 1)
-    assert (await scrub(world)).aborted_uploads == 2
+    assert (await scrub(world)).aborted_uploads == 3
     assert world.bucket.uploads == [foreign]
 
 

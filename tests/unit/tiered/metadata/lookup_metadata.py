@@ -37,11 +37,17 @@ class LookupMetadata:
     def leads(self, partition: TopicIdPartition) -> bool:
         return True
 
-    async def begin_inspection(self) -> None:
+    async def begin_inspection(
+        self, partition: TopicIdPartition | None = None
+    ) -> Sequence[TopicIdPartition]:
         """What is assigned is all there is."""
+        return ()
 
-    def end_inspection(self) -> None:
+    def end_inspection(self, inspected: Iterable[TopicIdPartition]) -> None:
         """Nothing was begun."""
+
+    def known(self) -> Sequence[TopicIdPartition]:
+        return self.partitions()
 
     def doubt(self, partition: TopicIdPartition) -> str:
         return self.doubts

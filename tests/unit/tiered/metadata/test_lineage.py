@@ -4,6 +4,7 @@ from dataclasses import replace
 
 import pytest
 
+from storage.log.log import Log
 from tests.fakes.filesystem import FakeFilesystem
 from tests.fakes.tiered.remote_metadata import FakeRemoteMetadata, MetadataEvents
 from tests.unit.storage.log.log_model import append, make_batch, open_log
@@ -12,6 +13,7 @@ from tests.unit.tiered.tasks.task_world import tiered_config
 from tiered.metadata.lineage import (
     Lineage,
     find_highest_remote_offset,
+    find_local_hole,
     find_log_start_offset,
     without_empty_epochs,
 )
@@ -63,10 +65,14 @@ def test_overlapping_segments_belong_after_the_start_has_moved() -> None:
     assert Lineage([], 1).first_epoch is None
 
 
-def _world(epochs: dict[int, int], *segments: RemoteLogSegmentMetadata, end: int = 10):  # type: ignore[no-untyped-def]  # a log and its metadata
+def _world(  # type: ignore[no-untyped-def]  # a log and its metadata
+    epochs: dict[int, int], *segments: RemoteLogSegmentMetadata, end: int = 10, rolls: bool = False
+):
     log = open_log(FakeFilesystem(), tiered_config())
     for _ in range(end):
         append(log, make_batch(b"x" * 40))
+        if rolls:
+            log.writer.roll()
     set_epochs(log, epochs)
     events = MetadataEvents()
     for found in segments:
@@ -113,10 +119,61 @@ async def test_a_copy_that_was_removed_again_does_not_count() -> None:
     assert find_highest_remote_offset(metadata, PARTITION, log) == 5
 
 
+def _keep_from(log: Log, offset: int) -> None:
+    """Local retention has taken what lies before; the log start has not moved."""
+    log.update_high_watermark(log.log_end_offset)
+    log.highest_remote_offset = offset - 1
+    log.update_config(tiered_config(local_retention_bytes=0))
+    log.retention.delete_old_segments()
+    assert (log.log_start_offset, log.local_log_start_offset) == (0, offset)
+
+
+@pytest.mark.parametrize("local_from", [0, 3])
+@pytest.mark.parametrize(
+    ("copied", "first_missing"),
+    [
+        ([(0, 2), (3, 5), (6, 8)], None),
+        ([(0, 2), (6, 8)], 3),
+        ([(0, 3), (2, 5), (8, 8)], 6),
+        ([(0, 2), (3, 3), (5, 8)], 4),
+    ],
+)
+def test_copied_is_what_has_no_hole_that_the_local_log_could_fill(
+    copied: list[tuple[int, int]], first_missing: int | None, local_from: int
+) -> None:
+    log, metadata = _world({0: 0}, *(segment(*one) for one in copied), rolls=True)
+    if local_from:
+        _keep_from(log, local_from)
+    assert find_local_hole(metadata, PARTITION, log, 8) == first_missing
+    assert find_local_hole(metadata, PARTITION, log, 2) is None
+    highest = 8 if first_missing is None else first_missing - 1
+    assert find_highest_remote_offset(metadata, PARTITION, log) == highest
+    assert find_log_start_offset(metadata, PARTITION, log) == 0
+
+
+def test_a_hole_below_the_local_log_holds_nothing_up() -> None:
+    """Nobody can fill it."""
+    log, metadata = _world({0: 0}, segment(0, 0), segment(2, 8), rolls=True)
+    _keep_from(log, 2)
+    assert find_highest_remote_offset(metadata, PARTITION, log) == 8
+
+
 def test_the_log_starts_with_the_first_finished_segment() -> None:
     """Also when a crash has made the log forget that it starts there."""
-    log, metadata = _world({0: 0}, segment(3, 5), segment(6, 7))
+    log, metadata = _world({0: 0}, segment(3, 5), segment(6, 7), rolls=True)
+    _keep_from(log, 4)
     assert (log.log_start_offset, find_log_start_offset(metadata, PARTITION, log)) == (0, 3)
+
+
+def test_no_local_record_is_given_up_for_a_segment_that_is_missing() -> None:
+    log, metadata = _world({0: 0}, segment(3, 5), segment(6, 7), rolls=True)
+    assert find_log_start_offset(metadata, PARTITION, log) == 0
+    assert find_highest_remote_offset(metadata, PARTITION, log) == -1
+    _keep_from(log, 1)
+    assert find_log_start_offset(metadata, PARTITION, log) == 1
+    assert find_highest_remote_offset(metadata, PARTITION, log) == 0
+    log.delete_records(2)
+    assert find_log_start_offset(metadata, PARTITION, log) == 2
 
 
 def test_a_segment_that_is_overwritten_only_at_its_end_still_counts() -> None:

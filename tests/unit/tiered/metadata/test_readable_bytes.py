@@ -13,7 +13,8 @@ from storage.log.log import Log
 from tests.fakes.filesystem import FakeFilesystem
 from tests.unit.tiered.metadata.segment_builder import PARTITION, STARTED, segment
 from tests.unit.tiered.tasks.task_world import World
-from tiered.maintenance.verifier import _first_finished, _position_of
+from tiered.maintenance.verified_position import Position
+from tiered.maintenance.verifier import _first_finished
 from tiered.metadata.lineage import Lineage
 from tiered.metadata.readable_bytes import ReadableBytes
 from tiered.metadata.segment_index import CHANGES_MAX, RemoteLogMetadataCache
@@ -190,9 +191,9 @@ def test_the_next_to_be_verified_is_found_without_a_walk(many: RemoteLogMetadata
     everything = many.segments()
     for at in (0, 20_000, MANY - 2):
         segments = _Counted(everything)
-        assert _first_finished(segments, _position_of(everything[at])) is everything[at + 1]
+        assert _first_finished(segments, Position.of(everything[at])) is everything[at + 1]
         assert segments.taken < 30
-    assert _first_finished(everything, _position_of(everything[-1])) is None
+    assert _first_finished(everything, Position.of(everything[-1])) is None
     assert _first_finished(everything, None) is everything[0]
 
 

@@ -3,6 +3,7 @@
 from dataclasses import replace
 from types import SimpleNamespace
 from typing import Any, cast
+from uuid import UUID
 
 import pytest
 
@@ -10,8 +11,19 @@ from tests.unit.storage.log.log_model import append, make_batch
 from tests.unit.tiered.metadata.segment_builder import FINISHED, PARTITION, STARTED, segment
 from tests.unit.tiered.tasks.task_world import World
 from tiered.errors import StoreTimeoutError
-from tiered.segment_metadata import RemoteLogSegmentMetadataUpdate
-from tiered.tasks.led_partition import LedPartition, copy_lag, only_local_bytes, uncopied_segments
+from tiered.segment_metadata import (
+    RemoteLogSegmentId,
+    RemoteLogSegmentMetadata,
+    RemoteLogSegmentMetadataUpdate,
+    SegmentState,
+)
+from tiered.tasks.led_partition import (
+    NEXT_LEADER_MS,
+    LedPartition,
+    copy_lag,
+    only_local_bytes,
+    uncopied_segments,
+)
 
 
 def ends(led: LedPartition) -> list[int]:
@@ -120,3 +132,65 @@ async def test_a_copy_whose_removal_may_be_on_its_way_is_not_built_upon() -> Non
     await deletion.delete(found)
     led.settle(world.metadata, deletion)
     assert world.log.highest_remote_offset == -1
+
+
+def replace_id(one: RemoteLogSegmentMetadata, number: int) -> RemoteLogSegmentId:
+    return RemoteLogSegmentId(one.partition, UUID(int=number + 1))
+
+
+def test_another_brokers_copy_that_appears_later_is_left_alone_for_a_while() -> None:
+    """It may be the next leader's; what was there at the beginning, or is its own, is not."""
+    world = World()
+    led = LedPartition(world.tiered())
+    start = replace(segment(0, 9), state=STARTED, broker_id=2)
+    before, own, later, going = (
+        replace(one, segment_id=replace_id(one, number))
+        for number, one in enumerate(
+            [
+                start,
+                replace(start, broker_id=1),
+                start,
+                replace(start, state=SegmentState.DELETE_SEGMENT_STARTED),
+            ]
+        )
+    )
+    assert led.left_behind([before], 1, 0.0) == [before]
+    there = [before, own, later, going]
+    assert led.left_behind(there, 1, 5.0) == [before, own, going]
+    assert led.left_behind(there, 1, 4.0 + NEXT_LEADER_MS) == [before, own, going]
+    assert led.left_behind(there, 1, 5.0 + NEXT_LEADER_MS) == there
+
+
+@pytest.mark.parametrize("is_restarted", [False, True])
+@pytest.mark.parametrize("missing", [{0}, {1, 2}, {3}, {0, 2}])
+async def test_what_others_have_removed_is_copied_again_from_the_local_log(
+    missing: set[int], is_restarted: bool
+) -> None:
+    """The log start stays; local retention keeps what is missing; nothing is copied twice."""
+    world = World()
+    world.write(4)
+    await world.start()
+    await world.interval()
+    for one in list(world.metadata.segments(PARTITION)):
+        if one.start_offset not in missing:
+            continue
+        for state in (SegmentState.DELETE_SEGMENT_STARTED, SegmentState.DELETE_SEGMENT_FINISHED):
+            await world.metadata.update(RemoteLogSegmentMetadataUpdate(one.segment_id, 0, state, 2))
+        for key in world.tier.keys.segment_keys(one):
+            world.bucket.objects.pop(key, None)
+    assert len(world.finished()) == 4 - len(missing)
+    if is_restarted:
+        await world.crash()
+        await world.start()
+    else:
+        world.led.settle(world.metadata, world.manager._deletion)
+        assert world.log.highest_remote_offset == min(missing) - 1
+    world.log.update_config(world.config.model_copy(update={"local_retention_bytes": 0}))
+    world.expire_local()
+    assert (world.unreadable(), world.gaps()) == ([], [])
+    await world.interval(3)
+    assert world.log.log_start_offset == 0
+    assert world.log.highest_remote_offset == 3
+    assert world.finished() == [(0, 0), (1, 1), (2, 2), (3, 3)]
+    world.check()
+    assert (world.orphans(), world.missing()) == ([], [])

@@ -59,17 +59,25 @@ async def test_the_next_leader_goes_on_where_the_last_one_stopped() -> None:
 
 
 async def test_a_log_start_that_a_crash_forgot_is_found_again() -> None:
+    """Up to what is on the disk still: that is copied again, as nothing says why it was removed."""
     world = World()
     world.write(4)
     await world.start()
     await world.interval()
+    world.log.highest_remote_offset = 0
+    world.expire_local()
+    world.log.highest_remote_offset = 3
+    assert world.log.local_log_start_offset == 1
     world.log.delete_records(2)
     await world.interval()
+    assert world.finished() == [(2, 2), (3, 3)]
     world.log_start_checkpoint = 0
     await world.crash()
     assert world.log.log_start_offset == 0
     await world.start()
-    assert (world.log.log_start_offset, world.log_start_moves) == (2, 1)
+    assert (world.log.log_start_offset, world.log_start_moves) == (1, 1)
+    await world.interval()
+    assert world.finished() == [(1, 1), (2, 2), (3, 3)]
 
 
 async def test_a_follower_only_learns_how_far_the_leader_is() -> None:

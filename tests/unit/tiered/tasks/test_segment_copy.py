@@ -1,5 +1,7 @@
 """One copy: described, published, uploaded, and deleted again when it fails."""
 
+import asyncio
+
 import pytest
 
 from tests.unit.storage.log.log_model import append, make_batch
@@ -191,6 +193,37 @@ async def test_a_leader_that_is_none_any_more_publishes_nothing() -> None:
         )
     assert len(world.orphans()) == 3
     await world.interval(2)
+    assert world.orphans() == []
+
+
+async def test_a_copy_given_up_while_it_is_uploaded_is_removed_when_the_upload_ends() -> None:
+    """What was removed before would be there again, and nothing would know of it."""
+    world = World()
+    world.write(1)
+    certain, goes_on = True, asyncio.Event()
+
+    async def reach(point: str) -> None:
+        if point == "manifest uploaded" and not goes_on.is_set():
+            await goes_on.wait()
+
+    world.reach = reach
+    tiered = world.tiered()
+    tiered.may_change = lambda: certain
+    world.manager.start()
+    world.manager.on_leadership(tiered)
+    await world.interval(1)
+    (copy,) = world.metadata.segments(PARTITION)
+    certain = False
+    for ended in (SegmentState.DELETE_SEGMENT_STARTED, SegmentState.DELETE_SEGMENT_FINISHED):
+        await world.metadata.update(
+            RemoteLogSegmentMetadataUpdate(copy.segment_id, 0, ended, 2, None)
+        )
+    await world.interval(2)
+    assert world.manager.copies_in_flight == 1
+    assert world.tier.calls["delete_segment"] == 0
+    goes_on.set()
+    await world.interval(2)
+    assert world.manager.copies_in_flight == 0
     assert world.orphans() == []
 
 
