@@ -82,13 +82,15 @@ async def read_bucket_log(
     else:
         chosen = {name: await _latest(bucket, name, there) for name, there in ids.items()}
 
-    async def read(name: str) -> BucketTopic:
+    async def read(name: str) -> BucketTopic | None:
         topic = await _read_topic(bucket, name, chosen[name], selection, use_history=use_history)
+        if topic is None:
+            return None
         others = tuple(id_ for id_ in ids[name] if id_ != topic.topic_id)
         return topic._replace(other_ids=others)
 
     topics = await in_parallel(sorted(chosen), read, TOPICS_AT_A_TIME)
-    return {topic.name: topic for topic in topics}
+    return {topic.name: topic for topic in topics if topic is not None}
 
 
 async def follow_topic(
@@ -121,7 +123,8 @@ async def follow_topic(
 
 async def _read_topic(
     bucket: Bucket, name: str, topic_id: UUID, selection: TopicSelection, *, use_history: bool
-) -> BucketTopic:
+) -> BucketTopic | None:
+    """Read an incarnation of a topic; None: its last object went meanwhile."""
     numbers = await find_partitions(bucket, name, topic_id)
     wanted = [number for number in numbers if selection.has_partition(name, number)]
 
@@ -130,6 +133,15 @@ async def _read_topic(
         return await read_partition(bucket, partition, use_history=use_history)
 
     logs = await in_parallel(wanted, read, PARTITIONS_AT_A_TIME)
+    if any(log.is_absent for log in logs):
+        # The end of a deletion between listing and reading, or a copy that is not finished: the
+        # first is gone from the bucket now, and must not be taken for a live topic without records.
+        numbers = await find_partitions(bucket, name, topic_id)
+        if not numbers:
+            return None
+        there = frozenset(numbers)
+        logs = [log for log in logs if not log.is_absent or log.partition.partition in there]
+        wanted = [log.partition.partition for log in logs]
     topic = _topic(name, topic_id, numbers, wanted, logs)
     if not logs and numbers:
         # None of those wanted is there; their number is still to be reported.

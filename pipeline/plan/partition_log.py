@@ -76,6 +76,11 @@ class PartitionLog(NamedTuple):
         return self.summary is not None and self.summary.state is HistoryState.DELETING
 
     @property
+    def is_absent(self) -> bool:
+        """No object says anything of it, not even a damaged one."""
+        return self.summary is None and not self.segments and not self.damaged
+
+    @property
     def problems(self) -> list[str]:
         """Sentences about what cannot be read."""
         name = f"{self.partition.topic}-{self.partition.partition}"

@@ -25,6 +25,9 @@ SKEW_MAX_MS: Final = HOUR_MS
 FILES: Final = "delta.deletedFileRetentionDuration"
 LOG: Final = "delta.logRetentionDuration"
 
+TRIES: Final = 20
+"""To commit beside jobs that commit, too."""
+
 
 def _hours(duration_ms: int) -> int:
     return -(-duration_ms // HOUR_MS)
@@ -59,15 +62,28 @@ class DeltaHistory:
         return max(0, before - self.states())
 
     def _keep(self, keep_ms: int) -> None:
+        """Write down how long files are kept.
+
+        A job's commit comes between what was read and this one as often as it likes: then the
+        table is read again.
+        """
+        from deltalake.exceptions import CommitFailedError
+
         wanted = f"interval {max(1, _hours(keep_ms))} hours"
-        table: Any = self._sink.view().state
-        known = table.metadata().configuration
-        if known.get(FILES) != wanted or known.get(LOG) != wanted:
-            table.alter.set_table_properties(
-                {FILES: wanted, LOG: wanted},
-                raise_if_not_exists=False,
-                commit_properties=self._sink.commit_properties(),
-            )
+        for tries_left in reversed(range(TRIES)):
+            table: Any = self._sink.view().state
+            known = table.metadata().configuration
+            if known.get(FILES) == wanted and known.get(LOG) == wanted:
+                return
+            try:
+                table.alter.set_table_properties(
+                    {FILES: wanted, LOG: wanted},
+                    raise_if_not_exists=False,
+                    commit_properties=self._sink.commit_properties(),
+                )
+            except CommitFailedError:
+                if not tries_left:
+                    raise
 
     def reach(self, view: TableView, times: Times, keep_ms: int) -> Reach:
         """The version's files, and tombstones."""

@@ -23,6 +23,7 @@ from tests.unit.tiered.storage_manager.memory_tier import text_segment
 from tiered.errors import RemoteStorageError, StoreDeniedError, StoreUnavailableError
 from tiered.format.key_ring import KeyRing
 from tiered.format.manifest_layout import crc_of
+from tiered.metadata.history import HistoryState
 from tiered.metadata.lineage import Lineage
 from tiered.segment_metadata import RemoteLogSegmentMetadata, TopicIdPartition
 
@@ -75,6 +76,16 @@ async def test_an_unfinished_copy_does_not_exist() -> None:
     world = await three_segments()
     del world.store.objects[keys(world, ".rsm-manifest")[-1]]
     assert (await world.log()).end_offset == 20
+
+
+async def test_a_deletion_that_ends_between_listing_and_reading() -> None:
+    """It must not look like a live topic whose records have expired."""
+    world = await three_segments()
+    world.store.objects.clear()
+    world.write_history(world.replica("b"), (), state=HistoryState.DELETING)
+    assert (await world.topics("t"))["t"].is_deleting
+    world.store.on_call = lambda call, key: world.store.objects.clear() if call == "get" else None
+    assert await world.topics("t") == {}
 
 
 async def test_a_copy_that_nobody_told_finished_counts() -> None:
@@ -164,8 +175,7 @@ async def test_what_is_removed_while_it_is_read_is_not_there() -> None:
     world.store.on_call = lambda call, key: (
         world.store.objects.clear() if call == "get_range" else None
     )
-    log = await world.log()
-    assert (log.end_offset, log.segments, log.damaged) == (0, (), ())
+    assert await world.topics("t") == {}
     assert last
 
 

@@ -2,9 +2,14 @@
 
 from pathlib import Path
 
+import pytest
 from deltalake import DeltaTable
 
+from pipeline.lake.maintain.delta_history import DeltaHistory
+from pipeline.lake.maintain.history import Times
 from pipeline.lake.maintain.left_over import Ages
+from pipeline.lake.sinks.base import TableView
+from pipeline.lake.sinks.delta import DeltaSink
 from tests.fakes.lake.jobs import lake_job, run
 from tests.fakes.lake.numbers_log import FakeLog, is_bad, rows_of
 from tests.fakes.lake.tables import coordinates, open_sink, read_table
@@ -49,3 +54,30 @@ def test_a_look_begins_at_a_checkpoint_that_has_the_offsets(tmp_path: Path) -> N
             old.unlink()
     assert open_sink("delta", tmp_path).view().progress == before
     assert coordinates(read_table("delta", tmp_path)) == GOOD
+
+
+def test_a_job_that_commits_at_the_same_time_stops_no_upkeep(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its commit comes between what was read of the table and what is committed."""
+    run(lake_job("delta", tmp_path, FakeLog(LOG)))
+    table = str(tmp_path / "orders")
+    commits: list[str] = []
+
+    def view(sink: DeltaSink) -> TableView:
+        found = look(sink)
+        if len(commits) < 3:
+            commits.append(str(len(commits)))
+            DeltaTable(table).alter.set_table_properties(
+                {"somebody": commits[-1]}, raise_if_not_exists=False
+            )
+        return found
+
+    look = DeltaSink.view
+    monkeypatch.setattr(DeltaSink, "view", view)
+    sink = open_sink("delta", tmp_path)
+    assert isinstance(sink, DeltaSink)
+    DeltaHistory(sink).trim(Times(0, 0), 5 * HOUR_MS, dry_run=False)
+    known = DeltaTable(table).metadata().configuration
+    assert known["delta.logRetentionDuration"] == "interval 5 hours"
+    assert (len(commits), known["somebody"]) == (3, "2")
