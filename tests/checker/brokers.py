@@ -46,6 +46,14 @@ def new_broker(
 
 READY_S: Final = 120.0
 
+_OF_ONE_BROKER: Final = (
+    # Each of three has a session with the store, or the controller, of its own.
+    "broker.",
+    # Of three brokers each has a replica of share groups' state, as of all else.
+    "share.coordinator.state.topic.replication.factor",
+    "share.coordinator.state.topic.min.isr",
+)
+
 
 class ReplicatedBrokers:
     """Several brokers with three replicas of everything, as histories see one broker."""
@@ -59,8 +67,9 @@ class ReplicatedBrokers:
         properties: Mapping[str, str],
         etcd_members: int = 1,
     ) -> None:
-        # Each of three brokers has a session with the store, or the controller, of its own.
-        given = {k: v for k, v in PROPERTIES.items() if not k.startswith("broker.")}
+        given = {k: v for k, v in PROPERTIES.items() if not k.startswith(_OF_ONE_BROKER)}
+        # A client that still asks for a topic of a part that is over would bring it back.
+        given["auto.create.topics.enable"] = "false"
         given |= properties
         self.cluster: Cluster
         if kind == "kafka":

@@ -31,12 +31,13 @@ from tests.checker.faults.nemesis import Clients as NemesisClients
 from tests.checker.faults.nemesis import Nemesis
 from tests.checker.faults.progress import WORK, Progress, kind_of, progress_of
 from tests.checker.history import Recorder, read_history
+from tests.checker.share_end import Marker, drain, values_given
 from tests.checker.workloads import JAVA, JOBS, MEMBERS, TRANSACTIONAL, WRITERS
 from tests.fakes.network.fault_proxy import ProxyProcess
 
 DRAIN_S: Final = 60.0
-SHARE_QUIET_S: Final = 8.0
-"""Longer than locks and sessions of share groups: who has had nothing for so long has had all."""
+SHARE_DRAIN_S: Final = 120.0
+"""At least: a Java client may need ten seconds to begin, and a silence is waited for twice."""
 
 SUCCESS: Final = re.compile(rb'"type":"ok","f":"(%b)"' % "|".join(sorted(WORK)).encode())
 """In a line of a history."""
@@ -66,6 +67,7 @@ class RunOptions:
     """For several brokers: in place of one that draws its faults."""
 
     properties: dict[str, str] = field(default_factory=dict)
+    topic_configs: dict[str, str] = field(default_factory=dict)
     drain_s: float = DRAIN_S
     asks_for_progress: bool = True
 
@@ -147,11 +149,9 @@ class _Clients:
         """One client more."""
         self._start(kind, 0)
 
-    def quiet_s(self, kind: str, since: float) -> float:
-        """For how long no client of a kind has written to its history, at most since then."""
-        names = [path for path in self.paths if kind_of(path.stem) == kind]
-        times = [path.stat().st_mtime for path in names if path.exists()]
-        return time.time() - max([since, *times])
+    def paths_of(self, kind: str) -> list[Path]:
+        """The histories of a kind's clients."""
+        return [path for path in self.paths if kind_of(path.stem) == kind]
 
     def wait_until_started(self, timeout_s: float = 60.0) -> None:
         """Until all have begun their histories: faults are to find them at work."""
@@ -275,7 +275,7 @@ async def _drained(
 def _prepare(options: RunOptions, node: OwnedNode | ReplicatedBrokers) -> None:
     """Topics; and what Java clients and share groups need."""
     for topic, count in KEYS.items():
-        create_topic(node, topic, count)
+        create_topic(node, topic, count, options.topic_configs)
     if not set(JAVA).isdisjoint(options.workload):
         compiled(KafkaRelease.resolve())
     if "jshare" in options.workload and options.broker == "varve":
@@ -285,20 +285,41 @@ def _prepare(options: RunOptions, node: OwnedNode | ReplicatedBrokers) -> None:
         subprocess.run(command, check=True, timeout=60, stdout=subprocess.DEVNULL)
 
 
-def _share_drained(clients: _Clients, drain_s: float) -> list[str]:
-    """Until a new member, which never dawdles, gets no more; returns whose group does not end.
+class _LastSharer:
+    """A new member of the share group, which never dawdles; see `share_end.LastMember`.
 
     It sees, too, what it should not get any more.
     """
+
+    def __init__(self, clients: _Clients) -> None:
+        self._clients = clients
+        self._begin = time.time()
+        clients.add("jsharelast")
+
+    def quiet_s(self) -> float:
+        """See `LastMember.quiet_s`; at most since it was started."""
+        paths = self._clients.paths_of("jsharelast")
+        times = [path.stat().st_mtime for path in paths if path.exists()]
+        return time.time() - max([self._begin, *times])
+
+    def values(self) -> list[str]:
+        """See `LastMember.values`."""
+        return values_given(self._clients.paths_of("jsharelast"))
+
+    def rest(self, seconds: float) -> None:
+        """Look after the clients meanwhile."""
+        self._clients.watch()
+        time.sleep(seconds)
+
+
+def _share_drained(clients: _Clients, address: str, directory: Path, drain_s: float) -> list[str]:
+    """Until a new member has got all there is; returns whose group does not end."""
     clients.stop(frozenset({"jshare"}))
-    clients.add("jsharelast")
-    begin, deadline = time.time(), time.monotonic() + max(drain_s, 60.0)
-    while clients.quiet_s("jsharelast", begin) < SHARE_QUIET_S:
-        if time.monotonic() > deadline:
-            return ["share group: still being delivered to"]
-        clients.watch()
-        time.sleep(0.2)
-    return []
+    member = _LastSharer(clients)
+    marks = directory / "mark0.1.jsonl"
+    mark = Marker(address, marks)
+    clients.paths.append(marks)
+    return drain(member, mark, timeout_s=max(drain_s, SHARE_DRAIN_S), rest=member.rest)
 
 
 def run(options: RunOptions, directory: Path) -> RunOutcome:
@@ -366,14 +387,15 @@ def run(options: RunOptions, directory: Path) -> RunOutcome:
         groups = sorted({group for kind, group in JOBS.items() if kind in options.workload})
         undrained = asyncio.run(_drained(address, groups, options.drain_s, clients.watch))
         if "jshare" in options.workload:
-            undrained += _share_drained(clients, options.drain_s)
+            undrained += _share_drained(clients, address, directory, options.drain_s)
         time.sleep(1.0)  # for one more question after the groups' offsets
         clients.stop()
         final = directory / "final.jsonl"
         keys = [(topic, index) for topic, count in KEYS.items() for index in range(count)]
         asyncio.run(final_read(address, keys, Recorder(final, "final"), options.drain_s))
         ops = read_history([*clients.paths, faults, final])
-        progress = progress_of(ops, nemesis.disturbed, (begin_ns, end_ns))
+        served = nemesis.served if isinstance(nemesis, ClusterNemesis) else None
+        progress = progress_of(ops, nemesis.disturbed, (begin_ns, end_ns), served)
         report = analyse(ops)
         if watched is not None:
             report.add(watched.judge())

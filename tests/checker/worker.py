@@ -13,6 +13,7 @@ It works until SIGTERM, then finishes what it is at; it may be killed at any mom
     rawtxn         transactions of version 2                                       ours
     rawjob         consume-transform-produce of version 2, offsets included        ours
     longtxn        transactions that last for seconds, on a topic of their own     ours
+    history        reader of what is in remote storage alone                       ours
     ask            asks for the offsets of all groups                              ours
     jsend, jtxn    as without the j                                                Java
     jsubscribe, jnextsubscribe, jmixed
@@ -47,6 +48,7 @@ from tests.checker.clients.java_work import jjob, jsend, jsubscribe, jtxn
 from tests.checker.clients.librdkafka_work import job, read_assigned, send, subscribe, txn
 from tests.checker.clients.raw_work import ask, longtxn, rawjob, rawtxn
 from tests.checker.clients.share_work import jshare
+from tests.checker.clients.tier_work import history
 
 KINDS: Final[dict[str, Callable[[Worker], Any]]] = {
     "send": send,
@@ -60,6 +62,7 @@ KINDS: Final[dict[str, Callable[[Worker], Any]]] = {
     "rawtxn": rawtxn,
     "rawjob": rawjob,
     "longtxn": longtxn,
+    "history": history,
     "ask": ask,
     "jsend": jsend,
     "jtxn": jtxn,

@@ -4,6 +4,8 @@ make simulate ARGS="--seed 1 --hours 1"         seeds 1, 2, ... for one hour of 
 make simulate ARGS="--seed 17 --runs 1 --log /tmp/17.log --shrink"
 make simulate ARGS="--runs 100 --repeat"        has a seed the same trace in each interpreter?
 make simulate ARGS="--dense --hours 1"          fault after fault, without quiet time
+make simulate ARGS="--hours 100 --workers 2"    two seeds at a time
+make simulate ARGS="--crash-points --workers 2" a broker dies at every point of scripted failovers
 make simulate-mutants                           is each seeded bug found?
 """
 
@@ -13,13 +15,18 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from itertools import count
+from typing import Any
 
 from tests.simulation.faults.nemesis import Fault
 from tests.simulation.faults.shrinking import Case, rule_of, script, shrink
 from tests.simulation.mutants import MUTANTS
 from tests.simulation.repeats import compare
 from tests.simulation.run import Outcome, Shape, draw_shape, run
+from tests.simulation.walks import walk
+from tests.simulation.workers import in_order, warm_up
 
 RUN_S = 1800.0
 DENSE_S = 60.0
@@ -35,6 +42,7 @@ def main(arguments: Sequence[str]) -> int:
     parser.add_argument("--runs", type=int, help="how many seeds")
     parser.add_argument("--length", type=float, help="seconds of faults in a run")
     parser.add_argument("--dense", action="store_true", help="no quiet time between faults")
+    parser.add_argument("--workers", type=int, default=1, help="seeds that run at a time")
     parser.add_argument("--brokers", type=int, help="instead of a cluster drawn by the seed")
     parser.add_argument("--replicas", type=int, default=3)
     parser.add_argument("--min-isr", type=int, default=2)
@@ -46,10 +54,14 @@ def main(arguments: Sequence[str]) -> int:
     parser.add_argument("--shrink", action="store_true", help="leave faults out of a failing run")
     parser.add_argument("--script", help="a file for the script that replays a shrunk run")
     parser.add_argument("--go-on", action="store_true", help="also after a failing run")
+    parser.add_argument("--crash-points", action="store_true", help="die at each, in --runs seeds")
+    parser.add_argument("--every", type=int, default=1, help="crash points: each so many-eth one")
     parser.add_argument("--repeat", action="store_true", help="are runs of a seed the same?")
     chosen = parser.parse_args(arguments)
     if chosen.repeat:
         return compare([word for word in arguments if word != "--repeat"])
+    if chosen.crash_points:
+        return walk(chosen.seed, chosen.runs or 1, workers=chosen.workers, every=chosen.every)
     if chosen.length is None:
         chosen.length = DENSE_S if chosen.dense or chosen.mutants is not None else RUN_S
     if chosen.mutants is not None:
@@ -58,40 +70,93 @@ def main(arguments: Sequence[str]) -> int:
         resource.setrlimit(resource.RLIMIT_CPU, (int(chosen.limit), int(chosen.limit) + 1))
     if chosen.mutant is not None:
         MUTANTS[chosen.mutant]()
-    seed, virtual_s, faults, failed = chosen.seed, 0.0, 0, []
-    began_s, began_cpu_s = time.monotonic(), time.process_time()
-    while True:
-        shape = (
-            draw_shape(seed, quiet=not chosen.dense)
-            if chosen.brokers is None
-            else Shape(brokers=chosen.brokers, replicas=chosen.replicas, min_in_sync=chosen.min_isr)
-        )
+    total = Total(chosen.seed)
+
+    def jobs() -> Iterator[tuple[object, ...]]:
         plan: list[Fault] | None = [] if chosen.no_faults else None
-        outcome = timed(seed, chosen.length, shape, plan, chosen.log)
-        virtual_s += outcome.virtual_s
-        faults += len(outcome.done)
-        seed += 1
+        for seed in count(chosen.seed):
+            yield seed, chosen.length, shape_of(seed, chosen), plan, chosen.log
+            if chosen.runs is not None and seed + 1 - chosen.seed >= chosen.runs:
+                return
+            if chosen.hours is not None and total.virtual_s >= chosen.hours * 3600:
+                return
+            if chosen.runs is None and chosen.hours is None:
+                return
+
+    # A limit of processor time is that of one process.
+    outcomes = (
+        (timed(*job) for job in jobs())  # type: ignore[arg-type]  # as `timed` takes them
+        if chosen.limit is not None
+        else in_order(chosen.workers, jobs(), timed_alone)
+    )
+    if chosen.limit is None and (chosen.hours is not None or (chosen.runs or 1) > 1):
+        warm_up()
+    for outcome, line in outcomes:
+        print(line, flush=True)
+        total.add(outcome)
         if outcome.violation is not None:
-            failed.append(outcome.seed)
             report(outcome)
             if chosen.shrink:
+                shape = shape_of(outcome.seed, chosen)
                 case = Case(outcome.seed, chosen.length, shape, outcome.plan)
                 make_small(case, outcome, chosen.mutant, chosen.script)
             if not chosen.go_on:
                 break
-        if chosen.runs is not None and seed - chosen.seed >= chosen.runs:
-            break
-        if chosen.hours is not None and virtual_s >= chosen.hours * 3600:
-            break
-        if chosen.runs is None and chosen.hours is None:
-            break
-    took_s, cpu_s = time.monotonic() - began_s, time.process_time() - began_cpu_s
-    print(
-        f"{virtual_s / 3600:.2f} virtual hours, seeds {chosen.seed} to {seed - 1}, "
-        f"{faults} faults, {len(failed)} violations {failed or ''} in {took_s:.0f} s "
-        f"({virtual_s / took_s:.0f}x; of processor time {virtual_s / cpu_s:.0f}x)"
-    )
-    return 1 if failed else 0
+    total.print()
+    return 1 if total.failed else 0
+
+
+def shape_of(seed: int, chosen: argparse.Namespace) -> Shape:
+    """The shape of a seed's cluster, unless one was asked for."""
+    if chosen.brokers is None:
+        return draw_shape(seed, quiet=not chosen.dense)
+    return Shape(brokers=chosen.brokers, replicas=chosen.replicas, min_in_sync=chosen.min_isr)
+
+
+class Total:
+    """All runs so far, and what one of their virtual hours contained."""
+
+    def __init__(self, seed: int) -> None:
+        self._first = self._last = seed
+        self._began_s = time.monotonic()
+        self.virtual_s = 0.0
+        self._quiet_s = 0.0
+        self._counts: Counter[str] = Counter()
+        self.failed: list[int] = []
+
+    def add(self, outcome: Outcome) -> None:
+        """A run has ended."""
+        self._last = outcome.seed
+        self.virtual_s += outcome.virtual_s
+        self._quiet_s += outcome.quiet_s
+        self._counts.update(
+            {
+                "faults": outcome.struck,
+                "records acknowledged": outcome.acked + outcome.lone_acks,
+                "transactions": outcome.committed + outcome.aborted + outcome.unknown,
+                "commits of groups": outcome.commits,
+                "events": outcome.handles,
+                "looks at a broker": outcome.checks,
+            }
+        )
+        if outcome.violation is not None:
+            self.failed.append(outcome.seed)
+
+    def print(self) -> None:
+        """One line of what was found, one of what was done for it."""
+        hours = self.virtual_s / 3600
+        took_s = time.monotonic() - self._began_s
+        cpu_s = time.process_time() + processor_s()
+        print(
+            f"{hours:.2f} virtual hours, seeds {self._first} to {self._last}, "
+            f"{self._counts['faults']} faults, {len(self.failed)} violations "
+            f"{self.failed or ''} in {took_s:.0f} s ({self.virtual_s / took_s:.0f}x; of processor "
+            f"time {self.virtual_s / cpu_s:.0f}x)"
+        )
+        print(
+            f"an hour of them: {self._quiet_s / self.virtual_s:.0%} quiet, "
+            + ", ".join(f"{number / hours:,.0f} {what}" for what, number in self._counts.items())
+        )
 
 
 def score(limit_s: float, length_s: float) -> int:
@@ -120,27 +185,37 @@ def processor_s() -> float:
 
 
 def timed(
-    seed: int, length_s: float, shape: Shape, plan: list[Fault] | None, log: str | None
-) -> Outcome:
-    """Run a seed, print a line about it."""
+    seed: int,
+    length_s: float,
+    shape: Shape,
+    plan: list[Fault] | None,
+    log: str | None,
+    *,
+    collects: bool = True,
+) -> tuple[Outcome, str]:
+    """Run a seed; its outcome, and a line about it."""
     began_s = time.process_time()
     if log is None:
-        outcome = run(seed, length_s, shape=shape, plan=plan)
+        outcome = run(seed, length_s, shape=shape, plan=plan, collects=collects)
     else:
         with open(log, "w", encoding="utf-8") as file:
             outcome = run(
                 seed, length_s, shape=shape, plan=plan, log=lambda line: file.write(line + "\n")
             )
     took_s = time.process_time() - began_s
-    print(
+    line = (
         f"seed {seed}: {'FAILED' if outcome.violation else 'held'} trace {outcome.trace:016x} "
         f"handles {outcome.handles} virtual {outcome.virtual_s:.0f} s "
         f"({outcome.virtual_s / took_s:.0f}x) acked {outcome.acked} lone {outcome.lone_acks} "
         f"read {outcome.read} transactions {outcome.committed}/{outcome.aborted}/{outcome.unknown} "
-        f"commits {outcome.commits}/{outcome.fetches} faults {len(outcome.plan)}",
-        flush=True,
+        f"commits {outcome.commits}/{outcome.fetches} faults {outcome.struck}"
     )
-    return outcome
+    return outcome, line
+
+
+def timed_alone(*job: Any) -> tuple[Outcome, str]:
+    """As `timed`, in a process that ends with it."""
+    return timed(*job, collects=False)
 
 
 def report(outcome: Outcome) -> None:

@@ -14,14 +14,14 @@ class SimClock:
         self._offset_ms = offset_ms
         self.rate = 1.0 + drift
         self._rate = 1000.0 * self.rate
-        self._start_s = loop.time()
+        self._start_s = loop.now_s
 
     def now_ms(self) -> int:
-        elapsed_ms = (self._loop.time() - self._start_s) * self._rate
+        elapsed_ms = (self._loop.now_s - self._start_s) * self._rate
         return int(WALL_START_MS + self._offset_ms + elapsed_ms)
 
     def monotonic_ms(self) -> float:
-        return self._loop.time() * self._rate
+        return self._loop.now_s * self._rate
 
     def monotonic_s(self) -> float:
         return self.monotonic_ms() / 1000

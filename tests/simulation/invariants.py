@@ -23,7 +23,7 @@ The states of the brokers' objects are read, never changed.
 """
 
 from dataclasses import dataclass, field
-from typing import Final
+from typing import Any, Final
 from uuid import UUID
 
 from broker.controller.images.cluster_image import ClusterImage
@@ -31,7 +31,7 @@ from broker.controller.images.metadata_records import LIVE
 from broker.replicas.partition import Partition
 from tests.simulation.clients.history import History
 from tests.simulation.loop import Process
-from tests.simulation.world import Place, Violation, World
+from tests.simulation.world import Mark, Place, Violation, World
 
 COMPARE_EVERY: Final = 300
 """So many checks for one comparison of logs, byte for byte."""
@@ -53,6 +53,7 @@ class Invariants:
 
     Attributes:
         checks: How often a broker was looked at.
+        every: Handles of a broker between two looks.
         min_in_sync: `min.insync.replicas`.
     """
 
@@ -62,14 +63,14 @@ class Invariants:
         self.checks = 0
         self._world = world
         self._history = history
-        self._every = every
-        self._left: dict[int, int] = {}
-        self._shown: dict[tuple[int, Place], tuple[object, ...]] = {}
+        self.every = every
+        self._shown: dict[Partition, tuple[object, ...]] = {}
         # By topic id: of a topic made anew nothing is known from the one of its name before.
         self._known: dict[tuple[Place, UUID | None], _Known] = {}
         self._images: dict[int, int] = {}
         self._standing: dict[tuple[Place, Process, int], int] = {}
         self._compared: dict[tuple[Place, Process, Process], int] = {}
+        self._marks: dict[tuple[Process, Place], Mark] = {}
         self._last_image: dict[int, ClusterImage] = {}
         self._store_revision = 0
         self._follows_store = True
@@ -117,14 +118,8 @@ class Invariants:
             )
 
     def observe(self, process: Process) -> None:
-        """After a handle: what only clients did has changed no broker."""
-        node_id = process.node_id
-        if node_id == 0:
-            return
-        left = self._left[node_id] = self._left.get(node_id, self._every) - 1
-        if left <= 0:
-            self._left[node_id] = self._every
-            self.check(node_id)
+        """After handles of a broker: what only clients did has changed none."""
+        self.check(process.node_id)
 
     def check(self, node_id: int) -> None:
         """What may have changed by what a broker did.
@@ -139,33 +134,33 @@ class Invariants:
         if place.is_running and broker is not None and broker.controller is not None:
             self._check_image(node_id, broker.controller.image)
             for partition in broker.replicas.partitions():
-                if self._has_changed(node_id, partition):
+                if self._has_changed(partition):
                     self._check_everywhere(Place(*partition.topic_partition))
         if self.checks % COMPARE_EVERY == 0:
             self.compare_logs()
 
-    def _has_changed(self, node_id: int, partition: Partition) -> bool:
+    def _has_changed(self, partition: Partition) -> bool:
         """Whether a replica, what it counts, or what is asked of it differs from the last look."""
         log, leading = partition.log, partition.leading
-        where = Place(*partition.topic_partition)
+        # A partition's name is equal to its `Place`.
+        acked_end: dict[Any, int] = self._history.acked_end
         shown: tuple[object, ...] = (
-            partition,
             log.log_end_offset,
             log.high_watermark,
             partition.leader_epoch,
-            self._history.acked_end.get(where, 0),
+            acked_end.get(partition.topic_partition, 0),
             self._store_revision,
         )
         if leading is not None:
             shown = (
-                *shown,
+                shown,
                 leading.isr,
                 leading.proposed,
-                *((one.end_offset, one.is_counted) for one in leading.followers),
+                [(one.end_offset, one.is_counted) for one in leading.followers],
             )
-        if self._shown.get((node_id, where)) == shown:
+        if self._shown.get(partition) == shown:
             return False
-        self._shown[node_id, where] = shown
+        self._shown[partition] = shown
         return True
 
     def _check_everywhere(self, where: Place) -> None:
@@ -339,13 +334,21 @@ class Invariants:
                 if start >= end:
                     continue
                 self._compared[pair] = end
-                one = self._world.batches(first_id, where, start, end)
-                two = self._world.batches(other_id, where, start, end)
+                one = self._new_batches(first_id, where, start, end)
+                two = self._new_batches(other_id, where, start, end)
                 if one != two:
                     raise Violation(
                         f"I5 {where}: {first_id} and {other_id} differ below {end}: "
                         f"{difference(one, two)}"
                     )
+
+    def _new_batches(self, node_id: int, where: Place, start: int, end: int) -> dict[int, bytes]:
+        """Batches of a replica, looked for from where the last look has ended."""
+        key = (self._world.brokers[node_id].process, where)
+        found, self._marks[key] = self._world.batches_from(
+            self._marks.get(key), node_id, where, start, end
+        )
+        return found
 
 
 def _check_end(node_id: int, place: Place, partition: Partition) -> None:

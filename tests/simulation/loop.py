@@ -4,10 +4,11 @@
     handle      one callback of a process; those of one process run in the order in which they
                 became ready, as in every event loop
     choice      which process runs its next handle is drawn by the seed
+    arrival     what the network does at its time, without a turn of any process
     time        goes on with each handle by some microseconds, and jumps when nothing is ready
 
 What a thread would do (`run_in_executor`, `tests.simulation.machine`) is an event of its process.
-Each handle that runs goes into the trace, whose hash two runs of a seed must share.
+Each handle and arrival goes into the trace, whose hash two runs of a seed must share.
 """
 
 import asyncio
@@ -59,9 +60,20 @@ class Process:
         is_dead: None ever will.
         node_id: Of the broker whose process it is; 0: none's.
         rate: How fast its machine's clock runs; what it waits is counted by that.
+        unseen: Handles of a broker that may run before the observer looks again.
     """
 
-    __slots__ = ("code", "context", "is_dead", "is_paused", "name", "node_id", "rate", "ready")
+    __slots__ = (
+        "code",
+        "context",
+        "is_dead",
+        "is_paused",
+        "name",
+        "node_id",
+        "rate",
+        "ready",
+        "unseen",
+    )
 
     def __init__(self, name: str, *, node_id: int = 0, rate: float = 1.0) -> None:
         self.name = name
@@ -71,6 +83,7 @@ class Process:
         self.ready: deque[asyncio.Handle] = deque()
         self.is_paused = False
         self.is_dead = False
+        self.unseen = 0
         self.context = contextvars.Context()
         self.context.run(PROCESS.set, self)
 
@@ -101,6 +114,53 @@ class _Watch:
         self.is_queued = False
 
 
+class _Handle(asyncio.Handle):
+    """What asyncio's is, made without asking the loop whether it is in debug mode."""
+
+    __slots__ = ()
+
+    def __init__(
+        self,
+        callback: Callable[..., object],
+        args: tuple[object, ...],
+        loop: asyncio.AbstractEventLoop,
+        context: contextvars.Context | None,
+    ) -> None:
+        self._context = contextvars.copy_context() if context is None else context
+        self._loop = loop
+        self._callback: Callable[..., object] | None = callback
+        self._args = args
+        self._cancelled = False
+        self._repr = None
+        self._source_traceback = None
+
+    def cancel(self) -> None:
+        self._cancelled = True
+        self._callback = None
+        self._args = None  # type: ignore[assignment]  # as asyncio does
+
+
+class _Timer(asyncio.TimerHandle):
+    """As `_Handle`; cancelled ones are dropped when they are due."""
+
+    __slots__ = ()
+
+    def __init__(
+        self,
+        when: float,
+        callback: Callable[..., object],
+        args: tuple[object, ...],
+        loop: asyncio.AbstractEventLoop,
+        context: contextvars.Context | None,
+    ) -> None:
+        _Handle.__init__(self, callback, args, loop, context)  # type: ignore[arg-type]  # as slots
+        self._when = when
+        self._scheduled = True
+
+    def cancel(self) -> None:
+        _Handle.cancel(self)  # type: ignore[arg-type]  # the same slots
+
+
 class SimLoop(asyncio.AbstractEventLoop):
     """See the module.
 
@@ -108,8 +168,9 @@ class SimLoop(asyncio.AbstractEventLoop):
         random: The source of every choice.
         trace: Hash of the handles run so far.
         handles: How many that were.
+        now_s: Virtual time.
         errors: Contexts given to the exception handler.
-        observer: Called after each handle of a process, with it.
+        observer: Called after each `observe_every` handles of a broker's process, with it.
         is_over: Set by whoever wants the run to look at its condition now.
         log: Gets a line for each handle, if given.
     """
@@ -121,9 +182,10 @@ class SimLoop(asyncio.AbstractEventLoop):
         self.handles = 0
         self.errors: list[dict[str, Any]] = []
         self.observer: Callable[[Process], None] = lambda _process: None
+        self.observe_every = 1
         self.log: Callable[[str], object] | None = None
-        self._now_s = 1000.0
-        self._timers: list[tuple[float, int, asyncio.TimerHandle, Process]] = []
+        self.now_s = 1000.0
+        self._timers: list[tuple[float, int, Any, Process | None]] = []
         self._order = count()
         self._ready: list[Process] = []
         self._pollables: dict[int, Pollable] = {}
@@ -140,18 +202,15 @@ class SimLoop(asyncio.AbstractEventLoop):
 
     def run(self, until: Callable[[], bool], *, limit_s: float) -> bool:
         """Run until the condition holds (True), or for so much virtual time (False)."""
-        end_s = self._now_s + limit_s
+        end_s = self.now_s + limit_s
         before = events._get_running_loop()
         events._set_running_loop(None)
         events._set_running_loop(self)
-        step = self._step
+        turn = self._turn
         try:
             while not until():
-                for _ in range(STEPS):
-                    if not step(end_s):
-                        return until()
-                    if self.is_over:
-                        break
+                if not turn(end_s):
+                    return until()
             return True
         finally:
             events._set_running_loop(before)
@@ -160,36 +219,49 @@ class SimLoop(asyncio.AbstractEventLoop):
         """Run for so much virtual time."""
         self.run(lambda: False, limit_s=duration_s)
 
-    def _step(self, end_s: float) -> bool:
-        timers = self._timers
-        while timers and timers[0][0] <= self._now_s:
-            _, _, handle, process = heapq.heappop(timers)
-            if not handle.cancelled():
-                self._enqueue(handle, process)
-        ready = self._ready
-        # Those that have nothing to run, or must not, leave the list.
-        while ready:
-            place = int(self._random() * len(ready)) if len(ready) > 1 else 0
-            process = ready[place]
-            if process.is_dead or process.is_paused or not process.ready:
+    def _turn(self, end_s: float) -> bool:
+        """Run up to STEPS handles; False: nothing happens any more before `end_s`."""
+        timers, ready, random = self._timers, self._ready, self._random
+        left = STEPS
+        while left > 0 and not self.is_over:
+            while timers and timers[0][0] <= self.now_s:
+                when, _, due, owner = heapq.heappop(timers)
+                if owner is None:
+                    self.handles += 1
+                    self.trace = (self.trace * 1_000_003 + int(when * 1e6)) & MASK
+                    if self.log is not None:
+                        self.log(f"{self.now_s:.6f} world {due.__qualname__}")
+                    due()
+                elif not due._cancelled:
+                    self._enqueue(due, owner)
+            # Those that have nothing to run, or must not, leave the list.
+            while ready:
+                place = int(random() * len(ready)) if len(ready) > 1 else 0
+                process = ready[place]
+                if process.ready and not process.is_dead and not process.is_paused:
+                    break
                 ready[place] = ready[-1]
                 ready.pop()
+            else:
+                if not timers or timers[0][0] > end_s:
+                    self.now_s = max(self.now_s, end_s)
+                    return False
+                self.now_s = max(self.now_s, timers[0][0])
                 continue
-            self._run_one(process)
-            return True
-        if not timers or timers[0][0] > end_s:
-            self._now_s = max(self._now_s, end_s)
-            return False
-        self._now_s = max(self._now_s, timers[0][0])
+            left -= 1
+            handle = process.ready.popleft()
+            if not handle._cancelled:
+                self._run_one(process, handle)
         return True
 
-    def _run_one(self, process: Process) -> None:
-        handle = process.ready.popleft()
-        if handle.cancelled():
-            return
-        self._now_s = now_s = self._now_s + self._random() * HANDLE_S
+    def _run_one(self, process: Process, handle: asyncio.Handle) -> None:
+        callback: Any = handle._callback  # type: ignore[attr-defined]  # private
+        self.now_s = now_s = self.now_s + self._random() * HANDLE_S
         self.handles += 1
-        name = _name_of(handle)
+        try:
+            name = callback.__qualname__
+        except AttributeError:
+            name = _name_of(callback)
         code = _CODES.get(name)
         if code is None:
             code = _CODES[name] = zlib.crc32(name.encode())
@@ -198,10 +270,20 @@ class SimLoop(asyncio.AbstractEventLoop):
             self.log(f"{now_s:.6f} {process.name} {name}")
         self.current = process
         try:
-            handle._run()
+            handle._context.run(callback, *handle._args)  # type: ignore[attr-defined]  # private
+        except (SystemExit, KeyboardInterrupt):
+            raise
+        except BaseException as error:  # noqa: BLE001  because every loop hands it on
+            self.call_exception_handler(
+                {"message": f"Exception in callback {name}", "exception": error, "handle": handle}
+            )
         finally:
             self.current = self.outside
-        self.observer(process)
+        if process.node_id:
+            process.unseen -= 1
+            if process.unseen <= 0:
+                process.unseen = self.observe_every
+                self.observer(process)
 
     def _enqueue(self, handle: asyncio.Handle, process: Process) -> None:
         if process.is_dead:
@@ -267,24 +349,25 @@ class SimLoop(asyncio.AbstractEventLoop):
 
     def call_in(self, process: Process, callback: Callable[..., object], *args: Any) -> None:
         """Call back in a process."""
-        handle = asyncio.Handle(callback, args, self, process.context.copy())
-        self._enqueue(handle, process)
+        self._enqueue(_Handle(callback, args, self, process.context), process)
 
     def call_in_later(
         self, delay_s: float, process: Process, callback: Callable[..., object], *args: Any
     ) -> asyncio.TimerHandle:
         """Call back in a process after a time."""
-        return self._add_timer(
-            self._now_s + delay_s, process, callback, args, process.context.copy()
-        )
+        return self._add_timer(self.now_s + delay_s, process, callback, args, process.context)
+
+    def happen_in(self, delay_s: float, act: Callable[[], None]) -> None:
+        """Let something happen after a time that no process does: bytes arrive."""
+        heapq.heappush(self._timers, (self.now_s + delay_s, next(self._order), act, None))
 
     # -- what asyncio asks of a loop -------------------------------------------------------------
 
     def time(self) -> float:
-        return self._now_s
+        return self.now_s
 
-    def get_debug(self) -> bool:
-        return False
+    # Asked by each future and each handle of asyncio's: False, without a frame of Python.
+    get_debug = staticmethod(bool)
 
     def is_running(self) -> bool:
         return True
@@ -303,7 +386,7 @@ class SimLoop(asyncio.AbstractEventLoop):
         *args: Any,
         context: contextvars.Context | None = None,
     ) -> asyncio.Handle:
-        handle = asyncio.Handle(callback, args, self, context)
+        handle = _Handle(callback, args, self, context)
         self._enqueue(handle, self._process_of(context))
         return handle
 
@@ -323,7 +406,7 @@ class SimLoop(asyncio.AbstractEventLoop):
         context: contextvars.Context | None = None,
     ) -> asyncio.TimerHandle:
         process = self._process_of(context)
-        when = self._now_s + delay / process.rate + TIMER_S
+        when = self.now_s + delay / process.rate + TIMER_S
         return self._add_timer(when, process, callback, args, context)
 
     def call_at(  # type: ignore[override]  # fewer types than asked
@@ -343,12 +426,9 @@ class SimLoop(asyncio.AbstractEventLoop):
         args: tuple[Any, ...],
         context: contextvars.Context | None,
     ) -> asyncio.TimerHandle:
-        handle = asyncio.TimerHandle(when, callback, args, self, context)
+        handle = _Timer(when, callback, args, self, context)
         heapq.heappush(self._timers, (when, next(self._order), handle, process))
         return handle
-
-    def _timer_handle_cancelled(self, handle: asyncio.TimerHandle) -> None:
-        """Cancelled timers are dropped when they are due."""
 
     def create_future(self) -> "asyncio.Future[Any]":
         return asyncio.Future(loop=self)
@@ -398,7 +478,7 @@ class SimLoop(asyncio.AbstractEventLoop):
     def call_exception_handler(self, context: dict[str, Any]) -> None:
         if self.current.is_dead:
             return
-        self.errors.append({**context, "process": self.current.name, "time": self._now_s})
+        self.errors.append({**context, "process": self.current.name, "time": self.now_s})
         self.is_over = True
 
     async def shutdown_asyncgens(self) -> None:
@@ -463,11 +543,7 @@ class SimLoop(asyncio.AbstractEventLoop):
             self.changed(fd)
 
 
-def _name_of(handle: asyncio.Handle) -> str:
-    callback = handle._callback  # type: ignore[attr-defined]  # private
-    name: str | None = getattr(callback, "__qualname__", None)
-    if name is not None:
-        return name
+def _name_of(callback: Any) -> str:
     task = getattr(callback, "__self__", None)
     if isinstance(task, asyncio.Task):
         return getattr(task.get_coro(), "__qualname__", "task")

@@ -49,10 +49,10 @@ def truncated_to_high_watermark() -> None:
 def fetch_epoch_ignored() -> None:
     """A leader answers fetches of any epoch, and compares no last fetched epoch."""
     from broker.replicas.partition import Partition
-    from broker.replication.followers import follower_fetches
+    from broker.replication.followers import look
 
     replace(Partition, "check_leader_epoch", lambda *_: None)
-    replace(follower_fetches, "_diverging_epoch", lambda *_: None)
+    replace(look, "_diverging_epoch", lambda *_: None)
 
 
 def expanded_without_epoch_start() -> None:
@@ -163,6 +163,20 @@ def producers_kept_over_truncation() -> None:
     replace(ProducerStateManager, "truncate_and_reload", lambda *_: None)
 
 
+def producers_kept_over_full_disk() -> None:
+    """A log whose queued batches found no room goes on remembering them."""
+    from storage.log.rollback import ProducerRollback
+
+    def keeping(self: ProducerRollback, _ticket: Any, _error: BaseException | None) -> None:
+        self.is_under_way = False
+        state = self._state
+        state.leader_epochs.forget_from_end(state.log_end_offset)
+        state.load_latest_epoch()
+        state.end_rollback()
+
+    replace(ProducerRollback, "finish", keeping)
+
+
 def controller_without_guard() -> None:
     """A controller that was replaced goes on writing."""
     from broker.controller.active import guarded_writes
@@ -238,6 +252,7 @@ MUTANTS: Final[dict[str, Callable[[], None]]] = {
         epoch_kept_over_restart,
         gap_appended,
         producers_kept_over_truncation,
+        producers_kept_over_full_disk,
         controller_without_guard,
         min_isr_not_strict,
         lease_counted_from_answer,

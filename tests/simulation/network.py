@@ -16,7 +16,8 @@ from collections import deque
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from broker.network.stream import Stream
+from broker.network.stream import Poller, Stream
+from storage.environment.clock import Clock
 from storage.environment.filesystem import File
 from tests.simulation.loop import Process, SimLoop
 
@@ -57,14 +58,8 @@ class SimStream:
         return self.fd
 
     def recv_into(self, buffer: memoryview) -> int:
-        if self.closed:
-            raise OSError(errno.EBADF, os.strerror(errno.EBADF))
-        if not self._received:
-            if self._error is not None:
-                raise self._error
-            if self._at_end:
-                return 0
-            raise BlockingIOError
+        if self._has_ended():
+            return 0
         chunk = self._received[0]
         count = min(len(buffer), len(chunk))
         buffer[:count] = chunk[:count]
@@ -76,9 +71,35 @@ class SimStream:
             self.peer.taken(count)
         return count
 
+    def take(self) -> bytes:
+        """All that has arrived; b"" at the end.
+
+        Raises:
+            BlockingIOError: Nothing has.
+            OSError: The connection was reset.
+        """
+        if self._has_ended():
+            return b""
+        data = b"".join(self._received)
+        self._received.clear()
+        if self.peer is not None:
+            self.peer.taken(len(data))
+        return data
+
+    def _has_ended(self) -> bool:
+        if self.closed:
+            raise OSError(errno.EBADF, os.strerror(errno.EBADF))
+        if self._received:
+            return False
+        if self._error is not None:
+            raise self._error
+        if self._at_end:
+            return True
+        raise BlockingIOError
+
     def send_buffers(self, buffers: Sequence[Any], more: bool) -> int:
         room = self._room()
-        data = b"".join(bytes(buffer) for buffer in buffers)[:room]
+        data = b"".join(buffers)[:room]
         self._send(data)
         return len(data)
 
@@ -87,6 +108,9 @@ class SimStream:
         data = file.read_at(min(count, room), position)
         self._send(data)
         return len(data)
+
+    def expect(self, count: int) -> None:
+        """Any byte counts: a kernel may say so as well."""
 
     def hung_up(self) -> bool:
         return self._at_end or self._error is not None
@@ -225,7 +249,7 @@ class SimNetwork:
             elif target not in self.down:
                 act()
 
-        self.loop.call_in_later(delay_s, self.loop.outside, arrive)
+        self.loop.happen_in(delay_s, arrive)
 
     def post(self, stream: SimStream, data: "bytes | OSError | None") -> None:
         """Send to the peer of a stream."""
@@ -249,8 +273,8 @@ class SimNetwork:
             if (source, target) in self.cut:
                 self._held.append((source, target, arrive))
             else:
-                # In their order, which a delay of its own for each would not keep.
-                self.loop.call_in(self.loop.outside, arrive)
+                # Now, in their order: what was sent later, and is due, must not overtake them.
+                arrive()
 
     def kill(self, process: Process) -> None:
         """A process has ended: its kernel closes what it had open."""
@@ -329,6 +353,9 @@ class HostNetwork:
         self, accepted: SimStream, *, send_buffer_bytes: int, receive_buffer_bytes: int
     ) -> SimStream:
         return accepted
+
+    def connection_poller(self, loop: Poller, clock: Clock) -> None:
+        """The simulated loop watches all."""
 
     def connector(
         self, loop: asyncio.AbstractEventLoop, *, receive_buffer_bytes: int

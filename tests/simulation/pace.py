@@ -12,10 +12,11 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, Final
 
+from broker.lifecycle import cluster_directories
 from broker.membership import leased_membership
 from broker.network import server
 from broker.replicas import background
-from broker.runtime import loop_lag
+from broker.runtime import directory_writer, loop_lag
 
 if TYPE_CHECKING:
     from tests.simulation.brokers import SimBroker
@@ -37,6 +38,8 @@ SELDOM: Final = (
     (background, "REMOVE_DELETED_MS", 15_000.0),
     (background, "ROOM_CHECK_MS", 10_000.0),
     (leased_membership, "BEAT_MS", 1_000.0),
+    (directory_writer, "SAMPLE_MS", 5_000.0),
+    (cluster_directories, "LOOK_FOR_ROOM_MS", 1_000.0),
     (loop_lag, "PERIOD_MS", 5_000.0),
     (server, "SWEEP_MS", 5_000.0),
 )

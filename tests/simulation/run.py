@@ -7,7 +7,7 @@ judge     whole logs are read and compared with what clients were told; replicas
 """
 
 import gc
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from random import Random
 from typing import Final
@@ -88,6 +88,8 @@ class Outcome:
 
     Attributes:
         violation: None: everything held.
+        virtual_s: How long the run was, of it `quiet_s` between episodes.
+        struck: How many faults have happened.
         violated_s: When it was found, from the start of the faults.
         points: Crash points passed, by broker and kind.
         has_crashed: The crash point that was asked for was reached.
@@ -102,6 +104,8 @@ class Outcome:
     trace: int = 0
     handles: int = 0
     virtual_s: float = 0.0
+    quiet_s: float = 0.0
+    struck: int = 0
     acked: int = 0
     lone_acks: int = 0
     read: int = 0
@@ -127,8 +131,14 @@ def run(
     plan: list[Fault] | None = None,
     log: Callable[[str], object] | None = None,
     crash: CrashPoint | None = None,
+    choose: Callable[[int, str, int], CrashPoint | None] | None = None,
+    collects: bool = True,
 ) -> Outcome:
-    """Run a seed; its faults, or those of `plan`, and a crash at a point."""
+    """Run a seed; its faults, or those of `plan`, and a crash at a point.
+
+    `choose`: where to crash, see `CrashPoints`. `collects`: what the run leaves; not if the
+    process ends with it.
+    """
     shape = shape or draw_shape(seed)
     if plan is None:
         plan = draw_plan(seed, shape.brokers, duration_s, quiet=shape.has_quiet_times)
@@ -143,7 +153,7 @@ def run(
     nemesis.may_forget = shape.min_in_sync > 1
     work = Run(world, history, invariants, nemesis, shape)
     work.plan = plan
-    work.crash_points = crash_points = CrashPoints(world, crash)
+    work.crash_points = crash_points = CrashPoints(world, crash, choose)
     try:
         work.run(duration_s)
     except Violation as violation:
@@ -151,11 +161,14 @@ def run(
         outcome.violated_s = world.loop.time() - work.faults_from_s
         outcome.state = world.describe()
     finally:
-        world.close()
-        gc.enable()
+        world.close(collects=collects)
+        if collects:
+            gc.enable()
     outcome.trace = world.loop.trace
     outcome.handles = world.loop.handles
     outcome.virtual_s = world.loop.time() - world.began_s
+    outcome.quiet_s = world.pace.quiet_s
+    outcome.struck = nemesis.struck
     outcome.acked = history.count
     outcome.lone_acks = history.lone_acks
     outcome.read = sum(map(len, history.seen.values()))
@@ -232,6 +245,7 @@ class Run:
         """Until the topic is there, and everything is whole."""
         world = self.world
         world.loop.observer = self.invariants.observe
+        world.loop.observe_every = self.invariants.every
         self.history.on_ack = self.invariants.acknowledged
         for place in world.brokers.values():
             place.on_ending = self.invariants.check
@@ -368,6 +382,8 @@ class Run:
 
     def _are_equal(self) -> bool:
         return all(
+            self._end(place) == end for place in self.places for end in self._ends(place)
+        ) and all(
             len(
                 {
                     tuple(self.world.batches(node, place, 0, 1 << 62).items())
@@ -377,6 +393,12 @@ class Run:
             == 1
             for place in self.places
         )
+
+    def _ends(self, place: Place) -> Iterator[int]:
+        for node in self._of(place):
+            broker = self.world.brokers[node].broker
+            replica = None if broker is None else broker.replicas.replica_of(*place)
+            yield -1 if replica is None else replica.log.log_end_offset
 
     def _of(self, place: Place) -> tuple[int, ...]:
         image = self.world.image.partition(*place)

@@ -1,53 +1,39 @@
 """A broker that dies at any change of its disk, or behind any commit, loses nothing."""
 
 import os
-from random import Random
 
 import pytest
 
 from tests.simulation.faults.crash_points import DISK, STORE, CrashPoint
-from tests.simulation.faults.nemesis import Fault
-from tests.simulation.run import Outcome, Shape, run
+from tests.simulation.run import run
+from tests.simulation.walks import LENGTH_S, PLANS, SHAPE, Walk, play
 
-SHAPE = Shape(partitions=1, transactional=1, members=1, pause_s=1.0)
-LENGTH_S = 14.0
-PLANS = {
-    "a leader is killed": [Fault(2.0, "kill", 1, 2, 3.0, 0), Fault(8.0, "kill", 2, 3, 2.0, 0)],
-    "a leader stops": [Fault(2.0, "stop", 1, 2, 3.0, 0), Fault(8.0, "stop", 2, 3, 2.0, 0)],
-    "two leaders follow": [Fault(2.0, "two changes", 1, 2, 1.0, 5)],
-    "a leader is cut off": [Fault(2.0, "isolate", 1, 2, 5.0, 0)],
-}
-SOME = int(os.environ.get("VARVE_TEST_CRASH_POINTS", "12"))
-"""Points tried of each plan; `all` of them are some hundreds."""
-
-
-def play(plan: str, point: CrashPoint | None) -> Outcome:
-    return run(11, LENGTH_S, shape=SHAPE, plan=PLANS[plan], crash=point)
-
-
-def points_of(plan: str) -> list[CrashPoint]:
-    """All of a plan, each as a kill and as a crash of the machine."""
-    counted = play(plan, None)
-    assert counted.violation is None
-    points = [
-        CrashPoint(node_id, kind, number, forgets)
-        for (node_id, kind), count in sorted(counted.points.items())
-        for number in range(1, count + 1)
-        for forgets in (False, True)
-    ]
-    assert {point.kind for point in points} == {DISK, STORE}
-    assert {point.node_id for point in points} == {1, 2, 3}
-    return points
+EVERY = int(os.environ.get("VARVE_TEST_CRASH_POINTS_EVERY", "200"))
+"""Each so many-eth point of each plan is tried; 1: all of them, some 1,500 of a plan."""
 
 
 @pytest.mark.system
 @pytest.mark.parametrize("plan", PLANS)
 def test_a_broker_may_die_at_any_of_some_points(plan: str) -> None:
-    points = points_of(plan)
-    for point in Random(plan).sample(points, min(SOME, len(points))):
-        outcome = play(plan, point)
-        assert outcome.violation is None, (point, outcome.violation)
-        assert outcome.has_crashed, point
+    walk = Walk(11, plan, every=EVERY)
+    outcome = walk.play()
+    assert outcome.violation is None
+    assert {kind for _, kind in outcome.points} == {DISK, STORE}
+    assert {node_id for node_id, _ in outcome.points} == {1, 2, 3}
+    assert len(walk.ended) >= 2 * sum(outcome.points.values()) // EVERY > 0
+    for one in walk.ended:
+        assert one.violation is None, (one.point, one.violation)
+        assert one.has_crashed, one.point
+
+
+@pytest.mark.system
+def test_a_run_that_forked_at_a_point_is_the_run_with_a_crash_at_it() -> None:
+    plan = "a leader is killed"
+    walk = Walk(11, plan, every=700)
+    assert walk.play().trace == play(plan, None, seed=11).trace
+    one, *_ = walk.ended
+    alone = play(plan, one.point, seed=11)
+    assert (alone.trace, alone.has_crashed) == (one.trace, True)
 
 
 def test_a_run_is_the_same_up_to_its_crash_point() -> None:

@@ -11,6 +11,7 @@ from tests.simulation.clients.history import History
 from tests.simulation.clients.transactions import Outcome, TransactionHistory
 from tests.simulation.faults.nemesis import KINDS, Fault, draw_plan, quiet_times
 from tests.simulation.run import Shape, run
+from tests.simulation.stage import Stage
 from tests.simulation.world import Place, Violation
 
 ONE = Shape(brokers=1, replicas=1, min_in_sync=1)
@@ -60,6 +61,23 @@ def test_quiet_time_costs_little_and_nothing_is_missed_after_it() -> None:
 def test_every_kind_of_fault_is_drawn() -> None:
     drawn = {fault.kind for seed in range(20) for fault in draw_plan(seed, 3, 600)}
     assert drawn == set(KINDS)
+
+
+def test_a_mark_shows_the_same_batches_as_a_look_from_the_start() -> None:
+    with Stage() as stage:
+        stage.write(2)
+        place, world, node = stage.place, stage.world, stage.leader
+        first, mark = world.batches_from(None, node, place, 0, stage.end(node))
+        assert len(first) == 1
+        stage.write(3)
+        end = stage.end(node)
+        whole = world.batches(node, place, 0, end)
+        assert len(whole) == 2
+        later, _ = world.batches_from(mark, node, place, mark.offset, end)
+        assert {**first, **later} == whole
+        # Where another batch lies by now, a mark is not believed.
+        astray = mark._replace(position=7)
+        assert world.batches_from(astray, node, place, mark.offset, end)[0] == later
 
 
 def test_a_lost_record_is_found() -> None:

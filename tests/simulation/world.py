@@ -29,6 +29,14 @@ class Place(NamedTuple):
     partition: int
 
 
+class Mark(NamedTuple):
+    """Where in a replica's files a look has ended: a batch of this offset begins there, or will."""
+
+    offset: int
+    segment: str
+    position: int
+
+
 class Violation(AssertionError):
     """Something that must never be; the run ends with it."""
 
@@ -80,9 +88,15 @@ class World:
         self._others = list(root.handlers)
         root.handlers = [self._handler]
 
-    def close(self) -> None:
-        """End the run; give the log back."""
+    def close(self, *, collects: bool = True) -> None:
+        """End the run; give the log back.
+
+        `collects` unless the process ends with the run: nothing of it must run later.
+        """
         self._timers.close()
+        logging.getLogger().handlers = self._others
+        if not collects:
+            return
         # What is cut off in the middle complains: of waiting in `finally`, of never having begun.
         hook, sys.unraisablehook = sys.unraisablehook, lambda _unraisable: None
         try:
@@ -94,7 +108,6 @@ class World:
                 gc.collect()
         finally:
             sys.unraisablehook = hook
-        logging.getLogger().handlers = self._others
 
     def logged(self, record: logging.LogRecord) -> None:
         """Keep a line of a broker's log; not of one that died in this handle."""
@@ -174,7 +187,9 @@ class World:
             lines += [f"{topic.name} {partition}" for partition in topic.partitions]
         return lines
 
-    def segments(self, node_id: int, place: Place, start: int = 0) -> Iterator[bytes]:
+    def segments(
+        self, node_id: int, place: Place, start: int = 0
+    ) -> Iterator[tuple[str, memoryview]]:
         """The segment files of a replica from that of an offset on, as they lie on its disk."""
         disk = self.brokers[node_id].filesystem
         folder = f"/data/{place.topic}-{place.partition}"
@@ -184,19 +199,33 @@ class World:
         first = max((name for name in names if int(name[:-4]) <= start), default="")
         for name in names:
             if name >= first:
-                yield disk.peek(f"{folder}/{name}")
+                yield name, memoryview(disk.peek(f"{folder}/{name}"))
 
     def batches(self, node_id: int, place: Place, start: int, end: int) -> dict[int, bytes]:
         """Batches of a replica from one offset on and before another, by their base offsets."""
+        return self.batches_from(None, node_id, place, start, end)[0]
+
+    def batches_from(
+        self, mark: Mark | None, node_id: int, place: Place, start: int, end: int
+    ) -> tuple[dict[int, bytes], Mark]:
+        """As `batches`, and where the look has ended: a mark for one that starts there.
+
+        A mark behind which the batch of its offset is not is not used.
+        """
         found: dict[int, bytes] = {}
-        for data in self.segments(node_id, place, start):
-            memory = memoryview(data)
-            for position, header in iterate_batches(memory, allow_partial=True):
+        segment, at = "", 0
+        for segment, memory in self.segments(node_id, place, start):
+            skipped = 0
+            if mark is not None and mark.segment == segment and mark.offset == start:
+                head = memory[mark.position :][:8]
+                skipped = mark.position if int.from_bytes(head, "big") == start else 0
+            at = len(memory)
+            for position, header in iterate_batches(memory[skipped:], allow_partial=True):
                 if header.base_offset >= end:
-                    return found
+                    return found, Mark(end, segment, skipped + position)
                 if header.base_offset >= start:
-                    found[header.base_offset] = bytes(memory[position : position + header.size])
-        return found
+                    found[header.base_offset] = bytes(memory[skipped + position :][: header.size])
+        return found, Mark(end, segment, at)
 
     def until(self, condition: Callable[[], bool], *, limit_s: float, what: str) -> None:
         """Run until the condition holds.

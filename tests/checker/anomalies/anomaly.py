@@ -20,9 +20,10 @@ REPLICATED: Final = frozenset(
         "record-insane",
         "write-by-nobody",
         "history-gap",
+        "broker-ended",
     }
 )
-"""Of replicas' files and the store, not of clients' histories: see `tests.checker.cluster`."""
+"""Of brokers, replicas' files and the store, not of clients' histories: `tests.checker.cluster`."""
 
 FORBIDDEN: Final = REPLICATED | frozenset(
     {

@@ -78,6 +78,10 @@ RETRIABLE: Final = frozenset(
 )
 
 READ_COMMITTED: Final = 1
+LATEST: Final = -1
+EARLIEST_LOCAL: Final = -4
+"""Timestamps of ListOffsets; the second asks for what is on the leader's own disk (KIP-405)."""
+
 RECORDS_MAX: Final = 64 << 20
 
 
@@ -373,15 +377,22 @@ class CommittedReader:
 
     async def end_offset(self, partition: Partition, *, committed: bool) -> int:
         """The last stable offset, or the high watermark."""
+        return await self._offset(partition, LATEST, READ_COMMITTED if committed else 0)
+
+    async def local_start(self, partition: Partition) -> int:
+        """The first offset that its leader has on its own disk; those before are remote."""
+        return await self._offset(partition, EARLIEST_LOCAL, READ_COMMITTED)
+
+    async def _offset(self, partition: Partition, timestamp: int, isolation_level: int) -> int:
         topic, index = partition
-        wanted = ListOffsetsPartition(partition_index=index, timestamp=-1)
+        wanted = ListOffsetsPartition(partition_index=index, timestamp=timestamp)
         request = ListOffsetsRequest(
-            isolation_level=READ_COMMITTED if committed else 0,
+            isolation_level=isolation_level,
             topics=[ListOffsetsTopic(name=topic, partitions=[wanted])],
         )
-        answer = await self._caller.until_answered(request, ApiKey.LIST_OFFSETS, 7)
-        end: int = answer.topics[0].partitions[0].offset
-        return end
+        answer = await self._caller.until_answered(request, ApiKey.LIST_OFFSETS, 8)
+        offset: int = answer.topics[0].partitions[0].offset
+        return offset
 
     async def commit_as_member(
         self, group: str, partition: Partition, offset: int, *, member_id: str, generation: int

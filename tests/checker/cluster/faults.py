@@ -42,10 +42,14 @@ PAUSES: Final = tuple(
 )
 STORES: Final = ("kill-store", "pause-store")
 CUTS: Final = ("cut-pair", "cut-one-way", "cut-store", "cut-stores", "isolate", "slow", "reset")
+CUTTING: Final = ("cut-pair", "cut-one-way", "cut-store", "isolate")
 OPERATIONS: Final = ("restart", "elect", "reassign")
 CLUSTER_FAULTS: Final = (*KILLS, *PAUSES, *STORES, *CUTS, *OPERATIONS)
 
 LASTING_S: Final = (0.3, 6.0)
+LISTENING_S: Final = 0.2
+"""For a connection to a broker that has just been started."""
+
 SLOW_MS: Final = 50.0
 DEAD_MAX: Final = 3
 """Faults at a time, at most."""
@@ -70,6 +74,8 @@ class ClusterFaults:
         topics: Those of clients.
         kills: Broker processes that were killed.
         after_kill: Called with the node id of each, while it is dead.
+        down: Node ids of brokers that were killed or asked to stop, and not started again.
+        ended: Those that ended by themselves; never right, whatever is struck.
     """
 
     def __init__(self, cluster: Cluster, seed: int, *, topics: Sequence[str] = ()) -> None:
@@ -78,6 +84,9 @@ class ClusterFaults:
         self.topics = frozenset(topics)
         self._lasting: list[Struck] = []
         self._ending: set[int] = set()
+        self._listening: dict[int, int] = {}
+        self.down: set[int] = set()
+        self.ended: list[int] = []
         self.done: Counter[str] = Counter()
         self.kills = 0
         self.after_kill: Callable[[int], None] = lambda _node_id: None
@@ -86,6 +95,33 @@ class ClusterFaults:
     def is_struck(self) -> bool:
         """Whether a fault lasts."""
         return bool(self._lasting)
+
+    def has_majority(self) -> bool:
+        """Whether clients can be served: most brokers listen and reach each other and the store."""
+        lasting = set(self.lasting)
+        if "cut-stores" in lasting:
+            return False
+        if isinstance(self.cluster, VarveCluster):
+            # One member of the store is away at a time.
+            away = not lasting.isdisjoint(STORES)
+            if 2 * (len(self.cluster.members) - away) <= len(self.cluster.members):
+                return False
+        listening = sum(self._is_listening(node_id) for node_id in self._up())
+        # A cut takes one of them from the others, at most: there is one cut at a time.
+        listening -= not lasting.isdisjoint(CUTTING)
+        return 2 * listening > len(self.cluster.nodes)
+
+    def _is_listening(self, node_id: int) -> bool:
+        """Whether the process that is there has accepted a connection."""
+        node = self.cluster.nodes[node_id]
+        if self._listening.get(node_id) == node.pid:
+            return True
+        try:
+            with node.connect(LISTENING_S):
+                self._listening[node_id] = node.pid
+        except OSError:
+            return False
+        return True
 
     @property
     def lasting(self) -> list[str]:
@@ -127,6 +163,14 @@ class ClusterFaults:
         for one in [one for one in self._lasting if one.until <= now]:
             self._lasting.remove(one)
             one.mend()
+        self.look_for_ended()
+
+    def look_for_ended(self) -> None:
+        """Note brokers that run no more, and were not made to end."""
+        for node_id, node in sorted(self.cluster.nodes.items()):
+            if node_id not in self.down and not node.is_running:
+                self.down.add(node_id)
+                self.ended.append(node_id)
 
     def heal(self) -> None:
         """Mend everything, also what ended by itself.
@@ -134,6 +178,7 @@ class ClusterFaults:
         Raises:
             NodeError: A broker that was asked to stop does not.
         """
+        self.look_for_ended()
         lasting, self._lasting = self._lasting, []
         for one in lasting:
             one.mend()
@@ -144,6 +189,7 @@ class ClusterFaults:
         if isinstance(self.cluster, VarveCluster):
             self.cluster.heal_etcd()
         self.cluster.heal()
+        self.down.clear()
 
     # Who is struck.
 
@@ -188,6 +234,7 @@ class ClusterFaults:
     def _kill(self, victims: list[int]) -> Callable[[], None] | None:
         if not victims:
             return None
+        self.down.update(victims)
         for node_id in victims:
             self.cluster.kill(node_id)
             self.kills += 1
@@ -205,6 +252,7 @@ class ClusterFaults:
         if not node.is_running:
             node.stop()  # what is left of the process
             node.launch()
+        self.down.discard(node_id)
 
     def _pause(self, victims: list[int]) -> Callable[[], None] | None:
         if not victims:
@@ -224,6 +272,7 @@ class ClusterFaults:
         if not up:
             return None
         node_id = self._random.choice(up)
+        self.down.add(node_id)
         self.cluster.terminate(node_id)
         self._ending.add(node_id)
 

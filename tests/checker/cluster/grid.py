@@ -3,7 +3,8 @@
 A cell begins when all is well, then one fault lasts for some seconds, then all is healed and
 judged as any history: clients, replicas, store. It is good when nothing was found, and when its
 clients had a hundred successes while the fault lasted: acknowledged sends, commits of transactions,
-reads that brought records, commits and acknowledgements of groups. Where no majority is left (two
+reads that brought records, commits and acknowledgements of groups; reads of what brokers have in
+remote storage alone, which the three share. Where no majority is left (two
 of three brokers are dead) nothing has to succeed, and nothing may be lost.
 
     python -m tests.checker.cluster.grid --seconds 40
@@ -28,6 +29,7 @@ from typing_extensions import override
 
 from bench.node import REPOSITORY, NodeError
 from bench.wire import WireError
+from tests.checker.clients.tier_work import BROKER_PROPERTIES, TOPIC_CONFIGS
 from tests.checker.cluster.faults import ClusterFaults
 from tests.checker.cluster.nemesis import TICK_S, ClusterNemesis
 from tests.checker.faults.nemesis import Clients
@@ -44,6 +46,8 @@ MOVING_S: Final = 40.0
 
 SUCCESSES_MIN: Final = 100
 ROLLING: Final = "rolling restart"
+TIER: Final = "tier"
+"""Clients of topics whose records are in remote storage alone after some seconds."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,6 +87,7 @@ WORKLOADS: Final[dict[str, tuple[str, ...]]] = {
     "group": ("send", "nextsubscribe", "nextsubscribe"),
     "job": ("send", "nextjob"),
     "share": ("send", "jshare", "jshare"),
+    TIER: ("send", "send", "history", "history", "history"),
 }
 
 COUNTED: Final[dict[str, frozenset[str]]] = {
@@ -92,6 +97,7 @@ COUNTED: Final[dict[str, frozenset[str]]] = {
     "group": frozenset({"nextsubscribe"}),
     "job": frozenset({"nextjob", "send"}),
     "share": frozenset({"jshare"}),
+    TIER: frozenset({"history"}),
 }
 """Whose successes count, in each column."""
 
@@ -128,12 +134,14 @@ class OneFault(ClusterNemesis):
         cluster = self.faults.cluster
         for node_id, node in sorted(cluster.nodes.items()):
             self.moving_until(time.monotonic() + MOVING_S)
+            self.faults.down.add(node_id)
             cluster.terminate(node_id)
             while node.is_running:
                 self._rest(TICK_S)
             self.faults.done["restart"] += 1
             node.stop()
             node.launch()
+            self.faults.down.discard(node_id)
             self._rest(TICK_S)
             while not self._is_whole():
                 self._rest(TICK_S)
@@ -195,6 +203,11 @@ def play(fault: str, workload: str, seconds: float, seed: int, directory: Path) 
         asks_for_progress=False,
         make_nemesis=lambda faults, clients, recorder: OneFault(row, faults, clients, recorder),
     )
+    if workload == TIER:
+        objects = directory / "objects"
+        objects.mkdir(parents=True)
+        options.properties = {**BROKER_PROPERTIES, "rsm.config.storage.root": str(objects)}
+        options.topic_configs = TOPIC_CONFIGS
     try:
         outcome = run(options, directory)
     except (NodeError, OSError, WireError) as error:

@@ -183,7 +183,12 @@ class LongRun:
             "varve",
             self._directory,
             brokers=options.brokers,
-            properties={"log.segment.bytes": str(8 << 20), "log.segment.delete.delay.ms": "1000"},
+            properties={
+                "log.segment.bytes": str(8 << 20),
+                "log.segment.delete.delay.ms": "1000",
+                # librdkafka asks for topics of legs that are over, and would have them again.
+                "auto.create.topics.enable": "false",
+            },
             etcd_members=options.etcd_members,
         )
         try:

@@ -50,6 +50,8 @@ class ClusterNemesis:
     Attributes:
         done: How often each was struck.
         disturbed: Begin and end of each time with faults, in ns of the monotonic clock.
+        served: The same of times in which a majority lived, without the first seconds of each,
+            which failover takes.
     """
 
     def __init__(
@@ -70,6 +72,8 @@ class ClusterNemesis:
         self._say = _say if say is None else say
         self._unsettled_until = 0.0
         self.disturbed: list[tuple[int, int]] = []
+        self.served: list[tuple[int, int]] = []
+        self._whole_since_ns: int | None = None
         self._clients_done: Counter[str] = Counter()
 
     @property
@@ -126,11 +130,28 @@ class ClusterNemesis:
         """Who was given what may be forgotten whenever a leader may move."""
         if self.faults.is_struck:
             self.moving_until(time.monotonic() + SETTLED_S)
+        self._note_majority()
         if self._recorder is not None and time.monotonic() < self._unsettled_until:
             self._recorder.note("kill", clean=False)
 
+    def _note_majority(self) -> None:
+        if self.faults.has_majority():
+            if self._whole_since_ns is None:
+                self._whole_since_ns = time.monotonic_ns()
+            return
+        self._end_window()
+
+    def _end_window(self) -> None:
+        since_ns, self._whole_since_ns = self._whole_since_ns, None
+        if since_ns is None:
+            return
+        begin_ns, end_ns = since_ns + int(SETTLED_S * 1e9), time.monotonic_ns()
+        if begin_ns < end_ns:
+            self.served.append((begin_ns, end_ns))
+
     def heal(self) -> None:
         """Nothing is wrong any more."""
+        self._end_window()
         self.faults.heal()
 
 

@@ -16,7 +16,7 @@ from tests.checker.worker import KINDS
 
 def outcome(report: Report | None = None, undrained: tuple[str, ...] = (), **ok: int) -> RunOutcome:
     """A run with so many successes of each kind."""
-    progress = Progress(20.0, Counter(ok), 1.5)
+    progress = Progress(20.0, 20.0, Counter(ok), 1.5, 1.5)
     return RunOutcome(report or Report(), Counter(), list(undrained), [], [], progress, [])
 
 
@@ -47,7 +47,7 @@ def test_the_table_shows_what_was_played_and_what_failed() -> None:
         ("50 ms", "txn"): Cell("50 ms", "txn", 7, 20.0, 1.0, "7 successes"),
     }
     (row,) = [line for line in table(cells).splitlines() if line.startswith("| 50 ms")]
-    assert row == "| 50 ms | 300 | - | 7! | - | - | - |"
+    assert row == "| 50 ms | 300 | - | 7! | - | - | - | - |"
 
 
 def test_short_names_stand_for_faults() -> None:

@@ -57,7 +57,13 @@ class WatchedCluster:
 
     def judge(self, topics: Sequence[str] | None = None) -> list[Anomaly]:
         """What must never be; nobody writes any more."""
+        self.faults.look_for_ended()
         found = compare_replicas(self.cluster, topics, EQUAL_S)
+        found += [
+            Anomaly("broker-ended", f"broker {node_id} ended by itself, see its log")
+            for node_id in self.faults.ended
+        ]
+        self.faults.ended.clear()
         for node_id, node in sorted(self.cluster.nodes.items()):
             self.ledger.read(f"broker {node_id}", node.data_directory)
         found += _taken(self.ledger.findings)

@@ -46,8 +46,19 @@ def test_what_succeeds_after_the_run_does_not_count() -> None:
     assert found.ok == Counter()
 
 
+def test_only_time_in_which_clients_can_be_served_is_asked_for() -> None:
+    """Added up: windows between faults may each be shorter than what is too long."""
+    ops = [done("job0.1", 4), done("job0.1", 70), done("job0.1", 75)]
+    served = [(0, 10 * S), (20 * S, 35 * S), (60 * S, 80 * S)]
+    found = progress_of(ops, [(30 * S, 75 * S)], (0, 80 * S), served)
+    assert (found.silence_s, found.served_silence_s) == (66, 6 + 15 + 10)
+    assert (found.seconds, found.served_s) == (45, 5 + 15)
+    assert found.stalls(["job"]) == ["nothing succeeded for 31 s"]
+    assert progress_of(ops, [], (0, 80 * S), served[:2]).stalls(["job"]) == []
+
+
 def test_each_kind_must_get_on() -> None:
-    found = Progress(60, Counter({"job": 2, "send": 3}), 1.0)
+    found = Progress(60, 60, Counter({"job": 2, "send": 3}), 1.0, 1.0)
     assert found.stalls(["job", "job", "send"]) == [
         "job: 2 operations in 60 s of faults, at least 3 expected"
     ]

@@ -140,9 +140,9 @@ def offset_off_by_one() -> None:
         origin: AppendOrigin = AppendOrigin.CLIENT,
         **named: Any,
     ) -> AppendInfo:
-        info = append(partition, records, now_ms, origin, **named)
+        info: AppendInfo = append(partition, records, now_ms, origin, **named)
         if origin is AppendOrigin.CLIENT and RANDOM.random() < 0.01:
-            return info._replace(first_offset=info.first_offset + 1)
+            info.first_offset += 1
         return info
 
     replace(Partition, "append", sometimes)

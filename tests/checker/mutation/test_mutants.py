@@ -23,4 +23,4 @@ def test_every_seeded_bug_finds_what_it_replaces() -> None:
 def test_workloads_name_clients_that_there_are() -> None:
     for workload in (EVERYBODY, SHARING, PLAIN, BRIEF, WRITERS, MEMBERS, JOBS):
         assert set(workload) <= KINDS.keys()
-    assert KINDS.keys() - {"jsharelast"} == set(EVERYBODY)
+    assert KINDS.keys() - {"jsharelast", "history"} == set(EVERYBODY)

@@ -7,8 +7,6 @@ from broker.network.stream import Stream
 from tests.fakes.network.client import Client
 from tests.simulation.network import HostNetwork, SimStream
 
-RECEIVE_SIZE = 64 * 1024
-
 
 class SimReader:
     """What of `asyncio.StreamReader` a client needs."""
@@ -22,18 +20,17 @@ class SimReader:
         loop.add_reader(stream.fd, self._on_readable)
 
     def _on_readable(self) -> None:
-        memory = memoryview(bytearray(RECEIVE_SIZE))
         try:
-            count = self._stream.recv_into(memory)
+            data = self._stream.take()
         except BlockingIOError:
             return
         except OSError as error:
             self._end(error)
             return
-        if count == 0:
+        if not data:
             self._end(asyncio.IncompleteReadError(bytes(self._buffer), None))
             return
-        self._buffer += memory[:count]
+        self._buffer += data
         self._wake()
 
     def _end(self, error: Exception) -> None:

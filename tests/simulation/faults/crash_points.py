@@ -1,7 +1,7 @@
 """Crash points: a broker dies at one change of its disk, or right behind one of its commits.
 
 A run is repeated with the same seed and plan; up to the point it is the same run. So all points of
-a scripted failover can be tried one after the other, or some of them.
+a scripted failover can be tried one after the other, or some of them (`tests.simulation.walks`).
 
     count       the run without a crash: how many points each broker has
     try one     the broker dies there (kill -9, or its machine with what was not synced), and is
@@ -9,6 +9,7 @@ a scripted failover can be tried one after the other, or some of them.
 """
 
 from collections import Counter
+from collections.abc import Callable
 from typing import Final, NamedTuple
 
 from tests.simulation.world import World
@@ -42,9 +43,16 @@ class CrashPoints:
         has_struck: The point was reached.
     """
 
-    def __init__(self, world: World, point: CrashPoint | None) -> None:
+    def __init__(
+        self,
+        world: World,
+        point: CrashPoint | None,
+        choose: Callable[[int, str, int], CrashPoint | None] | None = None,
+    ) -> None:
+        """`choose`: asked at each point, instead of `point`; what it returns happens there."""
         self._world = world
         self._point = point
+        self._choose = choose or self._is_point
         self._is_counting = False
         self.counts: Counter[tuple[int, str]] = Counter()
         self.has_struck = False
@@ -65,17 +73,20 @@ class CrashPoints:
         if not self._is_counting or not place.is_running:
             return
         self.counts[node_id, kind] += 1
-        point = self._point
-        if point is None or (node_id, kind) != (point.node_id, point.kind):
+        point = self._choose(node_id, kind, self.counts[node_id, kind])
+        if point is None:
             return
-        if self.counts[node_id, kind] == point.number:
-            self.has_struck = True
-            if point.forgets and self._is_safe_without(node_id):
-                place.crash(None)
-            else:
-                place.kill()
-            loop = self._world.loop
-            loop.call_in_later(DOWN_S, loop.outside, self._world.start, node_id)
+        self.has_struck = True
+        if point.forgets and self._is_safe_without(node_id):
+            place.crash(None)
+        else:
+            place.kill()
+        loop = self._world.loop
+        loop.call_in_later(DOWN_S, loop.outside, self._world.start, node_id)
+
+    def _is_point(self, node_id: int, kind: str, number: int) -> CrashPoint | None:
+        point = self._point
+        return point if point is not None and (node_id, kind, number) == point[:3] else None
 
     def _is_safe_without(self, node_id: int) -> bool:
         return all(

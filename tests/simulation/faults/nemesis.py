@@ -9,12 +9,14 @@ from contextlib import suppress
 from random import Random
 from typing import Any, Final, NamedTuple
 
+from broker.broker import Broker
 from protocol.messages.alter_partition_reassignments import (
     AlterPartitionReassignmentsRequest,
     ReassignablePartition,
     ReassignableTopic,
 )
 from protocol.messages.elect_leaders import ElectLeadersRequest
+from storage.log.directory_pace import HELD_UP_MS
 from tests.simulation.clients.session import LOST, Session
 from tests.simulation.faults.scripts import Script
 from tests.simulation.store import HOST
@@ -86,7 +88,7 @@ lose answers    of the store: outcomes are unknown
 elect in store  the store's server stands still, and gives all leases their full time when it wakes
 disk fails      a broker's disk refuses to write, to sync or to open; then the broker is killed, has
                 another disk controller, and starts again. Only while everything is whole
-disk full       a broker's disk has no room for records
+disk full       a broker's disk has no room for records; mostly it was slow before
 reassign        a partition gets other replicas, and a full set in another order when it ends
 prefer          preferred leaders are elected
 others          scripts of several steps (`scripts.py`), which end by themselves
@@ -148,6 +150,7 @@ class Nemesis:
         may_forget: Disks may lose what was not synced: others have it.
         is_over: No fault begins any more.
         done: What was done, with times: for a report.
+        struck: How many faults have happened.
     """
 
     def __init__(self, world: World, plan: list[Fault]) -> None:
@@ -155,6 +158,7 @@ class Nemesis:
         self._plan = plan
         self._operator = Session(world, "operator")
         self.done: list[str] = []
+        self.struck = 0
         self.may_forget = True
         self.is_over = False
         self._script: asyncio.Task[None] | None = None
@@ -187,9 +191,11 @@ class Nemesis:
             if self._script is None or self._script.done():
                 script = Script(self._world, fault.salt, self._note, may_forget=self.may_forget)
                 self._script = loop.spawn(loop.outside, script.run(fault.kind))
+                self.struck += 1
             return
         undo = getattr(self, "_" + fault.kind.replace(" ", "_"))(fault)
         if undo is not None:
+            self.struck += 1
             self._note(f"{fault.kind} {fault.target} {fault.other} for {fault.lasts_s:.1f} s")
 
             def end() -> None:
@@ -333,6 +339,8 @@ class Nemesis:
         place = self._world.brokers[fault.target]
         if not place.is_running:
             return None
+        if fault.salt % 4:
+            self._slow_down(place.broker)
         for kind in ("write", "allocate"):
             place.filesystem.fail(kind, errno.ENOSPC, path=".log", times=1 << 30)
 
@@ -345,6 +353,13 @@ class Nemesis:
             )
 
         return end
+
+    @staticmethod
+    def _slow_down(broker: Broker | None) -> None:
+        """Its disk was slow before: what finds no room has offsets, and waits for a thread."""
+        if broker is not None and broker.ready:
+            for writer in broker.local.writers.all().values():
+                writer.pace.wrote_inline(2 * HELD_UP_MS, 0)
 
     def _ask(self, request: Any) -> None:
         """Have an operator ask some broker; what comes of it is seen in the store."""

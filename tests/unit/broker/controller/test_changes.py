@@ -10,7 +10,7 @@ from broker.controller.changes import Changes
 from broker.controller.image_feed import ImageFeed
 from broker.controller.images.cluster_image import ClusterImage
 from broker.controller.images.results import result_of
-from broker.controller.store.metadata_store import Put
+from broker.controller.store.metadata_store import Put, StoreError, StoreUnavailableError
 from broker.controller.store.store_writer import NotControllerError, Unit
 from broker.runtime.errors import ApiError
 from protocol.error_codes import ErrorCode
@@ -68,6 +68,73 @@ async def test_changes_do_not_overlap() -> None:
     gate.set()
     await asyncio.gather(first, second)
     assert order == ["a begins", "a ends", "b begins", "b ends"]
+
+
+@pytest.mark.parametrize("has_waited", [False, True])
+async def test_a_plan_of_an_earlier_election_is_refused(has_waited: bool) -> None:
+    """Another controller had its time meanwhile: what was planned on may be replaced."""
+    store = MemoryStore()
+    changes, feed = changes_on(store)
+    planned, elected = asyncio.Event(), asyncio.Event()
+
+    async def change() -> list[StoreError | None]:
+        planned.set()
+        await elected.wait()
+        return await changes.commit([unit("a")])
+
+    gate = asyncio.Event()
+    if has_waited:
+        before = asyncio.ensure_future(changes.run(gate.wait()))
+    running = asyncio.ensure_future(changes.run(change()))
+    for _ in range(5):
+        await asyncio.sleep(0)
+    assert planned.is_set() is not has_waited
+    changes.resign()
+    changes.begin(store)
+    elected.set()
+    if has_waited:
+        # Its turn comes after the election: it plans on what is there then.
+        gate.set()
+        await before
+        assert await running == [None]
+    else:
+        (error,) = await running
+        assert isinstance(error, NotControllerError)
+        assert await store.get("a") is None
+    assert await changes.run(changes.commit([unit("b")])) == [None]
+    await feed.aclose()
+
+
+async def test_nothing_is_committed_by_an_image_without_the_last_commit() -> None:
+    """The store could not be read behind it: what comes next waits for it, or commits nothing."""
+    store = MemoryStore()
+    feed = _UnreadableFeed(store, ClusterImage.empty().at(1))
+    changes = Changes(feed, store)
+    feed.is_away = True
+    with pytest.raises(StoreUnavailableError):
+        await changes.run(changes.commit([unit("a")]))
+    assert feed.image.revision == 1
+
+    async def plan() -> tuple[int, list[StoreError | None]]:
+        return feed.image.revision, await changes.commit([unit("b")])
+
+    revision, (error,) = await changes.run(plan())
+    assert (revision, type(error)) == (1, StoreUnavailableError)
+    assert await store.get("b") is None
+    feed.is_away = False
+    assert await changes.run(plan()) == (2, [None])
+    await feed.aclose()
+
+
+class _UnreadableFeed(ImageFeed):
+    """A feed whose store does not answer reads while `is_away`; commits are made."""
+
+    is_away = False
+
+    async def _step(self) -> None:
+        if self.is_away:
+            raise StoreUnavailableError("away")
+        await super()._step()
 
 
 async def test_a_change_ends_without_its_caller() -> None:

@@ -8,7 +8,7 @@ import pytest
 
 from broker.controller import image_feed
 from broker.controller.image_feed import DECODED_PER_TURN, ImageFeed
-from broker.controller.images.cluster_image import BrokerImage, ClusterImage
+from broker.controller.images.cluster_image import BrokerImage, ClusterImage, decode_chunk
 from broker.controller.images.metadata_records import (
     CLUSTER_ID_KEY,
     FEATURES_KEY,
@@ -156,6 +156,34 @@ async def test_changes_are_not_lost_with_who_waited_for_them() -> None:
     later = await set_config(store, "2")
     await feed.reach(later)
     assert feed.image.config(EVERYWHERE) == {"min.insync.replicas": "2"}
+    await feed.aclose()
+
+
+async def test_all_that_is_read_anew_is_decoded_in_turns(monkeypatch: pytest.MonkeyPatch) -> None:
+    """And shown in one."""
+    store = MemoryStore(watch_buffer_max=2)
+    feed, _ = feed_of(store)
+    await feed.reach(store.revision)
+    await set_config(store, "1")
+    await feed.reach(store.revision)
+    await store.txn(then=many_partitions())
+    for value in range(5):
+        await set_config(store, str(value))
+    decoded: list[int] = []
+
+    def seen(key: str, value: bytes | None) -> list[PartitionImage] | None:
+        decoded.append(turns)
+        return decode_chunk(key, value)
+
+    monkeypatch.setattr(image_feed, "decode_chunk", seen)
+    turns = 0
+    waiting = asyncio.ensure_future(feed.reach(store.revision))
+    while not waiting.done():
+        await asyncio.sleep(0)
+        turns += 1
+    await waiting
+    assert len(set(decoded)) > 2
+    assert feed.image.partition_count == (2 * DECODED_PER_TURN + 1) * PARTITIONS_PER_CHUNK
     await feed.aclose()
 
 

@@ -122,3 +122,25 @@ async def test_ids_end_with_63_bits() -> None:
 async def test_block_of_nothing_is_a_mistake() -> None:
     with pytest.raises(ValueError, match="0 producer ids"):
         await ProducerIdBlocks(MemoryStore()).allocate(0)
+
+
+async def test_a_block_is_there_before_the_first_producer_and_is_taken_once() -> None:
+    """A producer that comes while the store is away gets an id."""
+    store = MemoryStore()
+    ids = ProducerIds(ProducerIdBlocks(store))
+    ids.prefetch()
+    ids.prefetch()
+    await ids.aclose()
+    ids.prefetch()
+    assert ids.try_next() == 0
+    assert store.commits == 1
+
+
+async def test_a_block_that_could_not_be_had_is_fetched_by_the_first_producer() -> None:
+    store = MemoryStore()
+    store.faults = [Fault.LOST_REQUEST]
+    ids = ProducerIds(ProducerIdBlocks(store))
+    ids.prefetch()
+    await ids.aclose()
+    assert ids.try_next() is None
+    assert await ids.next() == 0

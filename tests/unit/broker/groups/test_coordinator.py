@@ -9,13 +9,13 @@ import pytest
 from broker.coordinator.shard_log import AtIterationEnd
 from broker.groups.classic.classic_group import ClassicGroup
 from broker.groups.coordinator import OFFSETS_TOPIC, GroupCoordinator
-from broker.groups.offsets.offset_manager import OffsetCommit
 from broker.network.connection_info import ConnectionInfo
 from broker.requests.answer import Answer
 from broker.requests.request_context import RequestContext
 from config.broker import BrokerConfig
 from protocol.api_keys import ApiKey
 from protocol.error_codes import ErrorCode
+from protocol.hot.offset_commit import CommittedPartition, CommittedTopic, OffsetCommitRequest
 from protocol.internal.consumer_offsets import NO_TOPIC_ID
 from protocol.messages.join_group import (
     JoinGroupRequest,
@@ -23,11 +23,6 @@ from protocol.messages.join_group import (
     JoinGroupResponse,
 )
 from protocol.messages.leave_group import MemberIdentity
-from protocol.messages.offset_commit import (
-    OffsetCommitRequest,
-    OffsetCommitRequestPartition,
-    OffsetCommitResponsePartition,
-)
 from protocol.messages.sync_group import (
     SyncGroupRequest,
     SyncGroupRequestAssignment,
@@ -114,16 +109,9 @@ class Broker:
         self, group: str = "g", offset: int = 5, *, member_id: str = "", generation: int = -1
     ) -> list[ErrorCode]:
         codes: list[ErrorCode] = []
-        commit = OffsetCommit(
-            "t",
-            NO_TOPIC_ID,
-            OffsetCommitRequestPartition(partition_index=0, committed_offset=offset),
-            OffsetCommitResponsePartition(partition_index=0),
-        )
-        request = OffsetCommitRequest(
-            group_id=group, member_id=member_id, generation_id_or_member_epoch=generation
-        )
-        self.groups.commit_offsets(request, 9, [commit], codes.append)
+        topic = CommittedTopic("t", NO_TOPIC_ID, [CommittedPartition(0, offset, -1, "")])
+        request = OffsetCommitRequest(group, generation, member_id, None, -1, [topic])
+        self.groups.commit_offsets(request, 9, codes.append)
         return codes
 
     def fetch(self, group: str = "g") -> tuple[ErrorCode, int]:

@@ -8,8 +8,11 @@ from uuid import UUID
 
 from broker.groups.coordinator import OFFSETS_TOPIC, GroupCoordinator
 from broker.handlers import join_group, offset_commit, offset_fetch, sync_group
+from broker.handlers.offset_commit import OffsetCommitHandler
 from broker.network.connection_info import ConnectionInfo
+from broker.network.response import ResponseSlot
 from broker.requests.answer import Answer
+from broker.requests.reply import PARKED, Reply
 from broker.requests.request_context import RequestContext
 from config.broker import BrokerConfig
 from protocol.error_codes import ErrorCode
@@ -23,10 +26,32 @@ from tests.fakes.broker.offsets_partition import FakeController, FakeReplicaMana
 from tests.fakes.clock import ManualClock
 from tests.fakes.environment import FakeEnvironment
 from tests.fakes.timer import ManualTimer
+from tests.unit.broker.network.harness import Harness
 
 T, UNKNOWN = UUID(int=1), UUID(int=77)
 IDS = {"t": T, "u": UUID(int=2), "nowhere": UNKNOWN}
 NAMES = {topic_id: name for name, topic_id in IDS.items()}
+
+
+class Answers:
+    """A connection that keeps what is answered later."""
+
+    def __init__(self) -> None:
+        self.sent: list[bytes] = []
+        self.parked = 0
+        self.info = ConnectionInfo("PLAINTEXT", "10.1.2.3")
+
+    def answered(self, slot: ResponseSlot) -> None:
+        self.sent.append(b"".join(slot.pieces or ()))
+
+    def gather_answers(self) -> None:
+        """Each is kept by itself."""
+
+    def hold_back_polls(self) -> None:
+        """There are none."""
+
+    def admit_polls(self) -> None:
+        """There are none."""
 
 
 class Groups:
@@ -46,6 +71,7 @@ class Groups:
             cast("Any", self.manager),
             cast("Any", self.controller),
         )
+        self.connection = Harness().connection
         self.services = SimpleNamespace(groups=self.coordinator, controller=self.controller)
 
     async def start(self, *, elect: bool = True) -> None:
@@ -60,13 +86,31 @@ class Groups:
         context = RequestContext(
             handler.API_KEY, version, 1, "app", ConnectionInfo("PLAINTEXT", "10.1.2.3")
         )
-        decoded = messages.decode_request(messages.encode_request(request, version), version)
+        encoded = messages.encode_request(request, version)
+        if handler is offset_commit:
+            return messages.decode_response(self.commit(context, encoded), version)
+        decoded = messages.decode_request(encoded, version)
         answer = handler.handle(self.services, context, decoded)
         if isinstance(answer, Answer):
             answer = in_time(answer)
         if isinstance(answer, asyncio.Future):
             return self._decoded_later(answer, messages, version)
         return messages.decode_response(messages.encode_response(answer, version), version)
+
+    def commit(self, context: RequestContext, body: bytes) -> bytes:
+        """OffsetCommit; the body of its answer."""
+        answers = Answers()
+        handler = OffsetCommitHandler(
+            cast("Any", self.services),
+            lambda _connection, context: Reply(ResponseSlot(answers), context, lambda _: None),
+        )
+        frame = memoryview(b"head" + body)
+        result = handler(self.connection, context, frame, 4)
+        if isinstance(result, bytes):
+            return result
+        assert result is PARKED
+        (answer,) = answers.sent
+        return answer[9 if context.flexible_response else 8 :]
 
     async def _decoded_later(
         self, answer: "asyncio.Future[Any]", messages: ModuleType, version: int

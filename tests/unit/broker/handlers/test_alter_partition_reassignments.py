@@ -104,3 +104,4 @@ async def test_not_the_controller_is_said_for_the_whole_request(world: ControlWo
     """So that a client looks for it and asks again."""
     answer = await ask(world, request_of("t", 1, [3, 1]), 2)
     assert answer.error_code == ErrorCode.NOT_CONTROLLER
+    assert "0 of 1 partitions are begun" in (answer.error_message or "")

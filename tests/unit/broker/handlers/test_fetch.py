@@ -14,6 +14,7 @@ from protocol.records.record import iterate_records
 from storage.index.reads import NOWAIT, WouldBlockError
 from storage.log.read import LogReader
 from storage.types.append_origin import AppendOrigin
+from tests.code_path import python_only
 from tests.unit.broker.world import World, batch, topic_id
 
 
@@ -293,6 +294,7 @@ async def test_without_any_file_clients_are_told_to_come_again(world: World) -> 
     assert values(only(await world.ask_disk(ApiKey.FETCH, 12, request({"t": {0: 0}})))) == [b"v"]
 
 
+@python_only
 async def test_a_cold_disk_does_not_begin_the_waiting_anew(
     world: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -6,6 +6,8 @@ from broker.handlers import (
     offset_commit,
 )
 from protocol.error_codes import ErrorCode
+from protocol.errors import DecodeError
+from protocol.messages import offset_commit as messages
 from tests.unit.broker.handlers.groups_fixture import (
     Groups,
     commit,
@@ -39,6 +41,34 @@ async def test_group_error_reaches_every_partition(groups: Groups) -> None:
         ("u", 0): ErrorCode.NOT_COORDINATOR,
         ("t", 9): ErrorCode.UNKNOWN_TOPIC_OR_PARTITION,
     }
+
+
+async def test_group_error_replaces_that_of_a_partition_of_the_commit(groups: Groups) -> None:
+    """Nothing was committed; that some metadata was too large as well is another matter."""
+    partitions = [
+        messages.OffsetCommitRequestPartition(partition_index=index, committed_metadata=metadata)
+        for index, metadata in enumerate(("", "m" * 5_000))
+    ]
+    topic = messages.OffsetCommitRequestTopic(name="t", partitions=partitions)
+    request = messages.OffsetCommitRequest(group_id="g", topics=[topic])
+    answer = groups.send(offset_commit, messages, request, 8)
+    assert codes(answer) == [ErrorCode.NONE, ErrorCode.OFFSET_METADATA_TOO_LARGE]
+    groups.manager.fail_with = ErrorCode.NOT_ENOUGH_REPLICAS
+    answer = groups.send(offset_commit, messages, request, 8)
+    assert codes(answer) == [ErrorCode.COORDINATOR_NOT_AVAILABLE] * 2
+
+
+def codes(answer: messages.OffsetCommitResponse) -> list[int]:
+    return [partition.error_code for topic in answer.topics for partition in topic.partitions]
+
+
+async def test_more_partitions_than_a_request_may_list(groups: Groups) -> None:
+    """As in every other request."""
+    one = messages.OffsetCommitRequestPartition()
+    topic = messages.OffsetCommitRequestTopic(name="t", partitions=[one] * 10_000)
+    request = messages.OffsetCommitRequest(group_id="g", topics=[topic])
+    with pytest.raises(DecodeError, match="more than 10000 elements"):
+        groups.send(offset_commit, messages, request, 8)
 
 
 async def test_empty_group_id_may_commit(groups: Groups) -> None:

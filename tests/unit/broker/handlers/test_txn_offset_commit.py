@@ -25,6 +25,7 @@ from storage.environment.randomness import SeededRandomness
 from storage.errors import DiskError
 from storage.types.topic_partition import TopicPartition
 from storage.types.transaction_marker import TransactionMarker
+from tests.code_path import python_only
 from tests.fakes.answers import in_time
 from tests.fakes.broker.controller import context_of
 from tests.fakes.broker.offsets_partition import FakeController, topic_image
@@ -286,6 +287,7 @@ async def test_a_coordinator_that_is_elsewhere_or_loading(tx: Transactions) -> N
     assert tx.end(commit=True) is ErrorCode.NOT_LEADER_OR_FOLLOWER
 
 
+@python_only
 async def test_a_disk_that_refuses(tx: Transactions, monkeypatch: pytest.MonkeyPatch) -> None:
     """Nothing waits for a marker."""
 

@@ -8,10 +8,12 @@ import pytest
 from broker.controller.images.broker_records import BrokerRegistration, LastRun, live_key
 from broker.controller.images.features import SUPPORTED
 from broker.membership.begin import begin_membership, sync_all
+from broker.membership.last_run import BOOT_ID_FILE
 from broker.membership.registration import Registrar
 from config.broker import BrokerConfig
 from config.topic import TopicConfig
 from config.version import VERSION
+from storage.checkpoints.member_note import MemberNote, write_member_note
 from storage.manager.log_manager import LogManager
 from tests.fakes.broker.metadata_store import MemoryStore
 from tests.fakes.environment import FakeEnvironment
@@ -28,7 +30,10 @@ async def test_it_says_what_the_settings_and_directories_say_and_ends_its_past_l
     registrar = Registrar(
         store, 1, clock=environment.clock, timer=environment.timer, session_ms=3_000
     )
-    await registrar.register(past, await store.grant_lease(60_000))
+    epoch = await registrar.register(past, await store.grant_lease(60_000))
+    environment.filesystem.mkdir("/proc/sys/kernel/random")
+    environment.filesystem.replace_bytes(BOOT_ID_FILE, b"boot\n")
+    write_member_note(environment.filesystem, "/b", MemberNote("boot", epoch, epoch, failed=True))
     membership = await begin_membership(
         store,
         BrokerConfig().replace(broker_rack="r"),

@@ -1,5 +1,6 @@
 """A lease is ended by what two brokers say, and by nothing that one says alone."""
 
+import asyncio
 from uuid import UUID
 
 import pytest
@@ -17,7 +18,7 @@ from broker.controller.images.broker_records import (
 )
 from broker.controller.images.cluster_image import ClusterImage
 from broker.controller.store.metadata_store import LeaseNotFoundError, Put
-from broker.membership.fencing import AGAIN_MS, Fencing
+from broker.membership.fencing import AGAIN_MS, OBJECT_AGAIN_MS, OBJECTION_MS, Fencing
 from tests.fakes.broker.metadata_store import Fault, MemoryStore
 from tests.fakes.timer import ManualTimer
 
@@ -34,7 +35,11 @@ class World:
 
     def of(self, node_id: int) -> Fencing:
         return Fencing(
-            self.store, node_id, self.timer.clock, lease=lambda: self.leases.get(node_id, 0)
+            self.store,
+            node_id,
+            clock=self.timer.clock,
+            timer=self.timer,
+            lease=lambda: self.leases.get(node_id, 0),
         )
 
     async def add(self, *node_ids: int, fenced: bool = False) -> None:
@@ -176,6 +181,24 @@ async def test_who_has_no_lease_suspects_nobody() -> None:
     assert await world.suspicions() == []
 
 
+async def test_nothing_is_said_of_one_that_has_stopped() -> None:
+    """It has revoked its lease before its process ended: there is nothing to be ended."""
+    world = World()
+    await world.add(1, 2, 3)
+    await world.store.revoke_lease(world.leases[3])
+    await look(world)
+    world.fencing.suspect(3, world.epochs[3])
+    world.fencing.withdraw(3, world.epochs[3])
+    await world.fencing.aclose()
+    assert (world.fencing.suspicions, await world.suspicions()) == (0, [])
+    # A later life of it is another matter.
+    await world.add(3)
+    await look(world)
+    world.fencing.suspect(3, world.epochs[3])
+    await world.fencing.aclose()
+    assert await world.suspicions() == ["suspects/3/1"]
+
+
 async def test_what_one_says_ends_with_its_lease() -> None:
     world = World()
     await world.add(1, 2, 3)
@@ -194,3 +217,124 @@ async def test_a_store_that_refuses_leaves_the_lease_to_end_by_itself() -> None:
     world.store.faults = [Fault.REFUSED]
     world.fencing.withdraw(2, 1)
     await world.fencing.aclose()
+
+
+async def look(world: World, fencing: Fencing | None = None) -> None:
+    """Have a broker see how the store is now; what follows from it is done."""
+    fencing = fencing or world.fencing
+    fencing.image_changed(await world.image())
+    await settle()
+
+
+async def settle() -> None:
+    for _ in range(20):
+        await asyncio.sleep(0)
+
+
+async def live(world: World) -> set[int]:
+    return {node for node, broker in (await world.image()).brokers.items() if broker.is_live}
+
+
+async def test_one_that_suspects_all_others_ends_their_leases_when_none_objects() -> None:
+    """Two of three were killed in one moment; who is dead writes nothing."""
+    world = World()
+    await world.add(1, 2, 3)
+    await world.say(1, 2)
+    await look(world)
+    world.timer.advance(OBJECTION_MS)
+    await settle()
+    assert await live(world) == {1, 2, 3}
+    await world.say(1, 3)
+    await look(world)
+    world.timer.advance(OBJECTION_MS - 1)
+    await settle()
+    assert await live(world) == {1, 2, 3}
+    world.timer.advance(1)
+    await settle()
+    assert await live(world) == {1}
+    assert await world.suspicions() == []
+    assert world.fencing.revocations == 2
+
+
+@pytest.mark.parametrize("who", [2, 3])
+async def test_who_lives_objects_and_nobody_is_fenced_by_one_alone(who: int) -> None:
+    """One witness whose own network refuses everything: one voice from there is enough."""
+    world = World()
+    await world.add(1, 2, 3)
+    await world.say(1, 2)
+    await world.say(1, 3)
+    await look(world)
+    other = world.of(who)
+    await look(world, other)
+    assert other.objections == 1
+    await look(world)
+    world.timer.advance(10 * OBJECTION_MS)
+    await settle()
+    assert await live(world) == {1, 2, 3}
+    # It is reached again: the objection is withdrawn, or it would hide its death.
+    for node in (2, 3):
+        world.fencing.withdraw(node, world.epochs[node])
+    await settle()
+    await look(world, other)
+    assert await world.suspicions() == []
+
+
+async def test_an_objection_that_the_store_does_not_take_is_put_again() -> None:
+    """No other image may come that would bring this broker to it."""
+    world = World()
+    await world.add(1, 2, 3)
+    await world.say(1, 2)
+    await world.say(1, 3)
+    world.store.faults = [Fault.REFUSED, Fault.LOST_REQUEST]
+    other = world.of(2)
+    await look(world, other)
+    assert suspicion_key(2, 2) not in await world.suspicions()
+    for _ in range(2):
+        world.timer.advance(OBJECT_AGAIN_MS)
+        await settle()
+    assert suspicion_key(2, 2) in await world.suspicions()
+    assert other.objections == 1
+
+
+async def test_an_objection_that_has_not_been_seen_is_compared() -> None:
+    """The image of the one that is alone is behind."""
+    world = World()
+    await world.add(1, 2, 3)
+    await world.say(1, 2)
+    await world.say(1, 3)
+    await look(world)
+    await look(world, world.of(2))
+    world.timer.advance(OBJECTION_MS)
+    await settle()
+    assert await live(world) == {1, 2}
+
+
+async def test_two_that_say_it_are_enough_whatever_it_says_itself() -> None:
+    """A process that lives, and that none of the others can reach."""
+    world = World()
+    await world.add(1, 2, 3)
+    await world.say(1, 3)
+    await look(world, world.of(3))
+    await world.say(2, 3)
+    assert not await world.lives(3)
+
+
+async def test_what_was_interrupted_is_waited_for_anew() -> None:
+    world = World()
+    await world.add(1, 2, 3)
+    await world.say(1, 2)
+    await world.say(1, 3)
+    await look(world)
+    world.timer.advance(OBJECTION_MS - 1)
+    world.fencing.withdraw(3, world.epochs[3])
+    await settle()
+    await look(world)
+    await world.say(1, 3)
+    await look(world)
+    world.timer.advance(OBJECTION_MS - 1)
+    await settle()
+    assert await live(world) == {1, 2, 3}
+    await world.fencing.aclose()
+    world.timer.advance(OBJECTION_MS)
+    await settle()
+    assert await live(world) == {1, 2, 3}

@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 
 from broker.controller.images.broker_records import LastRun
-from broker.membership.last_run import BOOT_ID_FILE, boot_id, last_run
+from broker.membership.last_run import BOOT_ID_FILE, boot_id, last_run, past_epochs
 from storage.checkpoints.clean_shutdown import write_clean_shutdown
 from storage.checkpoints.member_note import MEMBER_FILE, MemberNote, write_member_note
 from tests.fakes.filesystem import FakeFilesystem
@@ -78,6 +78,33 @@ def test_what_may_have_lost_something_is_unknown(written: MemberNote) -> None:
     filesystem = machine()
     note(filesystem, written)
     assert ended(filesystem) is LastRun.UNKNOWN
+
+
+def test_a_copy_of_a_directory_may_be_older_than_what_it_replaces() -> None:
+    filesystem = machine()
+    note(filesystem, replace(NOTE, place="/a"))
+    assert ended(filesystem) is LastRun.UNKNOWN
+    for directory in DIRECTORIES:
+        write_member_note(filesystem, directory, replace(NOTE, place=directory))
+    assert ended(filesystem) is LastRun.SAME_BOOT
+
+
+def test_lives_on_these_very_directories_are_over() -> None:
+    """They are locked; what has a copy of them, or has them on another machine, may live."""
+    filesystem = machine()
+    assert past_epochs(filesystem, DIRECTORIES) == set()
+    write_member_note(filesystem, "/a", replace(NOTE, place="/a", failed=True))
+    assert past_epochs(filesystem, DIRECTORIES) == {EPOCH}
+    filesystem.identities["/a"] = "a copy"
+    assert past_epochs(filesystem, DIRECTORIES) == set()
+    write_member_note(filesystem, "/a", replace(NOTE, place="a copy", boot="another"))
+    assert past_epochs(filesystem, DIRECTORIES) == set()
+
+
+def test_a_life_that_has_ended_cleanly_is_over_wherever_its_directory_is() -> None:
+    filesystem = machine()
+    write_clean_shutdown(filesystem, "/b", EPOCH)
+    assert past_epochs(filesystem, DIRECTORIES) == {EPOCH}
 
 
 def test_one_directory_without_a_note_is_unknown() -> None:

@@ -1,7 +1,7 @@
 """A member that loses its lease is back with the same epoch; one that was replaced is not."""
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Collection
 from uuid import UUID
 
 import pytest
@@ -45,7 +45,9 @@ class World:
         self.feed.subscribe_now(lambda _, image: self.member.image_changed(image))
         self.following = asyncio.ensure_future(self.feed.follow())
 
-    def life(self, number: int, ended: LastRun = LastRun.UNKNOWN) -> LeasedMembership:
+    def life(
+        self, number: int, ended: LastRun = LastRun.UNKNOWN, past: Collection[int] = ()
+    ) -> LeasedMembership:
         return LeasedMembership(
             self.store,
             1,
@@ -53,7 +55,7 @@ class World:
             SESSION,
             environment=self.environment,
             home=LoopHome(self.store, self.timer),
-            notes=MemberNotes(self.environment, lambda: ["/d"]),
+            notes=MemberNotes(self.environment, lambda: ["/d"], past),
             fail=self.failed.append,
         )
 
@@ -178,6 +180,35 @@ async def test_while_the_store_is_away_the_validity_passes_and_comes_back(world:
     assert world.member.broker_epoch == epoch
 
 
+@pytest.mark.parametrize("fault", list(Fault))
+@pytest.mark.parametrize("answered", [0, 1])
+async def test_a_store_that_does_not_answer_delays_the_registration(
+    world: World, fault: Fault, answered: int
+) -> None:
+    """By the grant of a lease and by the transaction; one registration comes of it, and is kept."""
+    world.store.faults = [*[None] * answered, *[fault] * 3]
+    joining = asyncio.ensure_future(world.join())
+    await world.pass_ms(2_000)
+    epoch = await joining
+    assert len(world.store.faults) < 3
+    assert world.failed == []
+    registered = await world.store.get(broker_key(1))
+    assert registered is not None
+    assert registered.mod_revision == epoch
+    await world.pass_ms(10_000)
+    assert world.is_valid
+    assert world.member.losses == 0
+
+
+async def test_a_lease_that_ends_before_the_registration_is_replaced(world: World) -> None:
+    world.store.faults = [None, *[Fault.REFUSED] * 30]
+    joining = asyncio.ensure_future(world.join())
+    await world.pass_ms(20_000)
+    await joining
+    assert world.is_valid
+    assert await world.live()
+
+
 async def test_a_process_that_was_paused_is_not_valid_before_it_is_back(world: World) -> None:
     """The first comparison after a pause says so, whatever has not run yet."""
     epoch = await world.join()
@@ -190,8 +221,8 @@ async def test_a_process_that_was_paused_is_not_valid_before_it_is_back(world: W
 
 async def test_one_that_was_replaced_ends(world: World) -> None:
     """Another process on its directories has registered: nobody leads twice in one epoch."""
-    await world.join()
-    other = world.life(2)
+    epoch = await world.join()
+    other = world.life(2, past=(epoch,))
     await other.join(world.sync_logs)
     await world.turns()
     assert world.failed == ["another process has registered as broker 1"]
@@ -268,7 +299,7 @@ async def test_a_kill_on_the_same_boot_lost_nothing_if_all_of_it_can_be_synced(
 async def test_the_next_process_finds_the_epoch_and_the_highest_revision(world: World) -> None:
     epoch = await world.join()
     note = read_member_note(world.environment.filesystem, "/d")
-    assert note == MemberNote("", epoch, epoch)
+    assert note == MemberNote("", epoch, epoch, place="/d")
     await world.store.txn(then=[Put("producer-ids", b"x")])
     await world.store.txn(then=[Put(fence_key(1), encode_fence(epoch))])
     await world.turns()

@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 from broker.membership.last_run import BOOT_ID_FILE
@@ -22,7 +23,10 @@ class World:
         self.notes = MemberNotes(self.environment, lambda: self.online)
 
     def found(self, directory: str = "/a") -> MemberNote | None:
-        return read_member_note(self.filesystem, directory)
+        """The note, which names the directory that it was made in."""
+        note = read_member_note(self.filesystem, directory)
+        assert note is None or note.place == directory
+        return None if note is None else replace(note, place="")
 
     async def turns(self) -> None:
         for _ in range(10):

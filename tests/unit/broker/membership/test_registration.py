@@ -31,13 +31,24 @@ class World:
     def __init__(self) -> None:
         self.timer = ManualTimer()
         self.store = MemoryStore(self.timer)
-        self.registrar = Registrar(
-            self.store, 1, clock=self.timer.clock, timer=self.timer, session_ms=SESSION_MS
-        )
+        self.registrar = self.registrar_after()
 
     async def register(self, registration: BrokerRegistration) -> int:
+        """What has registered is over for certain, as far as the next process can see."""
         lease = await self.store.grant_lease(SESSION_MS)
-        return await self.registrar.register(registration, lease)
+        epoch = await self.registrar.register(registration, lease)
+        self.registrar = self.registrar_after(epoch)
+        return epoch
+
+    def registrar_after(self, *past: int) -> Registrar:
+        return Registrar(
+            self.store,
+            1,
+            clock=self.timer.clock,
+            timer=self.timer,
+            session_ms=SESSION_MS,
+            past=past,
+        )
 
     async def waits(self, directories: tuple[UUID, ...]) -> int:
         await self.registrar.wait_for_other(directories)
@@ -89,9 +100,60 @@ async def test_another_broker_that_lives_is_left_alone() -> None:
     assert item is not None
     task = asyncio.ensure_future(world.register(MINE))
     await world.over_time(task, keep=item.lease)
-    with pytest.raises(DuplicateBrokerError, match="PLAINTEXT://here:9092, with other log direct"):
+    with pytest.raises(DuplicateBrokerError, match="PLAINTEXT://here:9092, with other directories"):
         await task
     assert await world.store.get(live_key(1)) == item
+
+
+async def test_a_copy_of_the_directories_of_a_broker_that_lives_is_refused() -> None:
+    """Its ids are the same, and it is another directory that this process has locked."""
+    world = World()
+    epoch = await world.register(MINE)
+    world.registrar = world.registrar_after(epoch - 1)
+    live = await world.store.get(live_key(1))
+    assert live is not None
+    await world.registrar.end_past_life(NEXT)
+    task = asyncio.ensure_future(world.register(NEXT))
+    await world.over_time(task, keep=live.lease)
+    with pytest.raises(DuplicateBrokerError, match="directories that these are a copy of"):
+        await task
+    task = asyncio.ensure_future(world.waits(NEXT.directories))
+    await world.over_time(task, keep=live.lease)
+    with pytest.raises(DuplicateBrokerError, match="directories that these are a copy of"):
+        await task
+    assert await world.store.get(live_key(1)) == live
+
+
+async def test_a_copy_takes_the_place_of_a_broker_whose_session_has_ended() -> None:
+    """A volume that was moved to another machine, say."""
+    world = World()
+    epoch = await world.register(MINE)
+    world.registrar = world.registrar_after()
+    task = asyncio.ensure_future(world.register(NEXT))
+    await world.over_time(task)
+    assert await task > epoch
+
+
+@pytest.mark.parametrize("late_ms", [3_000 + 1_000 + 500, 2_000 + 3_000 + 1_000 + 500])
+async def test_a_lease_that_gets_its_whole_time_again_is_waited_for(late_ms: int) -> None:
+    """Etcd gives it to a dead broker's lease, and its election timeout, when it starts with it."""
+    world = World()
+    first = await world.register(OTHERS)
+    item = await world.store.get(live_key(1))
+    assert item is not None
+    tasks = [
+        asyncio.ensure_future(world.waits(MINE.directories)),
+        asyncio.ensure_future(world.register(MINE)),
+    ]
+    for _ in range(late_ms // 50):
+        await asyncio.sleep(0)
+        await world.store.keep_lease_alive(item.lease)
+        world.timer.advance(50)
+    await world.store.revoke_lease(item.lease)
+    for task in tasks:
+        await world.over_time(task)
+    assert await tasks[0] == 0
+    assert await tasks[1] > first
 
 
 async def test_another_broker_that_has_died_gives_way() -> None:

@@ -19,6 +19,7 @@ from broker.network.iteration_end import IterationEnd
 from broker.network.read_budget import ReadBudget
 from broker.network.read_gate import PAUSED_BY_CHANNEL
 from broker.network.request_channel import RequestChannel
+from tests.code_path import python_only
 from tests.unit.broker.network.harness import SHARED_SIZE, Harness, frame
 
 
@@ -129,6 +130,7 @@ class Paused(Harness):
             self.resources.receive_buffer[:] = bytes(SHARED_SIZE)
 
 
+@python_only
 @given(
     data=st.data(),
     sizes=st.lists(st.integers(min_value=8, max_value=2 * SHARED_SIZE), min_size=1, max_size=8),
@@ -400,6 +402,19 @@ def test_bytes_put_aside_are_charged() -> None:
     assert h.buffers.charged == 0
     h.receive(frame(b"P-parked") * (UNANSWERED_MAX + 10))
     h.connection.close(None)
+    assert h.buffers.charged == 0
+
+
+def test_a_large_request_that_closes_its_connection_is_charged_no_more(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Nothing is set at a socket that is closed: that would raise before the memory is back."""
+    h = Harness()
+    monkeypatch.setattr(h.router, "handle", lambda connection, _frame: connection.close("refused"))
+    whole = frame(b"E" * 300_000)
+    h.receive(whole[:1000], whole[1000:])
+    assert h.closed == ["refused"]
+    assert h.stream.expected > 0
     assert h.buffers.charged == 0
 
 

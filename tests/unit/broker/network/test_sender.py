@@ -36,6 +36,39 @@ PIECE = st.one_of(
 
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
 @given(
+    responses=st.lists(st.lists(PIECE, min_size=1, max_size=80), min_size=1, max_size=4),
+    windows=st.lists(st.integers(0, 40_000), min_size=1, max_size=30),
+)
+def test_what_nothing_waits_before_leaves_in_order_too(
+    path: Path, responses: list[list[bytes | tuple[int, int]]], windows: list[int]
+) -> None:
+    """An answer that finds the queue empty is sent as it is, and only its rest is queued."""
+    stream = FakeStream()
+    sender = Sender(stream)
+    expected = b""
+    left = list(windows)
+    for pieces in responses:
+        answer: list[object] = []
+        for piece in pieces:
+            if isinstance(piece, bytes):
+                answer.append(piece)
+                expected += piece
+            else:
+                answer.append(slice_of(path, *piece))
+                expected += CONTENT[piece[0] : piece[0] + piece[1]]
+        stream.window = left.pop() if left else 1 << 30
+        assert sender.send(answer) is sender.idle
+        stream.window = 1 << 30
+        while not sender.idle:
+            assert sender.queued_bytes >= 0
+            sender.flush()
+        assert sender.queued_bytes == 0
+    assert bytes(stream.sent) == expected
+    assert sender.bytes_sent == len(expected)
+
+
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
+@given(
     responses=st.lists(st.lists(PIECE, min_size=1, max_size=5), min_size=1, max_size=4),
     windows=st.lists(st.integers(0, 40_000), min_size=1, max_size=30),
 )

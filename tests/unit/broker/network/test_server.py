@@ -2,8 +2,9 @@
 
 import pytest
 
-from broker.network.server import shown
+from broker.network.server import SYSTEM_BUFFER, buffer_bytes, shown
 from broker.runtime.logs import fields_of
+from config.broker import BrokerConfig
 
 
 @pytest.mark.parametrize(
@@ -21,3 +22,10 @@ def test_a_client_id_is_one_short_word_in_a_log_line(client_id: str) -> None:
 
 def test_no_client_id_is_shown_as_none() -> None:
     assert shown(None) is None
+
+
+def test_kafkas_default_leaves_buffers_to_the_system() -> None:
+    config = BrokerConfig()
+    assert buffer_bytes(config.socket_receive_buffer_bytes) == SYSTEM_BUFFER
+    assert buffer_bytes(config.socket_send_buffer_bytes) == SYSTEM_BUFFER
+    assert [buffer_bytes(size) for size in (-1, 0, 65_536)] == [-1, 0, 65_536]

@@ -1,13 +1,14 @@
 """The few socket calls, on real sockets of this machine."""
 
 import errno
+import select
 import socket
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
-from broker.network.stream import SocketStream, listen, tune
+from broker.network.stream import EXPECTED_MIN, SocketStream, listen, tune
 from storage.environment.local_filesystem import LocalFilesystem
 
 
@@ -55,6 +56,40 @@ def test_files_are_sent_from_their_position(
     assert peer.recv(10) == b"3456"
     assert stream.send_file(file, 8, 100) == 2
     assert stream.send_file(file, 10, 1) == 0
+
+
+def test_a_large_frame_calls_once_a_good_part_of_it_is_there() -> None:
+    """And its last byte, or the peer's end, in any case."""
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        peer = socket.create_connection(listener.getsockname())
+        ours = listener.accept()[0]
+    with peer, ours:
+        ours.setblocking(False)
+        stream = SocketStream(ours)
+        buffer = memoryview(bytearray(EXPECTED_MIN))
+
+        def is_readable(wait_s: float = 0.0) -> bool:
+            return bool(select.select([ours], [], [], wait_s)[0])
+
+        stream.expect(EXPECTED_MIN)
+        peer.sendall(b"x" * (EXPECTED_MIN - 1))
+        assert not is_readable()
+        peer.sendall(b"x")
+        assert is_readable(10)
+        while buffer:
+            buffer = buffer[stream.recv_into(buffer) :]
+        # Below the least that is worth a call of the system any byte counts again.
+        stream.expect(EXPECTED_MIN - 1)
+        peer.sendall(b"y")
+        assert is_readable(10)
+        stream.recv_into(memoryview(bytearray(1)))
+        stream.expect(1 << 30)
+        peer.sendall(b"z")
+        assert not is_readable()
+        peer.close()
+        assert is_readable(10)
+        assert stream.recv_into(memoryview(bytearray(10))) == 1
+        assert stream.recv_into(memoryview(bytearray(10))) == 0
 
 
 def test_descriptor_is_known_after_close(pair: tuple[SocketStream, socket.socket]) -> None:

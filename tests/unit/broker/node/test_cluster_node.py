@@ -84,6 +84,15 @@ def test_partitions_of_another_cluster_are_refused() -> None:
         check_directories(manager.directories, environment.filesystem)
 
 
+def test_a_member_that_has_lost_its_meta_properties_is_led_on() -> None:
+    environment = FakeEnvironment()
+    manager = manager_of(environment)
+    environment.filesystem.mkdir("/b/topic-0")
+    write_member_note(environment.filesystem, "/b", MemberNote("", 5, 50))
+    with pytest.raises(NodeStoreError, match=r"has lost its meta\.properties.* move the"):
+        check_directories(manager.directories, environment.filesystem)
+
+
 def test_the_revisions_seen_are_those_of_the_notes() -> None:
     environment = FakeEnvironment()
     manager = manager_of(environment, OURS)

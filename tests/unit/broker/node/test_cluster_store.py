@@ -1,6 +1,7 @@
 """Opening the metadata store of a cluster: waited for, or refused with a sentence."""
 
 import asyncio
+import subprocess
 import sys
 import threading
 from pathlib import Path
@@ -8,8 +9,9 @@ from pathlib import Path
 import pytest
 
 from bench.node import free_ports
-from broker.controller.store.etcd.thread import THREAD_NAME
-from broker.node.cluster_store import TRY_AGAIN_MS, access_of, open_cluster_store
+from broker.controller.store.store_thread import THREAD_NAME
+from broker.controller.store.until_answered import TRY_AGAIN_MS
+from broker.node.cluster_store import access_of, open_cluster_store
 from broker.runtime.startup_errors import StartupError
 from config.broker import BrokerConfig
 from config.store_address import StoreAddressKind
@@ -91,3 +93,39 @@ async def test_servers_that_do_not_answer_are_waited_for_with_a_reason() -> None
     opening.cancel()
     await asyncio.wait([opening])
     assert store_threads() <= before + 1, "each attempt has a thread of its own"
+
+
+async def test_a_socket_that_nobody_serves_is_waited_for_with_a_reason(tmp_path: Path) -> None:
+    environment = FakeEnvironment()
+    waited: asyncio.Queue[str] = asyncio.Queue()
+    opening = asyncio.ensure_future(
+        open_cluster_store(
+            settings_of(f"unix:{tmp_path}/s"), environment, waiting=waited.put_nowait
+        )
+    )
+    assert (await asyncio.wait_for(waited.get(), 30)).startswith("connecting to the metadata")
+    reason = await asyncio.wait_for(waited.get(), 30)
+    assert reason.startswith(f"waiting for the metadata store unix:{tmp_path}/s: ")
+    assert "No such file" in reason
+    assert not opening.done()
+    opening.cancel()
+    await asyncio.wait([opening])
+
+
+@pytest.mark.parametrize(
+    ("store", "unwanted"),
+    [("etcd.etcd_store", set()), ("unix.unix_store", {"grpc", "google.protobuf"})],
+)
+def test_a_member_of_a_cluster_imports_neither_sqlite_nor_codecs(
+    store: str, unwanted: set[str]
+) -> None:
+    """Those are 3 MB of its memory; the first compressed batch brings its codec."""
+    unwanted = unwanted | {"sqlite3", "cramjam", "lz4"}
+    code = (
+        f"import sys, broker.app, broker.broker, broker.controller.store.{store}\n"
+        f"print(*{unwanted} & set(sys.modules))"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code], check=True, capture_output=True, text=True, timeout=60
+    )
+    assert done.stdout.split() == []

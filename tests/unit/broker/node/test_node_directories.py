@@ -6,16 +6,26 @@ from uuid import UUID
 import pytest
 
 from broker.controller.controller import Controller
+from broker.controller.images.broker_records import (
+    BrokerRegistration,
+    broker_key,
+    encode_fence,
+    encode_live,
+    encode_registration,
+    fence_key,
+    live_key,
+)
 from broker.controller.images.metadata_records import chunks, directory_key
 from broker.controller.store.metadata_store import Delete, Put
 from broker.controller.topics.topics import NewTopic
 from broker.node.node_directories import NodeDirectories
+from config.broker import BrokerConfig
 from storage.environment.alerts import AlertKind, Alerts
 from storage.environment.randomness import SeededRandomness
 from storage.errors import InconsistentDirectoryError
 from storage.manager.log_manager import LogManager
 from storage.types.uuid_text import NIL
-from tests.fakes.broker.controller import open_controller
+from tests.fakes.broker.controller import CLUSTER_ID, open_controller
 from tests.fakes.broker.metadata_store import MemoryStore
 from tests.fakes.clock import ManualClock
 from tests.fakes.environment import FakeEnvironment
@@ -83,6 +93,20 @@ async def member(store: MemoryStore, filesystem: FakeFilesystem, *paths: str) ->
     return await node.claim()
 
 
+async def back(store: MemoryStore, filesystem: FakeFilesystem, path: str) -> Node:
+    """A member that is started again without what was at `path`, and sees the other brokers."""
+    filesystem.rename(path, f"/away-{len(filesystem.list_directory('/'))}")
+    filesystem.locks.clear()
+    controller = await Controller.open(
+        store,
+        BrokerConfig(),
+        randomness=SeededRandomness(0),
+        cluster_id=CLUSTER_ID,
+        is_alone=False,
+    )
+    return await Node(filesystem, controller, path, is_alone=False).claim()
+
+
 async def lead_elsewhere(store: MemoryStore, node: Node, *indexes: int) -> None:
     """Another broker leads these partitions of `t`, and has all that is committed."""
     topic = node.controller.image.topics["t"]
@@ -94,6 +118,19 @@ async def lead_elsewhere(store: MemoryStore, node: Node, *indexes: int) -> None:
     ]
     puts = [Put(key, value) for key, value in chunks(topic.topic_id, partitions)]
     await store.txn(then=puts)
+    await let_in(store)
+
+
+async def let_in(store: MemoryStore, *directories: UUID) -> None:
+    """Broker 2 has registered with these log directories, lives, and takes part."""
+    said = BrokerRegistration(UUID(int=2), {}, directories=directories)
+    epoch = await store.txn(
+        then=[
+            Put(broker_key(2), encode_registration(said)),
+            Put(live_key(2), encode_live(said.incarnation)),
+        ]
+    )
+    await store.txn(then=[Put(fence_key(2), encode_fence(epoch.revision))])
 
 
 def begins(node: Node) -> list[bool]:
@@ -148,16 +185,47 @@ async def test_a_member_with_new_directories_alone_begins_what_others_lead() -> 
     node = await member(store, filesystem, "/a")
     await node.controller.create_topics([NewTopic("t", 2, 1)])
     await lead_elsewhere(store, node, 0)
-    filesystem.rename("/a", "/away")
-    node = await member(store, filesystem, "/a")
+    node = await back(store, filesystem, "/a")
     assert [d.is_online for d in node.logs.directories] == [True]
     assert node.kinds() == {AlertKind.DIRECTORY_MISSING: 1}
+    (alert,) = node.alerts.all()
+    assert "of its 2 partitions those that another broker leads begin empty here" in alert.text
     assert begins(node) == [True, False]
-    await lead_elsewhere(store, node, 1)
-    filesystem.rename("/a", "/again")
-    node = await member(store, filesystem, "/a")
+    await lead_elsewhere(store, await member(store, filesystem, "/a"), 1)
+    node = await back(store, filesystem, "/a")
     assert node.kinds() == {}
     assert begins(node) == [True, True]
+
+
+async def test_who_leads_and_does_not_live_may_come_back_empty_too() -> None:
+    """The store names who led when all were stopped, and then all their disks were not mounted."""
+    store, filesystem = MemoryStore(), FakeFilesystem()
+    node = await member(store, filesystem, "/a")
+    await node.controller.create_topics([NewTopic("t", 1, 1)])
+    await lead_elsewhere(store, node, 0)
+    await store.txn(then=[Delete(live_key(2))])
+    node = await back(store, filesystem, "/a")
+    assert node.kinds() == {AlertKind.DIRECTORY_MISSING: 1}
+    assert begins(node) == [False]
+    await let_in(store)
+    assert begins(await back(store, filesystem, "/a")) == [True]
+
+
+async def test_who_leads_and_has_lost_its_directory_has_not_what_was_there() -> None:
+    store, filesystem = MemoryStore(), FakeFilesystem()
+    node = await member(store, filesystem, "/a")
+    await node.controller.create_topics([NewTopic("t", 1, 1)])
+    await lead_elsewhere(store, node, 0)
+    topic = node.controller.image.topics["t"]
+    (one,) = topic.partitions
+    led = replace(
+        one, replicas=(1, 2), isr=(2,), leader=2, directories=(*one.directories, UUID(int=20))
+    )
+    await store.txn(then=[Put(key, value) for key, value in chunks(topic.topic_id, [led])])
+    await let_in(store, UUID(int=21))
+    assert begins(await back(store, filesystem, "/a")) == [False]
+    await let_in(store, UUID(int=20))
+    assert begins(await back(store, filesystem, "/a")) == [True]
 
 
 async def test_new_partitions_have_a_place_in_the_same_commit() -> None:
@@ -186,6 +254,24 @@ async def test_only_a_directory_with_partitions_is_missed() -> None:
     assert [d.path for d in node.logs.offline_directories] == ["/b"]
 
 
+async def test_the_directory_of_another_node_is_refused_before_anything_is_missed() -> None:
+    """With disks in the wrong machine nothing is lost: none is to be given up."""
+    store, filesystem = MemoryStore(), FakeFilesystem()
+    node = await start(store, filesystem, "/a", "/b")
+    await node.controller.create_topics([NewTopic("t", 2, 1)])
+    properties = filesystem.peek("/b/meta.properties").decode().splitlines()
+    assert "node.id=1" in properties
+    filesystem.rename("/b", "/away")
+    filesystem.mkdir("/b")
+    others = "\n".join({"node.id=1": "node.id=2"}.get(line, line) for line in properties)
+    filesystem.poke("/b/meta.properties", others.encode())
+    filesystem.locks.clear()
+    node = Node(filesystem, await open_controller(store), "/a", "/b")
+    with pytest.raises(InconsistentDirectoryError, match="/b belongs to node 2, this is 1"):
+        await node.claim()
+    assert node.kinds() == {}
+
+
 async def test_one_id_twice_is_a_copy() -> None:
     filesystem = FakeFilesystem()
     await start(MemoryStore(), filesystem, "/a")
@@ -193,3 +279,19 @@ async def test_one_id_twice_is_a_copy() -> None:
     filesystem.poke("/b/meta.properties", filesystem.peek("/a/meta.properties"))
     with pytest.raises(InconsistentDirectoryError, match="/a and /b are the same"):
         await start(MemoryStore(), filesystem, "/a", "/b")
+
+
+async def test_a_member_with_new_directories_alone_has_lost_what_the_store_says_it_has() -> None:
+    """It waits then, before anything begins empty, for the leases of brokers that are gone."""
+    store, filesystem = MemoryStore(), FakeFilesystem()
+    filesystem.locks.clear()
+    node = Node(filesystem, await open_controller(store), "/a", is_alone=False)
+    assert not node.directories.have_lost_all()
+    await node.claim()
+    await node.controller.create_topics([NewTopic("t", 1, 1)])
+    assert not node.directories.have_lost_all()
+    filesystem.rename("/a", "/away")
+    filesystem.locks.clear()
+    assert Node(filesystem, node.controller, "/a", is_alone=False).directories.have_lost_all()
+    filesystem.locks.clear()
+    assert not Node(filesystem, node.controller, "/a").directories.have_lost_all()

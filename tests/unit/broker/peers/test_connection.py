@@ -5,6 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from broker.network.receive_buffers import ReceiveBuffers
+from broker.network.stream import EXPECTED_MIN
 from broker.peers.connection import (
     BACK_OFF_FIRST_MS,
     BACK_OFF_MAX_MS,
@@ -331,14 +332,43 @@ def test_held_answer_stays_until_it_is_released() -> None:
     outcome = world.send(hold=True)
     stream = world.accept()
     world.receive(stream, answer_to(requests_of(stream)[0], b"x" * 3000))
+    again = world.send()
+    world.receive(stream, answer_to(requests_of(stream)[0], b"y" * 3000))
     assert stream.fd not in world.poller.readers
+    assert not again.answers
     assert outcome.held is not None
     assert bytes(outcome.held) == b"x" * 3000
     outcome.release()
+    world.poller.readable(stream.fd)
+    assert again.answers == [b"y" * 3000]
+
+
+def test_connection_stays_watched_while_nothing_comes_behind_a_held_answer() -> None:
+    """A follower asks for the next records when it has these: twice a call of the system less."""
+    world = World(receive_bytes=4096)
+    outcome = world.send(hold=True)
+    stream = world.accept()
+    world.receive(stream, answer_to(requests_of(stream)[0], b"x"))
     assert stream.fd in world.poller.readers
-    again = world.send()
-    world.receive(stream, answer_to(requests_of(stream)[0], b"y"))
-    assert again.answers == [b"y"]
+    outcome.release()
+    assert stream.fd in world.poller.readers
+
+
+def test_answer_that_comes_in_parts_is_waited_for_in_large_ones() -> None:
+    """Once it is whole any byte counts again."""
+    size = 200_000
+    world = World(receive_bytes=64)
+    outcome = world.send()
+    stream = world.accept()
+    data = answer_to(requests_of(stream)[0], b"x" * size)
+    world.receive(stream, data[:64])
+    assert stream.expected == len(data) - 64
+    world.receive(stream, data[64 : -EXPECTED_MIN + 1])
+    assert stream.expected == EXPECTED_MIN - 1
+    assert not outcome.answers
+    world.receive(stream, data[-EXPECTED_MIN + 1 :])
+    assert outcome.answers == [b"x" * size]
+    assert stream.expected == 0
 
 
 @given(

@@ -26,6 +26,8 @@ from tests.fakes.environment import run_inline
 from tests.unit.broker.world import NODE_ID, World
 
 THERE = 2
+OWN_EPOCH = 77
+"""Broker epoch of this broker."""
 PARTITIONS = 2
 
 
@@ -150,7 +152,7 @@ class LeaderWorld:
             randomness=self.world.sessions._randomness,
             run_blocking=run_inline,
         )
-        self.leaders = MetadataLeaders(self.peers, lambda: self.image)
+        self.leaders = MetadataLeaders(self.peers, lambda: self.image, node_id=NODE_ID)
         self.producer_ids = ProducerIds(ProducerIdBlocks(MemoryStore(self.world.timer)))
         self.writer = MetadataWriter(
             self.world.replicas,
@@ -181,7 +183,7 @@ class LeaderWorld:
         )
         self.image = SimpleNamespace(
             topics={REMOTE_LOG_METADATA: topic},
-            brokers={NODE_ID: None, THERE: None},
+            brokers={NODE_ID: SimpleNamespace(epoch=OWN_EPOCH), THERE: None},
             partition=lambda _topic, index: partitions[index],
         )
         return before, self.image

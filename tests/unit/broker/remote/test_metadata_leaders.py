@@ -7,7 +7,9 @@ import pytest
 from broker.remote.metadata_leaders import READS, WRITES, Leader
 from protocol.error_codes import ErrorCode
 from protocol.records.builder import build_batch
-from tests.unit.broker.remote.leader_world import THERE, LeaderWorld
+from tests.fakes.broker.peers import Sent
+from tests.unit.broker.remote.leader_world import OWN_EPOCH, THERE, LeaderWorld
+from tests.unit.broker.world import NODE_ID
 from tiered.errors import RemoteOffsetNotFoundError, RemoteStorageNotReadyError
 
 LEADER = Leader(THERE, 1)
@@ -71,3 +73,26 @@ async def test_a_leader_that_is_none_any_more_is_not_waited_for(w: LeaderWorld) 
         await reading
     assert await writing == (ErrorCode.NOT_LEADER_OR_FOLLOWER, -1)
     assert all(sent.future.cancelled() for sent in w.leader.silent)
+
+
+async def test_a_write_names_the_writers_registration_and_a_read_does_not(w: LeaderWorld) -> None:
+    """So that a client named as a broker writes nothing by accident."""
+    w.lead(THERE)
+    names: list[str | None] = []
+
+    def note(sent: Sent) -> None:
+        names.append(sent.client_id)
+        w.leader(sent)
+
+    w.peers.on_request = note
+    await w.writer.append(0, [b"a"])
+    await w.leaders.end(0, w.leaders.of(0))
+    assert names == [f"broker-{NODE_ID}-{OWN_EPOCH}", None]
+
+
+async def test_who_is_not_registered_writes_nothing(w: LeaderWorld) -> None:
+    w.lead(THERE)
+    del w.image.brokers[NODE_ID]
+    code, _ = await w.leaders.produce(0, w.leaders.of(0), bytearray())
+    assert code is ErrorCode.INVALID_TOPIC_EXCEPTION
+    assert w.leader.requests == []

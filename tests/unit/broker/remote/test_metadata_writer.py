@@ -4,6 +4,7 @@ import asyncio
 
 import pytest
 
+from broker.membership.validity import Validity
 from broker.remote.metadata_topic import REMOTE_LOG_METADATA
 from protocol.error_codes import ErrorCode as E
 from tests.unit.broker.remote.leader_world import THERE, LeaderWorld
@@ -74,9 +75,35 @@ async def test_what_is_given_up_leaves_its_producer_id(w: LeaderWorld) -> None:
 
 async def test_a_refusal_that_stays_is_an_error_at_once(w: LeaderWorld) -> None:
     w.lead(THERE)
-    w.leader.codes = [E.INVALID_TOPIC_EXCEPTION]
-    with pytest.raises(RemoteStorageError, match=f"{REMOTE_LOG_METADATA}-0: INVALID_TOPIC"):
+    w.leader.codes = [E.TOPIC_AUTHORIZATION_FAILED]
+    with pytest.raises(RemoteStorageError, match=f"{REMOTE_LOG_METADATA}-0: TOPIC_AUTH"):
         await w.writer.append(0, [b"a"])
+
+
+async def test_a_leader_that_has_not_heard_of_this_broker_yet_is_asked_again(
+    w: LeaderWorld,
+) -> None:
+    w.lead(THERE)
+    w.leader.codes = [E.INVALID_TOPIC_EXCEPTION] * 2
+    assert await w.passing(w.writer.append(0, [b"a"])) == 0
+    assert w.leader.values == [b"a"]
+
+
+async def test_without_a_lease_nothing_is_sent_again(w: LeaderWorld) -> None:
+    """The lease ends between two attempts: when it is back, another may lead what this is about."""
+    w.lead(THERE)
+    w.leader.codes = [E.NOT_ENOUGH_REPLICAS] * 2
+    validity = Validity(w.world.clock.monotonic_ms() + 10)
+    w.world.replicas.terms.validity = validity
+    with pytest.raises(RemoteStorageError, match="no valid lease"):
+        await w.passing(w.writer.append(0, [b"a"]))
+    assert (w.leader.requests, w.leader.values) == (["Produce"], [])
+    with pytest.raises(RemoteStorageError, match="no valid lease"):
+        await w.writer.append(0, [b"a"])
+    assert w.leader.requests == ["Produce"]
+    validity.grant(w.world.clock.monotonic_ms() + 10)
+    w.leader.codes.clear()
+    assert await w.writer.append(0, [b"b"]) == 0
 
 
 async def test_partitions_do_not_wait_for_one_another(w: LeaderWorld) -> None:

@@ -59,7 +59,7 @@ def tiered(world: World, topic: str = "t", *, at_once: bool = True) -> FakeRemot
     partition.log.retention.delete_old_segments()
     assert partition.log.local_log_start_offset == 6
     reader = FakeRemoteReader(whole, at_once=at_once)
-    world.replicas.remote_reader = reader
+    world.replicas.remote.reader = reader
     return reader
 
 
@@ -87,7 +87,7 @@ async def test_the_request_waits_for_its_reads_and_is_answered_once(world: World
 async def test_too_late_is_empty_and_no_error(world: World) -> None:
     """The read is let go, and not stopped: its client will ask again."""
     reader = tiered(world, at_once=False)
-    world.replicas.remote_fetch_max_wait_ms = 300
+    world.replicas.remote.fetch_max_wait_ms = 300
     world.send(FETCH, 12, request({"t": {0: 0}}, max_wait_ms=9_000))
     world.timer.advance(299)
     assert not world.has_answer
@@ -103,7 +103,7 @@ async def test_local_and_remote_partitions_leave_together(world: World) -> None:
     """Every remote partition is read side by side; the local one is read when they are there."""
     first = tiered(world, "a", at_once=False)
     second = tiered(world, "b", at_once=False)
-    world.replicas.remote_reader = first
+    world.replicas.remote.reader = first
     world.add("c")
     produce(world, "c", b"local")
     world.send(FETCH, 12, request({"a": {0: 0}, "b": {0: 0}, "c": {0: 0}}))
@@ -188,7 +188,7 @@ async def test_behind_a_gap_at_the_end_the_fetch_waits_for_the_next_append(world
             read.finished = True
             return read
 
-    world.replicas.remote_reader = gap = Gap(reader.log, at_once=False)
+    world.replicas.remote.reader = gap = Gap(reader.log, at_once=False)
     world.send(FETCH, 12, request({"t": {0: 2}}, max_wait_ms=5000))
     assert not world.has_answer
     produce(world, "t", b"behind")
@@ -200,7 +200,7 @@ async def test_behind_a_gap_at_the_end_the_fetch_waits_for_the_next_append(world
 
 async def test_paused_reading_waits_and_is_empty(world: World) -> None:
     reader = tiered(world)
-    world.replicas.remote_fetch_paused = True
+    world.replicas.remote.is_paused = True
     world.send(FETCH, 12, request({"t": {0: 0}}))
     assert not world.has_answer
     world.timer.advance(500)
@@ -211,7 +211,7 @@ async def test_paused_reading_waits_and_is_empty(world: World) -> None:
 
 async def test_without_remote_storage_the_offset_is_out_of_range(world: World) -> None:
     tiered(world)
-    world.replicas.remote_reader = None
+    world.replicas.remote.reader = None
     answer = only(world.ask(FETCH, 12, request({"t": {0: 0}})))
     assert answer.error_code == ErrorCode.OFFSET_OUT_OF_RANGE
 
@@ -221,7 +221,7 @@ async def test_a_follower_is_told_where_it_went(world: World) -> None:
     tiered(world)
     partition: Any = world.replicas.replica_of("t", 0)
     with pytest.raises(Exception, match="OFFSET_MOVED_TO_TIERED_STORAGE"):
-        world.replicas.read_remote(
+        world.replicas.remote.read(
             partition,
             0,
             max_bytes=1,

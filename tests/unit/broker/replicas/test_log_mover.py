@@ -1,13 +1,17 @@
 """Moves wait for what must not go on meanwhile; the rest is in the scenarios."""
 
 import asyncio
+from collections.abc import Mapping
 from pathlib import Path
+from uuid import UUID
 
 import pytest
 
-from broker.replicas.log_mover import CLEANER_RETRY_MS, LogMover
+from broker.controller.store.metadata_store import StoreError, StoreUnavailableError
+from broker.replicas.log_mover import CLEANER_RETRY_MS, NOTE_RETRY_MS, LogMover
 from broker.runtime.errors import ApiError
 from protocol.error_codes import ErrorCode
+from storage.errors import DiskError
 from storage.log.log import Log
 from storage.manager.log_copy import unthrottled
 from storage.types.topic_partition import TopicPartition
@@ -117,6 +121,63 @@ async def test_log_that_is_truncated_meanwhile_stays(moving: Moving) -> None:
     assert moving.node.logs.environment.filesystem.exists(moving.there)
     assert not moving.node.logs.environment.filesystem.exists(f"{moving.there}/t-0")
     assert moving.node.append("t") == 0
+    await moving.mover.stop()
+    moving.node.close()
+
+
+async def test_a_log_is_served_until_its_new_place_can_be_noted(moving: Moving) -> None:
+    """The store is away, then refuses: nothing is taken out for it, and what is written goes on."""
+    controller = moving.node.controller
+    answers: list[StoreError | set[UUID]] = [StoreUnavailableError("away"), set(), set()]
+    asked = 0
+
+    async def assign(places: Mapping[UUID, Mapping[int, UUID]]) -> set[UUID]:
+        nonlocal asked
+        asked += 1
+        if not answers:
+            return await controller.changes.run(controller._assign_directories(places))
+        answer = answers.pop(0)
+        if isinstance(answer, StoreError):
+            raise answer
+        return answer
+
+    controller.assign_by_controller = assign
+    moving.mover.move(T0, moving.there)
+    for attempt in range(1, 4):
+        async with asyncio.timeout(60):
+            while asked < attempt or not moving.timer.pending:  # noqa: ASYNC110  it works in threads
+                await asyncio.sleep(0.001)
+        assert moving.resigned == []
+        assert moving.node.log("t").directory == f"{moving.here}/t-0"
+        assert moving.node.append("t") == attempt
+        moving.timer.advance(NOTE_RETRY_MS)
+    await moving.end()
+    assert asked == 4
+    assert moving.resigned == [T0]
+    assert moving.node.log("t").directory == f"{moving.there}/t-0"
+    assert moving.node.log("t").log_end_offset == 4
+    ids = {d.path: d.id for d in moving.node.logs.directories}
+    assert controller.image.topics["t"].partitions[0].directory_on(1) == ids[moving.there]
+    await moving.mover.stop()
+    moving.node.close()
+
+
+async def test_what_was_noted_is_taken_back_with_the_move(moving: Moving) -> None:
+    """The new disk refuses at the last moment: the log serves where it was, and is said to."""
+    moves = moving.node.logs.moves
+
+    def refuse(*_arguments: object) -> Log:
+        raise DiskError("refused", moving.there)
+
+    object.__setattr__(moves, "swap", refuse)
+    moving.mover.move(T0, moving.there)
+    await moving.end()
+    assert moving.resigned == [T0]
+    assert moving.node.log("t").directory == f"{moving.here}/t-0"
+    assert moving.node.append("t") == 1
+    partition = moving.node.controller.image.topics["t"].partitions[0]
+    ids = {d.path: d.id for d in moving.node.logs.directories}
+    assert partition.directory_on(1) == ids[moving.here]
     await moving.mover.stop()
     moving.node.close()
 

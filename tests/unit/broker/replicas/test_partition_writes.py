@@ -19,6 +19,7 @@ from storage.environment.local_filesystem import LocalFile
 from storage.log import directory_pace
 from storage.log.directory_pace import NEVER
 from storage.log.write_ticket import WriteTicket
+from tests.code_path import python_only
 from tests.fakes.storage.failing_disk import FailingDisk, FailingFile
 from tests.unit.broker.world import World, batch
 
@@ -48,7 +49,7 @@ class GatedDisk(FailingDisk):
         self, path: str, *, create: bool = False, readonly: bool = False, spare: bool = False
     ) -> LocalFile:
         plain = super().open(path, create=create, readonly=readonly, spare=spare)
-        fd, plain._fd = plain._fd, -1
+        fd = plain.detach()
         return GatedFile(path, fd, self)
 
 
@@ -188,6 +189,7 @@ async def test_a_leader_epoch_begins_again_where_the_log_ends_without_what_was_l
     assert (leading.epoch_start_offset, log.latest_leader_epoch, log.log_end_offset) == (0, 5, 0)
 
 
+@python_only
 async def test_a_client_is_read_no_further_while_too_much_waits(
     gated: WritersWorld, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -1,8 +1,8 @@
 """An operation ends exactly once: satisfied, expired or abandoned."""
 
-from types import SimpleNamespace
 from typing import Any
 
+from broker.network.connection_info import ConnectionInfo
 from broker.replicas.purgatory import (
     HELD_BACK_MS,
     WAIT_MAX_MS,
@@ -23,7 +23,7 @@ class Client:
     """What a purgatory knows of a connection."""
 
     def __init__(self, host: str = "10.0.0.1") -> None:
-        self.info = SimpleNamespace(peer_host=host)
+        self.info = ConnectionInfo("PLAINTEXT", host)
         self.parked = 0
         self.is_read = True
 

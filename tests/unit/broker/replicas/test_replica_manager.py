@@ -14,6 +14,7 @@ from protocol.error_codes import ErrorCode
 from protocol.records.batch import read_header
 from storage.errors import DiskError, OffsetOutOfRangeError
 from storage.types.topic_partition import TopicPartition
+from tests.code_path import python_only
 from tests.unit.broker.world import World, batch, lead, topic_id
 
 T0 = TopicPartition("t", 0)
@@ -263,6 +264,7 @@ async def test_coordinators_read_what_is_committed(world: World) -> None:
         await read(TopicPartition("absent", 0), 0, 1)
 
 
+@python_only
 @pytest.mark.parametrize(
     ("code", "told", "serves"),
     [

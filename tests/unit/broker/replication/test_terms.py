@@ -7,6 +7,7 @@ from broker.replication.terms import ReplicationTerms
 def test_without_an_image_no_broker_is_live() -> None:
     terms = ReplicationTerms()
     assert terms.live_epoch(1) is None
+    assert terms.member_epoch(1) is None
     assert (terms.lag_time_max_ms, terms.fetch_wait_max_ms) == (30_000.0, 500.0)
 
 
@@ -20,6 +21,7 @@ def test_epochs_come_from_the_newest_image() -> None:
     brokers[4] = BrokerImage(4, {}, epoch=40, is_draining=True)
     brokers[5] = BrokerImage(5, {}, epoch=50, is_live=False)
     assert [terms.registered_epoch(node) for node in (2, 3, 4, 5)] == [20, 30, 40, 50]
+    assert [terms.member_epoch(node) for node in (2, 3, 4, 5)] == [20, None, 40, None]
     assert [terms.live_epoch(node) for node in (2, 3, 4, 5)] == [20, None, None, None]
 
 
@@ -28,4 +30,5 @@ def test_a_broker_is_no_follower_of_itself() -> None:
     terms = ReplicationTerms()
     terms.look_up(1, lambda: {1: BrokerImage(1, {})})
     assert terms.registered_epoch(1) is None
+    assert terms.member_epoch(1) is None
     assert terms.live_epoch(1) == 0

@@ -323,6 +323,19 @@ def test_a_malformed_client_id_or_tag_section_closes(tail: str) -> None:
     assert "malformed" in str(refusal(bytes.fromhex("000c000400000007" + tail)))
 
 
+def test_a_client_id_that_begins_as_the_one_before_and_is_cut_off_closes() -> None:
+    """Also in a version without tags, where nothing behind the header has to be there."""
+    world = World(heartbeat_module(lambda *_: heartbeat_messages.HeartbeatResponse()))
+    world.send(12, 1, heartbeat(1))
+    assert not world.h.closed
+    for frame in ("0012000000000007" + "7fff", "000c000100000007" + "7fff"):
+        world = World(heartbeat_module(lambda *_: heartbeat_messages.HeartbeatResponse()))
+        world.send(12, 1, heartbeat(1))
+        data = bytes.fromhex(frame) + b"client"
+        world.h.receive(len(data).to_bytes(4, "big") + data)
+        assert "client id is cut off" in str(world.h.closed[0])
+
+
 def test_unknown_tags_in_a_request_header_are_skipped() -> None:
     """KIP-482: a newer client may send some."""
     tags = bytes.fromhex("02" + "0001aa" + "8101" + "02bbbb")

@@ -34,6 +34,21 @@ def test_pushing_back_starts_no_timer() -> None:
     assert w.timer.pending == 1
 
 
+def test_it_moves_to_a_time_that_is_known() -> None:
+    w = Watch()
+    w.timer.advance(5)
+    w.deadline.move_to(105)
+    w.timer.advance(60)
+    w.deadline.move_to(165)
+    assert w.timer.pending == 1
+    w.timer.advance(200)
+    assert w.expired_at == [165]
+    w.deadline.move_to(300)
+    w.deadline.move_to(280)
+    w.timer.advance(100)
+    assert w.expired_at == [165, 280]
+
+
 def test_moving_it_nearer_is_heeded() -> None:
     w = Watch()
     w.deadline.set(1_000)

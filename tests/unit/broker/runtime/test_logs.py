@@ -73,3 +73,17 @@ def test_a_long_run_of_spaces_costs_no_time() -> None:
     started = time.process_time()
     fields_of("closed client_id=" + " " * 100_000 + "x reason=idle")
     assert time.process_time() - started < 2
+
+
+@pytest.mark.usefixtures("restored")
+def test_lines_of_several_brokers_say_whose_they_are() -> None:
+    """In both formats; without a name there is no such field."""
+    for log_format, expected in (("key=value", " broker=2 "), ("json", '"broker": "2"')):
+        stream = io.StringIO()
+        configure(log_format=log_format, level="info", stream=stream, broker="2")
+        logging.getLogger("x").info("words")
+        assert expected in stream.getvalue()
+        stream = io.StringIO()
+        configure(log_format=log_format, level="info", stream=stream)
+        logging.getLogger("x").info("words")
+        assert "broker" not in stream.getvalue()

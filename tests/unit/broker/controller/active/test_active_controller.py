@@ -1,11 +1,12 @@
 """The active controller on a store with others: brokers let in and fenced, leaders, ISR changes."""
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Mapping, Sequence
 
 import pytest
 
 from broker.controller.active.leader_requests import LeaderRequest
+from broker.controller.active.log_recovery import Asked, LogEnd
 from broker.controller.active.partition_change import Election
 from broker.controller.configs.configs import ConfigOperation, Operation
 from broker.controller.images.broker_records import Fence, LastRun
@@ -256,6 +257,61 @@ async def test_unclean_election_is_counted(world: ControlWorld) -> None:
     assert world.active.active.unclean_elections == 1
 
 
+TOPIC_T = ConfigResource(ResourceType.TOPIC, "t")
+EVERYWHERE = ConfigResource(ResourceType.BROKER, "")
+
+
+async def set_config(world: ControlWorld, resource: ConfigResource, key: str, value: str) -> None:
+    """Without letting time pass."""
+    change = [ConfigOperation(key, Operation.SET, value)]
+    results = await world.active.controller.incremental_alter_configs({resource: change})
+    assert results[resource].error is ErrorCode.NONE, results
+    await world.spin()
+
+
+@pytest.mark.parametrize("resource", [TOPIC_T, EVERYWHERE])
+async def test_unclean_election_that_is_allowed_is_held_at_once(
+    world: ControlWorld, resource: ConfigResource
+) -> None:
+    """For partitions that have no leader; nothing else has to happen."""
+    await with_topic(world)
+    assert (await world.alter_isr("t", 0, [1])).error_code == 0
+    await world.members[1].end_lease()
+    await world.settle(2000)
+    before = [partition(world, index) for index in (1, 2)]
+    assert partition(world).leader == NO_LEADER
+    await set_config(world, resource, "unclean.leader.election.enable", "false")
+    assert partition(world).leader == NO_LEADER
+    await set_config(world, resource, "unclean.leader.election.enable", "true")
+    assert (partition(world).leader, partition(world).isr) == (2, (2,))
+    assert [partition(world, index) for index in (1, 2)] == before
+    assert world.active.active.unclean_elections == 1
+
+
+@pytest.mark.parametrize("resource", [TOPIC_T, EVERYWHERE])
+async def test_a_recovery_strategy_acts_at_once(
+    world: ControlWorld, resource: ConfigResource
+) -> None:
+    """The logs are compared when the setting allows it, not when a broker comes or goes."""
+    asked: list[int] = []
+
+    async def ask(
+        node_id: int, wanted: Sequence[Asked], _timeout_ms: float
+    ) -> Mapping[Asked, LogEnd]:
+        asked.append(node_id)
+        return dict.fromkeys(wanted, LogEnd(0, 10 * node_id))
+
+    await with_topic(world)
+    for node in world.nodes.values():
+        node.active.recovery.ask = ask
+    assert (await world.alter_isr("t", 0, [1])).error_code == 0
+    await world.members[1].end_lease()
+    await world.settle(2000)
+    assert (partition(world).leader, asked) == (NO_LEADER, [])
+    await set_config(world, resource, "unclean.recovery.strategy", "Aggressive")
+    assert (partition(world).leader, sorted(asked)) == (3, [2, 3])
+
+
 async def test_a_draining_broker_hands_over(world: ControlWorld) -> None:
     """It leaves ISRs in which another can lead, and goes on where nobody can."""
     await with_topic(world)
@@ -266,6 +322,19 @@ async def test_a_draining_broker_hands_over(world: ControlWorld) -> None:
     assert partition(world, 0).isr == (1, 3)
     alone = world.image.topics["alone"].partitions[0]
     assert (alone.leader, alone.isr, alone.leader_epoch) == (2, (2,), 0)
+
+
+async def test_a_draining_broker_hands_over_to_none_that_may_be_dead(world: ControlWorld) -> None:
+    """The only other replica has just lost its lease: the leader goes on."""
+    await world.start()
+    await world.active.controller.create_topics([NewTopic("t", assignments=[(0, (2, 3))])])
+    await world.members[3].end_lease()
+    await world.members[2].drain()
+    await world.spin()
+    assert (partition(world).leader, partition(world).isr) == (2, (2, 3))
+    await world.members[3].return_()
+    await world.settle(200)
+    assert (partition(world).leader, partition(world).isr) == (3, (3,))
 
 
 async def test_the_next_controller_goes_on(world: ControlWorld) -> None:

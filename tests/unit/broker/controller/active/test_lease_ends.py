@@ -3,7 +3,7 @@
 from dataclasses import replace
 
 from broker.controller.active.lease_ends import BELIEVED_AFTER_MS, PATIENCE_MS, LeaseEnds
-from broker.controller.images.cluster_image import BrokerImage, ClusterImage
+from broker.controller.images.cluster_image import BrokerFacts, BrokerImage, ClusterImage
 from tests.fakes.clock import ManualClock
 
 
@@ -62,3 +62,24 @@ def test_a_lease_that_is_back_begins_anew() -> None:
     """Its next end counts from then."""
     ends = ends_of((100, {1, 2, 3, 4}), (120, {1, 2, 3, 4, 5}), (5000, {1, 2, 3, 4}))
     assert ends.believed_at_ms(5) == 5000 + BELIEVED_AFTER_MS
+
+
+def test_ends_by_evidence_are_no_early_ends() -> None:
+    """They came with what was said of their brokers; what is left of that belongs to others."""
+    clock = ManualClock()
+    clock.advance(100)
+    said = {2: BrokerFacts(suspected_by=((1, 7),)), 3: BrokerFacts(suspected_by=((1, 8), (3, 8)))}
+    old = replace(image({1, 2, 3}, 3), facts=said)
+    for facts, early in (({}, 0), (said, 1), ({2: BrokerFacts(), 3: said[3]}, 0)):
+        ends = LeaseEnds(1, clock)
+        ends.see(old, replace(image({1}, 3), facts=facts))
+        assert ends.early_ends == early
+        assert ends.believed_at_ms(2) == 100 + (PATIENCE_MS if early else BELIEVED_AFTER_MS)
+
+
+def test_a_broker_that_says_that_it_lives_is_no_evidence_against_it() -> None:
+    """Its word lies under its own lease, and goes with it."""
+    said = {node: BrokerFacts(suspected_by=((node, 7),)) for node in (2, 3)}
+    ends = LeaseEnds(1, ManualClock())
+    ends.see(replace(image({1, 2, 3}, 3), facts=said), image({1}, 3))
+    assert ends.early_ends == 1

@@ -107,7 +107,6 @@ def test_nobody_leads_before_the_logs_are_compared() -> None:
     """Not even who led last: it may have kept less than another (Kafka 4.2 elects it)."""
     lost = all_lost()
     assert changed(lost, terms(1, 2, 3)) is lost
-    assert replicas_to_compare(lost, terms(1, 2, 3)) == (3, 2)
     again = changed(lost, terms(1, 2, 3, chosen=2))
     assert fields(again) == (2, (2,), ())
     assert again.is_recovering
@@ -117,28 +116,64 @@ def test_nobody_leads_before_the_logs_are_compared() -> None:
 
 def test_a_log_that_is_the_only_one_is_compared_with_none() -> None:
     """It leads as soon as it is there, unless an administrator is to decide."""
-    alone = replace(all_lost(), last_known_elr=(3,))
+    alone = replace(all_lost(), replicas=(3,), last_known_elr=(3,))
     assert changed(alone, terms(1, 2)) is alone
     assert fields(changed(alone, terms(3))) == (3, (3,), ())
     assert changed(alone, terms(3, recovery=Recovery.NONE)) is alone
 
 
+def test_the_last_in_sync_is_compared_with_the_others_that_live() -> None:
+    """It may have come back with less than they have, or with a new disk; Kafka 4.2 elects it."""
+    sole = replace(all_lost(), last_known_elr=(3,))
+    assert changed(sole, terms(1, 2, 3)) is sole
+    assert replicas_to_compare(sole, terms(1, 2, 3)) == ((3, 1, 2), (3,))
+    assert fields(changed(sole, terms(1, 3, chosen=1))) == (1, (1,), ())
+
+
 def test_which_logs_are_compared_is_the_strategys() -> None:
-    """Balanced: those that were in sync last. Aggressive: whatever there is, and at once."""
+    """Balanced waits for those that were in sync last. Aggressive: whatever there is, at once."""
     lost = all_lost()
-    assert replicas_to_compare(lost, terms(recovery=Recovery.NONE)) == ()
-    assert replicas_to_compare(lost, terms(recovery=Recovery.AGGRESSIVE)) == (3, 2, 1)
-    assert replicas_to_compare(replace(lost, last_known_elr=()), terms()) == (1, 2, 3)
+    assert replicas_to_compare(lost, terms(1, 2, 3)) == ((3, 2, 1), (3, 2))
+    assert replicas_to_compare(lost, terms(recovery=Recovery.NONE)) is None
+    assert replicas_to_compare(lost, terms(recovery=Recovery.AGGRESSIVE)) == ((3, 2, 1), ())
+    unknown = replace(lost, last_known_elr=())
+    assert replicas_to_compare(unknown, terms()) == ((1, 2, 3), (1, 2, 3))
     eligible = replace(lost, elr=(2,), last_known_elr=(3,))
-    assert replicas_to_compare(eligible, terms()) == ()
-    assert replicas_to_compare(eligible, terms(recovery=Recovery.AGGRESSIVE)) == (3, 1, 2)
-    assert replicas_to_compare(HEALTHY, terms(recovery=Recovery.AGGRESSIVE)) == ()
+    assert replicas_to_compare(eligible, terms()) is None
+    assert replicas_to_compare(eligible, terms(recovery=Recovery.AGGRESSIVE)) == ((3, 1, 2), ())
+    assert replicas_to_compare(HEALTHY, terms(recovery=Recovery.AGGRESSIVE)) is None
 
 
 def test_a_fenced_last_leader_is_not_elected() -> None:
     """KAFKA-19522: it has to be alive."""
     partition = PartitionImage(0, NO_LEADER, 9, 9, (1, 2), (), last_known_elr=(1,))
     assert changed(partition, terms(2)) is partition
+
+
+def test_who_has_just_lost_its_lease_is_not_elected() -> None:
+    """It may be dead, and would be fenced in the next turn: neither from the ISR nor the ELR."""
+    one = terms(2, 3, without_lease={2})
+    assert fields(changed(HEALTHY, one, isr=(2, 3))) == (3, (2, 3), ())
+    alone = replace(HEALTHY, isr=(1,), elr=(2, 3))
+    assert fields(changed(alone, one, isr=())) == (3, (3,), (2, 1))
+    nobody = terms(2, 3, without_lease={2, 3})
+    assert fields(changed(alone, nobody, isr=())) == (NO_LEADER, (), (2, 3, 1))
+
+
+def test_who_has_just_lost_its_lease_goes_on_leading() -> None:
+    """The store may have ended it too early."""
+    assert changed(HEALTHY, terms(1, 2, 3, without_lease={1})) is HEALTHY
+
+
+def test_nothing_unclean_is_tried_while_a_clean_leader_may_return() -> None:
+    """Once it is known to be dead, or back, the election goes on."""
+    one = terms(2, 3, election=Election.UNCLEAN, recovery=Recovery.AGGRESSIVE, without_lease={2})
+    led_by_none = changed(replace(HEALTHY, isr=(1, 2)), one, isr=(2,))
+    assert fields(led_by_none) == (NO_LEADER, (2,), (1,))
+    assert changed(led_by_none, replace(one, chosen=3)) is led_by_none
+    assert replicas_to_compare(led_by_none, one) is None
+    assert changed(led_by_none, replace(one, without_lease=())).leader == 2
+    assert changed(led_by_none, replace(one, without_lease=(), may_lead=(3,)), isr=()).leader == 3
 
 
 def test_unclean_election_takes_any_replica() -> None:
@@ -262,7 +297,9 @@ TARGETS = st.none() | st.permutations([1, 2, 3, 4]).flatmap(
 
 @given(
     st.lists(
-        st.tuples(NODES, NODES, st.integers(1, 3), st.sampled_from(Election), TARGETS, NODES),
+        st.tuples(
+            NODES, NODES, st.integers(1, 3), st.sampled_from(Election), TARGETS, NODES, NODES
+        ),
         max_size=12,
     )
 )
@@ -276,13 +313,14 @@ def test_records_stay_sane(
             Election,
             tuple[int, ...] | None,
             frozenset[int],
+            frozenset[int],
         ]
     ],
 ) -> None:
     """ISR and ELR disjoint and of replicas; a leader is in the ISR; epochs grow by one."""
     partition = PartitionImage(0, 1, 0, 0, (1, 2, 3), (1, 2, 3))
-    for alive, lost, min_isr, election, target, joining in steps:
-        one = Terms(alive - lost, min_isr, election, lost - alive)
+    for alive, lost, min_isr, election, target, joining, no_lease in steps:
+        one = Terms(alive - lost, min_isr, election, lost - alive, without_lease=no_lease)
         assigned = None
         if target is not None:
             removing = tuple(sorted(set(partition.replicas) - set(target)))
@@ -302,6 +340,7 @@ def test_records_stay_sane(
         assert set(new.isr) | set(new.elr) | set(new.last_known_elr) <= set(new.replicas)
         assert new.leader == NO_LEADER or new.leader in new.isr
         assert new.leader == NO_LEADER or new.leader in one.may_lead
+        assert new.leader in (NO_LEADER, partition.leader) or new.leader not in no_lease
         assert not new.elr or len(new.isr) < min(min_isr, len(new.original))
         assert new.leader_epoch - partition.leader_epoch == (
             new.leader != partition.leader or is_one_gone

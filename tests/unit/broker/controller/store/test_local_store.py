@@ -84,6 +84,26 @@ async def test_lease_whose_end_cannot_be_stored_ends_later() -> None:
     assert await store.get("a") is None
 
 
+async def test_no_lease_ends_because_the_process_stood_still() -> None:
+    """Stopped, or asleep with its machine: no renewal could arrive. It gets its time again."""
+    timer = ManualTimer()
+    store = MemoryStore(timer, clock=timer.clock)
+    lease = await store.grant_lease(1_000)
+    await store.txn(then=[Put("a", b"x", lease)])
+    timer.clock.advance(1_000 + local_store.STOOD_STILL_MS + 1)
+    timer.advance(0)
+    assert store.lease_count == 1
+    assert await store.keep_lease_alive(lease) == 1_000
+    timer.advance(999)
+    assert await store.get("a") is not None
+    timer.clock.advance(local_store.STOOD_STILL_MS)
+    timer.advance(1)
+    for _ in range(10):
+        await asyncio.sleep(0)
+    assert await store.get("a") is None
+    assert store.lease_count == 0
+
+
 async def test_close_waits_for_what_was_begun() -> None:
     """What has been accepted is carried out."""
     store = MemoryStore()

@@ -94,3 +94,17 @@ async def test_a_smaller_least_isr_commits_what_it_held_up(member: Member) -> No
     assert member.log("t").high_watermark == 0
     member.images.set(replace(topic, overrides={"min.insync.replicas": "1"}))
     assert member.log("t").high_watermark == 1
+
+
+async def test_a_log_without_its_end_is_lost_where_the_cluster_counts_on_it(
+    member: Member,
+) -> None:
+    member.images.set(topic_of("t", (1, 2)))
+    await member.start()
+    assert not member.lifecycle.has_lost_logs
+    member.log("t").is_short = True
+    assert member.lifecycle.has_lost_logs
+    led = topic_of("t", (2, 1))
+    member.images.set(replace(led, partitions=(replace(led.partitions[0], isr=(2,)),)))
+    await member.settle()
+    assert not member.lifecycle.has_lost_logs

@@ -4,8 +4,10 @@ import asyncio
 from typing import Any
 
 import pytest
+from typing_extensions import override
 
 from broker.replicas.partition import Partition
+from broker.replicas.purgatory import DelayedOperation
 from config.topic import TopicConfig
 from protocol.api_keys import ApiKey
 from protocol.error_codes import ErrorCode
@@ -84,6 +86,56 @@ async def test_acks_all_waits_for_all_of_the_isr(f: FollowerWorld) -> None:
     assert not f.has_answer
     caught_up(f, partition, 3)
     assert produced(f) == (0, 0)
+
+
+class Consumer(DelayedOperation):
+    def __init__(self, answered: list[str]) -> None:
+        super().__init__()
+        self.answered = answered
+
+    @override
+    def try_complete(self) -> bool:
+        self.answered.append("consumer")
+        return True
+
+
+class Producer:
+    completed = False
+    is_internal = False
+
+    def __init__(self, answered: list[str]) -> None:
+        self.answered = answered
+
+    def settle(self, _part: None, code: ErrorCode) -> None:
+        assert code == ErrorCode.NONE
+        self.answered.append("producer")
+
+
+def waited_for(f: FollowerWorld, topic: str) -> list[str]:
+    """A consumer and a producer wait for a record that broker 3 has, and broker 2 has not."""
+    partition = f.led(topic)
+    f.write(partition, b"v")
+    caught_up(f, partition, 3)
+    answered: list[str] = []
+    partition.watch_fetch().add(Consumer(answered))
+    partition.waits(acks_all=True).add(1, Producer(answered), None)
+    return answered
+
+
+async def test_a_single_partitions_consumer_comes_before_its_producer(f: FollowerWorld) -> None:
+    """As in Kafka, and without a turn of the loop between them."""
+    answered = waited_for(f, "t")
+    f.fetch({"t": 1})
+    assert answered == ["consumer", "producer"]
+
+
+async def test_consumers_wait_for_all_partitions_of_a_followers_fetch(f: FollowerWorld) -> None:
+    """A fetch of several is answered once, with the records of all."""
+    first, second = waited_for(f, "t"), waited_for(f, "u")
+    f.fetch({"t": 1, "u": 1})
+    assert first == second == ["producer"]
+    await asyncio.sleep(0)
+    assert first == second == ["producer", "consumer"]
 
 
 async def test_acks_all_is_refused_below_min_insync_replicas(f: FollowerWorld) -> None:

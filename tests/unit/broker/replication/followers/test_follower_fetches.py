@@ -1,15 +1,15 @@
 """Fetches of followers: what they read, what counts, and what wakes them."""
 
 import asyncio
-from typing import Any
 
 import pytest
 
 from broker.replicas.partition import Partition
-from broker.replication.followers.look import Look, Looks
+from broker.replication.followers.follower_sessions import FollowerSession
 from broker.replication.quota import ReplicationQuota, leader_replicas
 from protocol.api_keys import ApiKey
 from protocol.error_codes import ErrorCode
+from tests.code_path import python_only
 from tests.unit.broker.replication.followers.follower_world import (
     FollowerWorld,
     record,
@@ -241,28 +241,25 @@ async def test_a_new_epoch_and_the_end_of_one_are_told_at_once(f: FollowerWorld)
     assert topic.partitions[0].error_code == ErrorCode.NOT_LEADER_OR_FOLLOWER
 
 
-async def test_idle_partitions_of_a_session_are_not_looked_at(
-    f: FollowerWorld, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_idle_partitions_of_a_session_are_not_looked_at(f: FollowerWorld) -> None:
     """The cost is by what has changed."""
     partitions = {f"t{n}": f.led(f"t{n}") for n in range(20)}
     session = f.fetch(dict.fromkeys(partitions, 0)).session_id
     f.fetch({}, session=(session, 1))
-    looked: list[str] = []
-    look_at = Looks._look_at
-
-    def counted(self: Looks, look: Look, followed: Any, *at: Any, **options: Any) -> bool:
-        looked.append(f.replicas.topic_name(followed.topic) or "")
-        return look_at(self, look, followed, *at, **options)
-
-    monkeypatch.setattr(Looks, "_look_at", counted)
+    leading = partitions["t7"].leading
+    assert leading is not None
+    (followed,) = (one.followed for one in leading.followers if one.followed is not None)
+    own = followed.session
+    assert isinstance(own, FollowerSession)
+    assert len(own.partitions) == 20
+    assert not own.changed
     assert f.fetch({}, session=(session, 2)).responses == []
-    assert looked == []
     f.write(partitions["t7"], b"a")
+    assert list(own.changed) == [followed]
     assert len(f.fetch({}, session=(session, 3)).responses) == 1
-    assert looked == ["t7"]
 
 
+@python_only
 async def test_what_was_found_right_is_not_looked_up_again(
     f: FollowerWorld, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -1,5 +1,7 @@
 """Sessions of followers: opening, going on, errors, and what ends them."""
 
+from typing import Any
+
 import pytest
 
 from broker.replication.followers.follower_sessions import (
@@ -7,6 +9,7 @@ from broker.replication.followers.follower_sessions import (
     FollowerSession,
     FollowerSessions,
 )
+from broker.replication.followers.parked_fetch import ParkedFetch
 from protocol.error_codes import ErrorCode
 from protocol.hot.fetch import FetchPartition, FetchRequest, FetchTopic
 from storage.environment.randomness import SeededRandomness
@@ -37,13 +40,13 @@ def request(
     )
 
 
-class Sessions(FollowerSessions):
+class Sessions:
     def __init__(self) -> None:
         self.due: list[FollowerSession] = []
-        super().__init__(SeededRandomness(1), self.due.append)
+        self.all = FollowerSessions(SeededRandomness(1), self.due.append)
 
     def go(self, wanted: FetchRequest) -> FollowerSession:
-        session = self.begin(wanted, 0.0, uses_topic_ids=True)
+        session = self.all.begin(wanted, 0.0, uses_topic_ids=True)
         assert isinstance(session, FollowerSession)
         return session
 
@@ -59,7 +62,7 @@ def test_a_session_keeps_what_was_listed_once(sessions: Sessions) -> None:
     again = sessions.go(request(session.session_id, 1, (3,), forgotten=(0,)))
     assert again is session
     assert [index for _, index in session.partitions] == [1, 2, 3]
-    assert (len(sessions), sessions.partition_count) == (1, 3)
+    assert (len(sessions.all), sessions.all.partition_count) == (1, 3)
 
 
 def test_only_what_is_listed_or_changes_is_looked_at(sessions: Sessions) -> None:
@@ -82,22 +85,24 @@ def test_what_does_not_go_on_is_an_error(
 ) -> None:
     session = sessions.go(request(0, 0, (0,)))
     session_id = session.session_id if wanted[0] is None else wanted[0]
-    assert sessions.begin(request(session_id, wanted[1]), 0.0, uses_topic_ids=True) is code
+    assert sessions.all.begin(request(session_id, wanted[1]), 0.0, uses_topic_ids=True) is code
 
 
 def test_names_and_ids_do_not_mix(sessions: Sessions) -> None:
     session = sessions.go(request(0, 0, (0,)))
-    code = sessions.begin(request(session.session_id, 1), 0.0, uses_topic_ids=False)
+    code = sessions.all.begin(request(session.session_id, 1), 0.0, uses_topic_ids=False)
     assert code is ErrorCode.FETCH_SESSION_TOPIC_ID_ERROR
 
 
 def test_a_new_life_of_the_follower_ends_its_old_sessions(sessions: Sessions) -> None:
     old = sessions.go(request(0, 0, (0,)))
     (followed,) = old.partitions.values()
-    code = sessions.begin(request(old.session_id, 1, replica_epoch=21), 0.0, uses_topic_ids=True)
+    code = sessions.all.begin(
+        request(old.session_id, 1, replica_epoch=21), 0.0, uses_topic_ids=True
+    )
     assert code is ErrorCode.FETCH_SESSION_ID_NOT_FOUND
     sessions.go(request(0, 0, (0,), replica_epoch=21))
-    assert len(sessions) == 1
+    assert len(sessions.all) == 1
     assert followed.session is None
 
 
@@ -105,15 +110,15 @@ def test_a_final_request_ends_the_session_and_opens_none(sessions: Sessions) -> 
     session = sessions.go(request(0, 0, (0,)))
     last = sessions.go(request(session.session_id, -1, (0,)))
     assert last.session_id == 0
-    assert len(sessions) == 0
+    assert len(sessions.all) == 0
 
 
 def test_sessions_of_a_follower_are_bounded(sessions: Sessions) -> None:
     first = sessions.go(request(0, 0, (0,)))
     for _ in range(SESSIONS_PER_REPLICA_MAX):
         sessions.go(request(0, 0, (0,)))
-    assert len(sessions) == SESSIONS_PER_REPLICA_MAX
-    code = sessions.begin(request(first.session_id, 1), 0.0, uses_topic_ids=True)
+    assert len(sessions.all) == SESSIONS_PER_REPLICA_MAX
+    code = sessions.all.begin(request(first.session_id, 1), 0.0, uses_topic_ids=True)
     assert code is ErrorCode.FETCH_SESSION_ID_NOT_FOUND
 
 
@@ -122,7 +127,10 @@ def test_only_records_wake_who_waits_and_once(sessions: Sessions) -> None:
     (followed,) = session.partitions.values()
     session.changed_at(followed, has_records=True)
     assert sessions.due == []
-    session.parked = object()  # type: ignore[assignment]  # only whether there is one matters
+    nobody: Any = None  # only whether one is parked matters
+    session.parked = ParkedFetch(
+        nobody, nobody, session, version=17, min_bytes=1, max_bytes=1, is_first=False
+    )
     session.changed_at(followed, has_records=False)
     assert sessions.due == []
     session.changed_at(followed, has_records=True)

@@ -31,6 +31,7 @@ from protocol.records.control import build_end_transaction_marker
 from protocol.records.record import iterate_records
 from storage.errors import OffsetNotLocalError
 from storage.types.append_origin import AppendOrigin
+from tests.code_path import python_only
 from tests.fakes.broker.offsets_partition import topic_image
 from tests.fakes.broker.partition_persister import FakePersister
 from tests.fakes.broker.remote_reader import FakeRemoteReader
@@ -542,7 +543,7 @@ def remote(s: ShareWorld) -> FakeRemoteReader:
     assert everything is not None
     assert local is not None
     reader = FakeRemoteReader(everything.log, at_once=False)
-    s.w.replicas.remote_reader = reader
+    s.w.replicas.remote.reader = reader
     original = local.log.reader.read
 
     def read(offset: int, **more: Any) -> Any:
@@ -567,6 +568,7 @@ class LocalLog:
         return getattr(self._log, name)
 
 
+@python_only
 async def test_remote_records(s: ShareWorld, remote: FakeRemoteReader) -> None:
     s.send(0, "t", max_wait_ms=500)
     assert not s.w.has_answer
@@ -577,6 +579,7 @@ async def test_remote_records(s: ShareWorld, remote: FakeRemoteReader) -> None:
     assert values(only(s.fetch(1))) == [b"e", b"f"]
 
 
+@python_only
 async def test_remote_records_are_cut_like_local_ones(
     s: ShareWorld, remote: FakeRemoteReader
 ) -> None:
@@ -585,6 +588,7 @@ async def test_remote_records_are_cut_like_local_ones(
     assert values(only(s.fetch(1, max_records=2))) == [b"c", b"d"]
 
 
+@python_only
 async def test_remote_records_that_come_too_late(s: ShareWorld, remote: FakeRemoteReader) -> None:
     s.send(0, "t", max_wait_ms=500)
     s.w.timer.advance(500)
@@ -595,6 +599,7 @@ async def test_remote_records_that_come_too_late(s: ShareWorld, remote: FakeRemo
     assert acquired(only(s.fetch(1))) == [(0, 3, 1)]
 
 
+@python_only
 async def test_remote_storage_that_fails_is_told_late(
     s: ShareWorld, remote: FakeRemoteReader
 ) -> None:
@@ -605,6 +610,7 @@ async def test_remote_storage_that_fails_is_told_late(
     assert only(s.answer()).error_code == E.KAFKA_STORAGE_ERROR
 
 
+@python_only
 async def test_client_that_goes_cancels_its_reads(s: ShareWorld, remote: FakeRemoteReader) -> None:
     s.send(0, "t", max_wait_ms=500)
     s.w.h.connection.close(None)

@@ -133,6 +133,44 @@ def test_start_offset_that_nobody_has_chosen() -> None:
     assert share.offsets == (7, 7, 7)
 
 
+def test_a_chosen_start_offset_is_written_before_anything_is_delivered() -> None:
+    """The next leader would choose the end of then, behind what was acquired and not finished."""
+    share = Share()
+    share.persister.state = ShareState(4, -1, ())
+    share.persister.hold = True
+    assert share.outcome(share.partition.initialize) is None
+    assert share.persister.writes == [(7, 0, [])]
+    assert share.acquire(batches_of(3, base=7)) == []
+    share.persister.answer()
+    assert share.partition.is_active
+    assert len(share.acquire(batches_of(3, base=7))) == 1
+    assert share.persister.writes == [(7, 0, [])]
+
+
+def test_a_known_start_offset_is_not_written_again() -> None:
+    assert Share().begin(ShareState(4, 3, ())).persister.writes == []
+
+
+def test_a_chosen_start_offset_that_is_not_written_is_none() -> None:
+    share = Share()
+    share.persister.state = ShareState(4, -1, ())
+    share.persister.write_code = E.NOT_COORDINATOR
+    assert share.outcome(share.partition.initialize) is E.COORDINATOR_NOT_AVAILABLE
+    assert share.partition.state is SharePartitionState.FAILED
+    assert share.acquire(batches_of(3, base=7)) == []
+
+
+def test_a_share_partition_fenced_while_its_start_offset_is_written() -> None:
+    share = Share()
+    share.persister.state = ShareState(4, -1, ())
+    share.persister.hold = True
+    assert share.outcome(share.partition.initialize) is None
+    share.partition.fence()
+    share.persister.answer()
+    assert share.partition.state is SharePartitionState.FENCED
+    assert share.acquire(batches_of(3, base=7)) == []
+
+
 def test_start_offset_that_cannot_be_chosen() -> None:
     share = Share(choose_offset=lambda done: done(E.NOT_LEADER_OR_FOLLOWER, -1))
     share.persister.state = ShareState(0, -1, ())

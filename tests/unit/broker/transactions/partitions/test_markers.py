@@ -1,5 +1,7 @@
 """Markers in partitions: once, twice, too late, and where nobody is."""
 
+import asyncio
+import errno
 from collections.abc import Callable, Iterable
 from functools import partial
 from typing import Any, cast
@@ -18,7 +20,10 @@ from storage.errors import DiskError
 from storage.types.append_origin import AppendOrigin
 from storage.types.topic_partition import TopicPartition
 from storage.types.transaction_marker import TransactionMarker
+from tests.unit.broker.replicas.test_partition_writes import WritersWorld, gated
 from tests.unit.broker.world import World, batch
+
+__all__ = ["gated"]
 
 T = TopicPartition("t", 0)
 OFFSETS = TopicPartition(OFFSETS_TOPIC, 0)
@@ -452,3 +457,44 @@ async def test_a_large_transaction_lets_others_work(world: World, write: Writer)
     assert write(many) is None
     world.timer.advance(5)
     assert write.outcomes == [dict.fromkeys(many, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)]
+
+
+async def test_a_marker_that_found_no_room_is_not_there(gated: WritersWorld) -> None:
+    """The producers have counted it until they are read again; whoever asks meanwhile waits."""
+    log = gated.add("t").log
+    gated.gated.gate.set()
+    open_transaction(gated)
+    await gated.until(lambda: log.log_end_offset == 1)
+    gated.gated.gate.clear()
+    gated.gated.waiting.clear()
+    writer = LocalMarkerWriter(gated.replicas, cast("Any", FakeGroups()))
+    marker = TransactionMarker(PID, 1, True, 3, 2)
+    outcomes: list[PartitionErrors] = []
+
+    def done(outcome: PartitionErrors) -> None:
+        outcomes.append(outcome)
+        if len(outcomes) == 1:
+            assert log.is_rolling_back
+            writer.write(marker, [T], outcomes.append)
+
+    writer.write(marker, [T], done)
+    await asyncio.to_thread(gated.gated.waiting.wait, 30)
+    gated.gated.code = errno.ENOSPC
+    gated.gated.break_directory(str(gated.directory))
+    gated.gated.gate.set()
+    await gated.until(lambda: len(outcomes) == 2)
+    assert outcomes == [{T: ErrorCode.KAFKA_STORAGE_ERROR}, {T: ErrorCode.NOT_ENOUGH_REPLICAS}]
+    gated.gated.broken.clear()
+    await gated.until(lambda: not log.is_rolling_back)
+    assert (log.log_end_offset, log.last_stable_offset) == (1, 0)
+    entry = log.producer_state.last_entry(PID)
+    assert entry is not None
+    assert (entry.epoch, entry.txn_first_offset) == (0, 0)
+    # With room again it is written, and once.
+    await gated.until(log.accept_appends)
+    for _ in range(2):
+        count = len(outcomes)
+        writer.write(marker, [T], outcomes.append)
+        await gated.until(lambda: len(outcomes) > count)  # noqa: B023  the loop waits for it
+        assert outcomes[-1] == {T: ErrorCode.NONE}
+    assert (log.log_end_offset, log.last_stable_offset) == (2, 2)

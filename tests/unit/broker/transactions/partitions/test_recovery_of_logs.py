@@ -40,6 +40,7 @@ from storage.log.log import Log
 from storage.producers.state import ProducerSettings
 from storage.producers.verification import TransactionTerms
 from storage.types.topic_partition import TopicPartition
+from tests.code_path import python_only
 from tests.fakes.broker.offsets_partition import FakeController, topic_image
 from tests.fakes.clock import ManualClock
 from tests.fakes.environment import FakeEnvironment
@@ -47,6 +48,9 @@ from tests.fakes.filesystem import KEEP_ALL, Event, FakeFilesystem
 from tests.fakes.timer import ManualTimer
 from tests.harness.transactions import Ended, FakeProducerIds
 from tests.unit.broker.world import lead
+
+# A class of Python inherits from a compiled one here.
+pytestmark = python_only
 
 E = ErrorCode
 A, B = (TopicPartition("t", index) for index in range(2))

@@ -13,6 +13,7 @@ from protocol.records.control import build_end_transaction_marker
 from storage.producers.verification import TransactionTerms
 from storage.types.append_origin import AppendOrigin
 from storage.types.topic_partition import TopicPartition
+from tests.code_path import python_only
 from tests.unit.broker.world import World, batch, topic_id
 
 PID = 7
@@ -236,6 +237,7 @@ async def test_those_behind_wait_no_longer(world: World) -> None:
     assert answers == [[ErrorCode.CONCURRENT_TRANSACTIONS]] * 5
 
 
+@python_only
 async def test_small_requests_without_an_answer_are_bounded_too(
     world: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -275,6 +277,7 @@ async def test_a_partition_that_comes_while_others_are_asked_about(world: World)
     assert late.log.log_end_offset == 0
 
 
+@python_only
 async def test_a_bug_ends_one_connection_only(
     world: World, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
@@ -341,6 +344,7 @@ async def test_the_client_leaves(world: World) -> None:
     assert partition.log.log_end_offset == 1
 
 
+@python_only
 async def test_what_waits_is_bounded(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
     """Beyond it the client has to try again."""
     monkeypatch.setattr(transactional_produce, "PARKED_BYTES_MAX", 2_200)
