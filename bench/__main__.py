@@ -9,8 +9,10 @@ import tempfile
 import time
 from pathlib import Path
 
+from bench.brokers_rows import BROKERS_ROWS
 from bench.cluster_life_rows import LIFE_ROWS
 from bench.cluster_rows import CLUSTER_ROWS
+from bench.consume_rows import CONSUME_ROWS
 from bench.group_rows import GROUP_ROWS
 from bench.group_shape_rows import GROUP_SHAPE_ROWS
 from bench.kafka_release import KAFKA_VERSION, KafkaReleaseError
@@ -21,10 +23,14 @@ from bench.rows import Bench
 from bench.runner import Runner
 from bench.tier_rows import TIER_ROWS
 from bench.tier_s3_rows import TIER_S3_ROWS
+from bench.tool_rows import TOOL_ROWS
 from bench.transaction_rows import TRANSACTION_ROWS
 
 ROWS = (
     *LOCAL_ROWS,
+    *CONSUME_ROWS,
+    *TOOL_ROWS,
+    *BROKERS_ROWS,
     *GROUP_ROWS,
     *GROUP_SHAPE_ROWS,
     *TRANSACTION_ROWS,
@@ -125,9 +131,13 @@ def main() -> int:
     begin = time.monotonic()
     text = ""
     try:
-        for tiered in (False, True):
-            shared = [row for row in rows if row.run is not None and row.tiered is tiered]
-            with runner.running(bench, shared, tiered=tiered):
+        for tiered, count in ((False, 1), (True, 1), (False, 2)):
+            shared = [
+                row
+                for row in rows
+                if row.run is not None and row.tiered is tiered and row.brokers == count
+            ]
+            with runner.running(bench, shared, tiered=tiered, brokers=count):
                 for row in shared:
                     results.append(runner.run_row(bench, row))
                     text = write(results, brokers, settings, RESULTS, name)

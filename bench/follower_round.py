@@ -8,26 +8,25 @@ measured, so a receive costs a copy and no system call, a send nothing.
     us a round = base + each x partitions with records        idle partitions cost nothing
 """
 
-import argparse
 import asyncio
-import statistics
-import tempfile
-import time
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable
 from pathlib import Path
 from struct import Struct
 from typing import Any, Final
-from uuid import UUID
 
-from bench.perf_counters import INSTRUCTIONS, open_counter, read_counter
+from native.loader import prefer_compiled
+
+prefer_compiled()
+
+from bench.cost_meter import CostMeter
+from bench.played_stream import PlayedStream
+from bench.round_costs import TOPIC_ID, VALUE, main, open_partitions
 from broker.network.connector import Connecting
 from broker.network.stream import Stream
 from broker.peers.connection import PeerResources
 from broker.peers.endpoint import PeerEndpoint
 from broker.peers.observer import PeerObservers
 from broker.peers.peers import Peers, answer_buffers
-from broker.replicas.partition import Partition
 from broker.replicas.replica_manager import ReplicaManager
 from broker.replication.fetcher.fetchers import Fetchers
 from broker.replication.fetcher.log_repair import LogRepair
@@ -37,61 +36,16 @@ from broker.replication.fetcher.stats import FetcherStats
 from broker.replication.quota import ReplicationQuota, follower_replicas
 from broker.runtime.disk import Disk
 from broker.runtime.timer import TimerWheel
-from config.topic import TopicConfig
 from protocol.hot.fetch import FetchPartitionResponse, encode_response
 from protocol.hot.follower_fetch import VERSION
 from protocol.records.builder import build_batch
 from storage.environment.clock import SystemClock
-from storage.environment.environment import Environment
-from storage.environment.local_filesystem import LocalFilesystem
-from storage.environment.randomness import SeededRandomness
-from storage.log.log import Log
 from storage.manager.log_truncations import LogTruncations
-from storage.types.topic_partition import TopicPartition
 
 FOLLOWER, LEADER, EPOCH = 1, 2, 0
-TOPIC_ID: Final = UUID(int=1)
-VALUE: Final = b"x" * 900
 _HEAD: Final = Struct(">i")
 _OFFSET: Final = Struct(">q")
 _CORRELATION: Final = Struct(">hhi")
-
-
-class PlayedStream:
-    """What the leader answers is received, what is sent to it is kept."""
-
-    def __init__(self) -> None:
-        self.incoming = memoryview(b"")
-        self.sent: list[bytes] = []
-
-    def fileno(self) -> int:
-        """A number that no descriptor has."""
-        return 1 << 20
-
-    def recv_into(self, buffer: memoryview) -> int:
-        """As a socket, out of memory."""
-        count = min(len(buffer), len(self.incoming))
-        if not count:
-            raise BlockingIOError
-        buffer[:count] = self.incoming[:count]
-        self.incoming = self.incoming[count:]
-        return count
-
-    def send_buffers(self, buffers: Sequence[Any], more: bool) -> int:
-        """Keep the request."""
-        self.sent += buffers
-        return sum(map(len, buffers))
-
-    def send_file(self, descriptor: int, position: int, count: int) -> int:
-        """A follower sends no files."""
-        raise NotImplementedError
-
-    def hung_up(self) -> bool:
-        """It is always read."""
-        return False
-
-    def close(self) -> None:
-        """Nothing is open."""
 
 
 class PlayedLoop:
@@ -146,21 +100,10 @@ def _nothing(*_: object) -> None:
     return
 
 
-@dataclass(frozen=True, slots=True)
-class Cost:
-    """Of a round: the median."""
-
-    busy: int
-    idle: int
-    us: float
-    instructions: float
-
-
 class Follower:
     """A follower of `partitions` partitions of one leader."""
 
-    def __init__(self, directory: Path, partitions: int, disk: Disk, counter: int) -> None:
-        self._counter = counter
+    def __init__(self, directory: Path, partitions: int, disk: Disk) -> None:
         loop = asyncio.get_running_loop()
         clock = SystemClock()
         self.stream = PlayedStream()
@@ -198,22 +141,9 @@ class Follower:
                 quota=ReplicationQuota(clock, FOLLOWER, follower_replicas),
             ),
         )
-        environment = Environment.without_loop(
-            filesystem=LocalFilesystem(), clock=clock, randomness=SeededRandomness(1)
-        )
-        self.partitions: list[Partition] = []
-        for index in range(partitions):
-            topic_partition = TopicPartition("t", index)
-            log = Log.open(
-                str(directory / str(topic_partition)),
-                topic_partition,
-                topic_id=TOPIC_ID,
-                config=TopicConfig(),
-                environment=environment,
-            )
-            partition = replicas.open_partition(topic_partition, TOPIC_ID, log)
+        self.partitions = open_partitions(replicas, directory, partitions, clock)
+        for partition in self.partitions:
             partition.become_follower(LEADER, EPOCH)
-            self.partitions.append(partition)
             self.fetchers.follow(partition, LEADER)
         self.loop.turn()
         self.answer([])
@@ -221,19 +151,18 @@ class Follower:
 
     def answer(self, partitions: list[FetchPartitionResponse]) -> None:
         """The leader answers the request that was sent last."""
-        sent = self.stream.sent.pop()
-        _, _, correlation_id = _CORRELATION.unpack_from(sent, 4)
+        _, _, correlation_id = _CORRELATION.unpack_from(self.stream.sent, 4)
+        self.stream.sent.clear()
         topics = [(TOPIC_ID.bytes, partitions)] if partitions else []
         body = b"".join(map(bytes, encode_response(topics, VERSION, session_id=7)))
         data = _HEAD.pack(correlation_id) + b"\0" + body
         self.stream.incoming = memoryview(_HEAD.pack(len(data)) + data)
 
-    def measure(self, busy: int, rounds: int) -> Cost:
+    def measure(self, busy: int, rounds: int, meter: CostMeter, name: str) -> list[float]:
         """`busy` partitions have a batch of one record in each round."""
         batch = bytearray(build_batch([(None, VALUE, (), 1_700_000_000_000)]))
         batch[12:16] = bytes(4)
-        counter = self._counter
-        times, counts = [], []
+        spent = []
         for _ in range(rounds):
             answers = []
             for partition in self.partitions[:busy]:
@@ -242,54 +171,13 @@ class Follower:
                 index = partition.topic_partition.partition
                 answers.append(FetchPartitionResponse(index, 0, end, end, 0, records=bytes(batch)))
             self.answer(answers)
-            before = read_counter(counter)
-            began_s = time.perf_counter()
+            meter.begin()
             self.loop.turn()
-            times.append(time.perf_counter() - began_s)
-            counts.append(read_counter(counter) - before)
+            spent.append(meter.end(name))
         for partition in self.partitions[:busy]:
             assert partition.log.log_end_offset >= rounds, partition.log
-        return Cost(
-            busy,
-            len(self.partitions) - busy,
-            statistics.median(times) * 1e6,
-            statistics.median(counts),
-        )
-
-
-async def measure(rounds: int, idle: int) -> list[Cost]:
-    """Rounds with one, ten and a hundred busy partitions, alone and beside idle ones."""
-    costs = []
-    disk = Disk(2)
-    counter = open_counter(0, INSTRUCTIONS)
-    for count in (100, 100 + idle):
-        with tempfile.TemporaryDirectory(prefix="varve-follower-") as directory:
-            follower = Follower(Path(directory), count, disk, counter)
-            for busy in (1, 10, 100):
-                follower.measure(busy, rounds // 10)
-                costs.append(follower.measure(busy, rounds))
-    disk.close()
-    return costs
-
-
-def print_costs(costs: Sequence[Cost]) -> None:
-    """A table, and what of a round is by partition: from the first and the third cost."""
-    print("with records    idle   us a round   1000 instructions")
-    for cost in costs:
-        print(f"{cost.busy:12} {cost.idle:7} {cost.us:12.1f} {cost.instructions / 1000:19.1f}")
-    one, _, hundred = costs[:3]
-    each = (hundred.us - one.us) / (hundred.busy - one.busy)
-    print(f"base {one.us - each:.1f} us, each partition {each:.1f} us")
-
-
-def main() -> None:
-    """Print a table."""
-    parser = argparse.ArgumentParser(prog="bench.follower_round", description=__doc__)
-    parser.add_argument("--rounds", type=int, default=500)
-    parser.add_argument("--idle", type=int, default=1000)
-    chosen = parser.parse_args()
-    print_costs(asyncio.run(measure(chosen.rounds, chosen.idle)))
+        return spent
 
 
 if __name__ == "__main__":
-    main()
+    main(Follower, "bench.follower_round", __doc__)

@@ -30,6 +30,14 @@ class GeneratorError(RuntimeError):
 
 def run_apart(core: int | None, function: Callable[..., Any], *arguments: Any) -> Any:
     """Run `function` in a process of its own, bound to `core`; its result or its exception."""
+    return _result_of(_start_apart(core, function, *arguments))
+
+
+_Apart = tuple[Any, Any]
+"""A process under way, and the end of the pipe through which its result comes."""
+
+
+def _start_apart(core: int | None, function: Callable[..., Any], *arguments: Any) -> _Apart:
     ours, theirs = _CONTEXT.Pipe(duplex=False)
 
     def main() -> None:
@@ -46,6 +54,11 @@ def run_apart(core: int | None, function: Callable[..., Any], *arguments: Any) -
     process = _CONTEXT.Process(target=main, daemon=True)
     process.start()
     theirs.close()
+    return process, ours
+
+
+def _result_of(apart: _Apart) -> Any:
+    process, ours = apart
     try:
         good, value = ours.recv()
     except EOFError:
@@ -257,22 +270,53 @@ class FetchLoad:
     max_bytes: int
     duration_s: float
     host: str = "127.0.0.1"
+    partition: int = 0
 
 
-def fetch(load: FetchLoad) -> LoadResult:
+def fetch_side_by_side(load: FetchLoad, consumers: int) -> LoadResult:
+    """`fetch` in as many processes at once, all of the same records."""
+    return fetch_all([load] * consumers)
+
+
+def fetch_all(loads: Sequence[FetchLoad]) -> LoadResult:
+    """`fetch` of each load in a process of its own, all at the same time."""
+    barrier = _CONTEXT.Barrier(len(loads))
+    together = [_start_apart(None, fetch, load, barrier) for load in loads]
+    return added_up([_result_of(apart) for apart in together])
+
+
+def added_up(results: Sequence[LoadResult]) -> LoadResult:
+    """One result of loads that ran at the same time on the same broker."""
+    return LoadResult(
+        sum(result.requests for result in results),
+        max(result.seconds for result in results),
+        sum(result.size_bytes for result in results),
+        # Each has seen the cost of all.
+        max(result.broker_cpu_s for result in results),
+        sum(result.generator_busy for result in results),
+    )
+
+
+def fetch(load: FetchLoad, barrier: Any = None) -> LoadResult:
     """Fetch as fast as the broker answers; only whole batches count.
 
     The log holds batches of one size, so the next offset follows from the length of an answer.
+
+    Args:
+        load: What is fetched.
+        barrier: Of processes that begin together.
     """
     connection = socket.create_connection((load.host, load.port))
     connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
     buffer = bytearray(load.max_bytes + (1 << 16))
     view = memoryview(buffer)
     frames = [
-        wire.fetch_frame(load.topic, 0, offset, max_bytes=load.max_bytes)
+        wire.fetch_frame(load.topic, load.partition, offset, max_bytes=load.max_bytes)
         for offset in range(0, load.end_offset, load.batch_records)
     ]
     total = requests = index = 0
+    if barrier is not None:
+        barrier.wait(60.0)
     cpu_before, own_before = cpu_seconds(load.pid), time.process_time()
     begin = time.perf_counter()
     end = begin + load.duration_s

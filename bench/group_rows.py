@@ -255,7 +255,7 @@ GROUP_ROWS: tuple[Row, ...] = (
     Row(
         "commits-saturated",
         "offset commits of 20 groups, 32 in flight each",
-        (Metric("commits_per_s", "1/s", "higher"), _P50, _P99, _CPU_COMMIT, _BUSY),
+        (Metric("commits_per_s", "1/s", "higher", 2.0), _P50, _P99, _CPU_COMMIT, _BUSY),
         _commits_row(None),
         warm_up_s=_WARM_UP_S,
     ),

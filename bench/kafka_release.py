@@ -80,6 +80,17 @@ appender.console.layout.type = PatternLayout
 appender.console.layout.pattern = [%d] %p %m (%c)%n
 """
 
+# What the start scripts of kafka-producer-perf-test and its like give to Java.
+PERFORMANCE_OPTIONS = (
+    "-Xmx512M",
+    "-server",
+    "-XX:+UseG1GC",
+    "-XX:MaxGCPauseMillis=20",
+    "-XX:InitiatingHeapOccupancyPercent=35",
+    "-XX:+ExplicitGCInvokesConcurrent",
+    "-Djava.awt.headless=true",
+)
+
 # Tools live for a second: the small compiler and the serial collector start fastest.
 _TOOL_OPTIONS = ("-Xmx256M", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-Xshare:auto")
 
@@ -157,11 +168,13 @@ class KafkaRelease:
         """A broker logs as Kafka's default configuration does: INFO, to standard output."""
         return (f"-Dlog4j2.configurationFile={self.directory / 'log4j2-info.properties'}",)
 
-    def tool_command(self, main_class: str, arguments: Sequence[str]) -> list[str]:
-        """The command line that runs one of Kafka's tools."""
+    def tool_command(
+        self, main_class: str, arguments: Sequence[str], options: Sequence[str] = _TOOL_OPTIONS
+    ) -> list[str]:
+        """The command line that runs one of Kafka's tools; `options` are Java's."""
         return [
             self.java,
-            *_TOOL_OPTIONS,
+            *options,
             f"-Dlog4j2.configurationFile={self.directory / 'log4j2-warn.properties'}",
             "-cp",
             self.classpath,
@@ -176,6 +189,7 @@ class KafkaRelease:
         text: str | None = None,
         timeout_s: float = 180.0,
         check: bool = True,
+        options: Sequence[str] = _TOOL_OPTIONS,
     ) -> subprocess.CompletedProcess[str]:
         """Run one of Kafka's tools to its end.
 
@@ -186,9 +200,10 @@ class KafkaRelease:
             timeout_s: After this the tool is killed and `subprocess.TimeoutExpired` raised.
             check: Raise `KafkaReleaseError` with the tool's output when it exits with another
                 code than 0.
+            options: Java's.
         """
         result = subprocess.run(
-            self.tool_command(main_class, arguments),
+            self.tool_command(main_class, arguments, options),
             input=text,
             stdin=subprocess.DEVNULL if text is None else None,
             capture_output=True,

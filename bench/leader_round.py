@@ -9,22 +9,28 @@ would be sent.
     us a round = base + each x partitions with records        idle partitions cost nothing
 """
 
-import argparse
 import asyncio
-import statistics
-import tempfile
-import time
 from collections.abc import Callable
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any, Final
-from uuid import UUID
 
 from typing_extensions import override
 
-from bench.follower_round import VALUE, Cost, print_costs
-from bench.perf_counters import INSTRUCTIONS, open_counter, read_counter
+from native.loader import prefer_compiled
+
+prefer_compiled()
+
+from bench.cost_meter import CostMeter
+from bench.played_stream import PlayedStream
+from bench.round_costs import TOPIC_ID, VALUE, main, open_partitions
 from broker.controller.images.partition_image import PartitionImage
+from broker.network.connection import Connection
 from broker.network.connection_info import ConnectionInfo
+from broker.network.iteration_end import IterationEnd
+from broker.network.loop_resources import LoopResources
+from broker.network.receive_buffers import ReceiveBuffers
+from broker.network.response import ResponseMemory
 from broker.replicas.partition import Partition
 from broker.replicas.replica_manager import ReplicaManager
 from broker.replication.followers.follower_fetches import FollowerFetches
@@ -32,19 +38,13 @@ from broker.requests.reply import Body, Parked
 from broker.requests.request_context import RequestContext
 from broker.runtime.disk import Disk
 from broker.runtime.timer import TimerWheel
-from config.topic import TopicConfig
 from protocol.hot.fetch import decode_request
 from protocol.hot.follower_fetch import VERSION, decode_answer, encode_request, pack_partition
 from protocol.records.builder import build_batch
 from storage.environment.clock import SystemClock
-from storage.environment.environment import Environment
-from storage.environment.local_filesystem import LocalFilesystem
 from storage.environment.randomness import SeededRandomness
-from storage.log.log import Log
-from storage.types.topic_partition import TopicPartition
 
 LEADER, FOLLOWER, LEADER_EPOCH, BROKER_EPOCH = 1, 2, 0, 7
-TOPIC_ID: Final = UUID(int=1)
 WAIT_MS: Final = 60_000
 PARTITION_BYTES: Final = 1 << 20
 ANSWER_BYTES: Final = 10 << 20
@@ -77,10 +77,10 @@ class StandingClock(SystemClock):
 class Leader:
     """A leader of `partitions` partitions of two replicas, and their follower's session."""
 
-    def __init__(self, directory: Path, partitions: int, disk: Disk, counter: int) -> None:
-        self._counter = counter
+    def __init__(self, directory: Path, partitions: int, disk: Disk) -> None:
         loop = asyncio.get_running_loop()
         clock = SystemClock()
+        self._connection = _connection(loop, clock)
         timer = TimerWheel(loop, clock)
         replicas = ReplicaManager(clock=clock, timer=timer, disk=disk, loop=loop)
         epochs = {FOLLOWER: BROKER_EPOCH}
@@ -97,25 +97,12 @@ class Leader:
             is_from_broker=lambda _context: True,
             max_bytes=ANSWER_BYTES,
         )
-        environment = Environment.without_loop(
-            filesystem=LocalFilesystem(), clock=clock, randomness=SeededRandomness(1)
-        )
-        self.partitions: list[Partition] = []
-        for index in range(partitions):
-            topic_partition = TopicPartition("t", index)
-            log = Log.open(
-                str(directory / str(topic_partition)),
-                topic_partition,
-                topic_id=TOPIC_ID,
-                config=TopicConfig(),
-                environment=environment,
-            )
-            partition = replicas.open_partition(topic_partition, TOPIC_ID, log)
+        self.partitions = open_partitions(replicas, directory, partitions, clock)
+        for index, partition in enumerate(self.partitions):
             replicas.lead(partition)
             both = (LEADER, FOLLOWER)
             state = PartitionImage(index, LEADER, LEADER_EPOCH, 0, both, both)
             partition.become_leader(state, now_ms=clock.monotonic_ms())
-            self.partitions.append(partition)
         self._session = (0, 0)
         everything = self.request(self.partitions)
         answer = self.answer_of(self.handle(everything))
@@ -153,8 +140,7 @@ class Leader:
     def handle(self, request: memoryview) -> Body | None:
         """Decode and take a Fetch; its answer, None while it waits."""
         context = RequestContext(1, VERSION, 1, "broker-2", _INFO)
-        nobody: Any = None
-        result = self.fetches.handle(nobody, context, decode_request(request, 0, VERSION))
+        result = self.fetches.handle(self._connection, context, decode_request(request, 0, VERSION))
         return None if isinstance(result, Parked) else result
 
     def turn(self) -> None:
@@ -172,68 +158,47 @@ class Leader:
         pieces = [piece if isinstance(piece, bytes) else bytes(len(piece)) for piece in body]
         return decode_answer(memoryview(b"".join(pieces)))
 
-    def measure(self, busy: int, rounds: int) -> Cost:
+    def measure(self, busy: int, rounds: int, meter: CostMeter, name: str) -> list[float]:
         """`busy` partitions get a batch of one record in each round."""
         batch = memoryview(build_batch([(None, VALUE, (), 1_700_000_000_000)]))
         chosen = self.partitions[:busy]
-        counter = self._counter
-        times, counts = [], []
+        spent = []
         for _ in range(rounds):
             for partition in chosen:
                 partition.append(memoryview(bytearray(batch)), 1_700_000_000_000)
-            before = read_counter(counter)
-            began_s = time.perf_counter()
+            meter.begin()
             self.turn()
-            middle_s = time.perf_counter()
-            middle = read_counter(counter)
+            answered = meter.end(name)
             answer = self.answer_of(self.reply.body)
             # A page that the kernel has locked is read by a thread: such rounds do not count.
             is_whole = len([one for one in answer.partitions if one.records]) == busy
             request = self.request(chosen)
-            resumed = read_counter(counter)
-            resumed_s = time.perf_counter()
-            is_whole = self.handle(request) is None and is_whole
-            ended_s, ended = time.perf_counter(), read_counter(counter)
-            if is_whole:
-                times.append(ended_s - resumed_s + middle_s - began_s)
-                counts.append(ended - resumed + middle - before)
-        assert len(times) > rounds // 2
+            meter.begin()
+            is_waiting = self.handle(request) is None
+            taken = meter.end(name)
+            if is_whole and is_waiting:
+                spent.append(answered + taken)
+        assert len(spent) > rounds // 2
         for partition in chosen:
             assert partition.log.high_watermark == partition.log.log_end_offset, partition.log
-        return Cost(
-            busy,
-            len(self.partitions) - busy,
-            statistics.median(times) * 1e6,
-            statistics.median(counts),
-        )
+        return spent
+
+
+def _connection(loop: asyncio.AbstractEventLoop, clock: SystemClock) -> Connection:
+    """One that is kept with a request that waits, and never asked for anything."""
+    resources = LoopResources.of(
+        loop,
+        clock,
+        buffers=ReceiveBuffers(1),
+        responses=ResponseMemory(1),
+        iteration_end=IterationEnd(loop.call_soon, clock),
+    )
+    owner: Any = SimpleNamespace(resources=resources, frame_size_max=1)
+    return Connection(PlayedStream(), _INFO, owner)
 
 
 _INFO: Final[ConnectionInfo] = ConnectionInfo("PLAINTEXT", "127.0.0.1")
 
 
-async def measure(rounds: int, idle: int) -> list[Cost]:
-    """Rounds with one, ten and a hundred busy partitions, alone and beside idle ones."""
-    costs = []
-    disk = Disk(2)
-    counter = open_counter(0, INSTRUCTIONS)
-    for count in (100, 100 + idle):
-        with tempfile.TemporaryDirectory(prefix="varve-leader-") as directory:
-            leader = Leader(Path(directory), count, disk, counter)
-            for busy in (1, 10, 100):
-                leader.measure(busy, max(rounds // 10, 1))
-                costs.append(leader.measure(busy, rounds))
-    disk.close()
-    return costs
-
-
-def main() -> None:
-    """Print a table."""
-    parser = argparse.ArgumentParser(prog="bench.leader_round", description=__doc__)
-    parser.add_argument("--rounds", type=int, default=500)
-    parser.add_argument("--idle", type=int, default=1000)
-    chosen = parser.parse_args()
-    print_costs(asyncio.run(measure(chosen.rounds, chosen.idle)))
-
-
 if __name__ == "__main__":
-    main()
+    main(Leader, "bench.leader_round", __doc__)

@@ -145,6 +145,19 @@ def etcd_command(program: str, places: Places, number: int) -> list[str]:
     ]
 
 
+def again(places: Places, node_id: int) -> str:
+    """The command that starts one of these brokers again."""
+    usual = Places(DIRECTORY.absolute())
+    words = [
+        f"--{name.replace('_', '-')} {value}"
+        for name, value in places._asdict().items()
+        if value != usual._asdict()[name] and name != "etcd_members"
+    ]
+    given = f' ARGS="{" ".join(words)}"' if words else ""
+    members = f" ETCD_MEMBERS={places.etcd_members}" if places.etcd_members != 1 else ""
+    return f"make cluster-broker ID={node_id}{given}{members}"
+
+
 def banner(places: Places) -> str:
     """What who has started it needs to know."""
     address, directory = places.address(1), places.directory
@@ -166,7 +179,7 @@ def banner(places: Places) -> str:
             f"             kcat -b {places.address(2)} -t first -C -o beginning -e",
             f"             .venv/bin/varve topics describe first --bootstrap-server {address}",
             f"  kill one   kill -9 $(cat {places.pid_file(2)})",
-            "  again      make cluster-broker ID=2, from another terminal",
+            f"  again      {again(places, 2)}, from another terminal",
             "  end        Ctrl-C: brokers, then etcd; the data stays",
             "",
         ]
@@ -238,7 +251,7 @@ class LocalCluster:
                     self._ended.add(node_id)
                     self._say(
                         f"broker {node_id} has ended (status {status}); "
-                        f"start it again: make cluster-broker ID={node_id}"
+                        f"start it again: {again(self._places, node_id)}"
                     )
             if self._etcd_failed():
                 self._say(self._failure("etcd-1"))
@@ -396,8 +409,10 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 def _run(places: Places, given: Sequence[str]) -> int:
     stop = threading.Event()
-    for number in (signal.SIGINT, signal.SIGTERM):
-        signal.signal(number, lambda *_: stop.set())
+    before = {
+        number: signal.signal(number, lambda *_: stop.set())
+        for number in (signal.SIGINT, signal.SIGTERM)
+    }
     cluster = LocalCluster(places, given, _say)
     _say("starting etcd and three brokers")
     try:
@@ -407,6 +422,8 @@ def _run(places: Places, given: Sequence[str]) -> int:
     finally:
         _say("stopping")
         cluster.stop()
+        for number, handler in before.items():
+            signal.signal(number, handler)
 
 
 def _say(text: str) -> None:

@@ -69,6 +69,15 @@ def free_ports(count: int) -> list[int]:
     return found
 
 
+def free_port_range(count: int) -> int:
+    """The first of `count` consecutive ports, as `free_ports` gives single ones."""
+    for _ in range(1_000):
+        (first,) = free_ports(1)
+        if all(map(_reserve, range(first + 1, first + count))):
+            return first
+    raise NodeError(f"no {count} consecutive ports are free")
+
+
 def _reserve(port: int) -> bool:
     with socket.socket() as probe:
         try:
@@ -100,9 +109,10 @@ class Node:
         """`host:port` of the client listener."""
         return f"{self.host}:{self.port}"
 
-    def connect(self, timeout_s: float = 30.0) -> socket.socket:
-        """A blocking client socket with Nagle's algorithm off."""
-        connection = socket.create_connection((self.host, self.port), timeout=timeout_s)
+    def connect(self, timeout_s: float = 30.0, *, port: int | None = None) -> socket.socket:
+        """A blocking client socket with Nagle's algorithm off; `port`: another broker's here."""
+        address = (self.host, self.port if port is None else port)
+        connection = socket.create_connection(address, timeout=timeout_s)
         connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         return connection
 
@@ -270,6 +280,33 @@ class VarveNode(OwnedNode):
         return f"127.0.0.1:{self.second_port}"
 
 
+class VarveBrokersNode(VarveNode):
+    """`varve serve --brokers 2`: brokers with consecutive ports, one supervisor over them.
+
+    `port` is the first broker's; clients are shown the others. The process is the supervisor's, and
+    cost and memory are those of its tree.
+    """
+
+    brokers = 2
+
+    def __init__(
+        self,
+        directory: Path,
+        properties: Mapping[str, str] | None = None,
+        *,
+        cores: frozenset[int] | None = None,
+    ) -> None:
+        super().__init__(directory, properties, cores=cores)
+        # One admin port for each broker behind the supervisor's.
+        self.port = free_port_range(self.brokers)
+        self.second_port = free_port_range(self.brokers + 1)
+
+    @override
+    def command(self) -> list[str]:
+        program, serve, *settings = super().command()
+        return [program, serve, "--brokers", str(self.brokers), *settings]
+
+
 class KafkaNode(OwnedNode):
     """One released Kafka process that is broker and controller (KRaft)."""
 
@@ -342,6 +379,8 @@ __all__ = [
     "NodeError",
     "OwnedNode",
     "RunningNode",
+    "VarveBrokersNode",
     "VarveNode",
+    "free_port_range",
     "free_ports",
 ]

@@ -24,7 +24,8 @@ from storage.checkpoints.leader_epochs import LeaderEpochCache
 from storage.environment.local_filesystem import LocalFilesystem
 from storage.log.log import Log
 from tiered.maintenance.garbage_collector import _Owned
-from tiered.maintenance.verifier import _first_finished, _position_of
+from tiered.maintenance.verified_position import Position
+from tiered.maintenance.verifier import _first_finished
 from tiered.metadata.lineage import Lineage
 from tiered.metadata.readable_bytes import ReadableBytes
 from tiered.metadata.segment_index import RemoteLogMetadataCache
@@ -101,7 +102,7 @@ def main() -> None:
         copy(cache, next(added), 10**9)
         expiry()
 
-    middle = _position_of(cache.segments()[count // 2])
+    middle = Position.of(cache.segments()[count // 2])
     page = [UUID(int=at + 1) for at in range(count // 2, count // 2 + PAGE_SEGMENTS)]
     rows = {
         "expiry": timed(expiry, 200),

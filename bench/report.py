@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from bench.calibration import machine_line
 from bench.rows import Metric, Row
 
 
@@ -179,11 +180,17 @@ def write(
     directory: Path,
     name: str,
 ) -> str:
-    """Write `<name>.json`, `<name>.md` and, for two brokers, `<name>.png`; gives the table."""
+    """Write `<name>.json`, `<name>.md` and, for two brokers, `<name>.png`.
+
+    Returns:
+        The table, behind a line that says on what kind of machine it was measured.
+    """
     directory.mkdir(parents=True, exist_ok=True)
     summary = summarize(results, brokers, settings)
     (directory / f"{name}.json").write_text(json.dumps(summary, indent=1) + "\n")
-    text = table(results, brokers)
+    taken = [one for result in results for one in result.calibrations]
+    machine = machine_line(taken)
+    text = f"{machine}\n\n{table(results, brokers)}" if machine else table(results, brokers)
     (directory / f"{name}.md").write_text(text)
     if len(brokers) == 2:
         plot(results, brokers, directory / f"{name}.png")

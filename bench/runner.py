@@ -16,13 +16,16 @@ from bench.calibration import calibrate
 from bench.cluster.cluster import Cluster
 from bench.cluster.kinds import KafkaCluster, VarveCluster
 from bench.kafka_release import KAFKA_HEAP
-from bench.node import KafkaNode, Node, OwnedNode, VarveNode
+from bench.node import KafkaNode, Node, OwnedNode, VarveBrokersNode, VarveNode
 from bench.process import machine_times, pin
 from bench.report import RowResult
 from bench.rows import BROKER_CORE, Bench, Disturbed, Row
 from bench.tiered_node import TIERED_KINDS
 
 KINDS: dict[str, type[OwnedNode]] = {"varve": VarveNode, "kafka": KafkaNode}
+
+# All cores of a machine, each in its own way: brokers of one `varve serve`, threads of one Kafka.
+BROKERS_KINDS: dict[str, type[OwnedNode]] = {"varve": VarveBrokersNode, "kafka": KafkaNode}
 
 # Both brokers alike: what a newcomer gets, except that one run may hold many topics.
 PROPERTIES = {"offsets.topic.num.partitions": "50"}
@@ -70,6 +73,10 @@ class Runner:
         """Likewise, with remote storage in a directory."""
         return self._new_node(TIERED_KINDS, kind, properties)
 
+    def new_brokers(self, kind: str, properties: Mapping[str, str]) -> OwnedNode:
+        """Likewise, with two brokers where it is ours."""
+        return self._new_node(BROKERS_KINDS, kind, properties)
+
     def _new_node(
         self, kinds: Mapping[str, type[OwnedNode]], kind: str, properties: Mapping[str, str]
     ) -> OwnedNode:
@@ -87,21 +94,25 @@ class Runner:
             print(text, flush=True)
 
     @contextlib.contextmanager
-    def running(self, bench: Bench, rows: Sequence[Row], *, tiered: bool = False) -> Iterator[None]:
+    def running(
+        self, bench: Bench, rows: Sequence[Row], *, tiered: bool = False, brokers: int = 1
+    ) -> Iterator[None]:
         """Both brokers up and warm for the rows that share them."""
         owned: list[OwnedNode] = []
         try:
             if any(row.run for row in rows):
                 for kind in self.brokers:
-                    if kind in self.given and not tiered:
+                    if kind in self.given and not tiered and brokers == 1:
                         self.shared[kind] = self.given[kind]
                         continue
                     new_node = self.new_tiered_node if tiered else self.new_node
+                    if brokers > 1:
+                        new_node = self.new_brokers
                     node = new_node(kind, {})
                     owned.append(node)
                     self.say(f"{kind}: up after {node.start():.2f} s")
                     self.shared[kind] = node
-                self._warm_up(bench)
+                self._warm_up(bench, rows if brokers > 1 else ())
             yield
         finally:
             self.shared.clear()
@@ -140,12 +151,20 @@ class Runner:
             return KafkaCluster(where, PROPERTIES, brokers=self.kafka_brokers, heap=KAFKA_HEAP)
         return VarveCluster(where, PROPERTIES)
 
-    def _warm_up(self, bench: Bench) -> None:
-        """Give the JIT what it needs, with the same kinds of load that will be measured."""
-        from bench.rows import ROWS  # the table is long; only names are needed here
+    def _warm_up(self, bench: Bench, own: Sequence[Row]) -> None:
+        """Give the JIT what it needs, with the same kinds of load that will be measured.
 
-        warming = [row for row in ROWS if row.name in {"produce-100-pipelined", "consume"}]
+        `own`: rows that are the load themselves; without them it is produce and consume.
+        """
+        # The tables are long; only two of their rows are needed here.
+        from bench.consume_rows import CONSUME_ROWS
+        from bench.rows import ROWS
+
+        rows = (*ROWS, *CONSUME_ROWS)
+        usual = [row for row in rows if row.name in {"produce-100-pipelined", "consume"}]
+        warming = own or usual
         before, bench.duration_s = bench.duration_s, min(5.0, self.warm_up_s / 4)
+        beside_limit, bench.beside_limit = bench.beside_limit, False
         for kind, node in self.shared.items():
             begin = time.monotonic()
             while time.monotonic() - begin < self.warm_up_s:
@@ -154,6 +173,7 @@ class Runner:
                         row.run(bench, node)
             self.say(f"{kind}: warm after {time.monotonic() - begin:.0f} s of load")
         bench.duration_s = before
+        bench.beside_limit = beside_limit
 
     def _warm_up_for(self, bench: Bench, row: Row, brokers: Sequence[str]) -> None:
         """Code that no row before has used is compiled by the first that does."""
@@ -186,7 +206,7 @@ class Runner:
             self.say(f"  failed: {result.error}")
             return result
         while len(result.samples[brokers[-1]]) < pairs:
-            calibration = calibrate()
+            calibration = calibrate(self.directory)
             try:
                 pair = {kind: self._sample(bench, row, kind) for kind in brokers}
             except Disturbed as error:

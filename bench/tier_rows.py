@@ -16,11 +16,11 @@ from pathlib import Path
 
 from bench import wire
 from bench.generator import LoadResult, ProduceLoad, produce, run_apart
-from bench.latency import LEFT_OUT_LIMIT, LatencyLoad, LatencyResult, measure
+from bench.latency import LatencyLoad, LatencyResult, measure
 from bench.node import Node, OwnedNode, VarveNode
 from bench.process import rss_bytes
 from bench.replay import History, ReplayLoad, ReplayResult, reading, replay
-from bench.rows import BROKER_CORE, GENERATOR_CORE, MIB, TRANSIENT, Bench, Disturbed, Metric, Row
+from bench.rows import BROKER_CORE, GENERATOR_CORE, MIB, TRANSIENT, Bench, Metric, Row, undisturbed
 from bench.tiered_node import CHUNK_BYTES, TieredVarveNode
 from bench.verify import verify_partition
 
@@ -164,9 +164,7 @@ def _latency(bench: Bench, node: Node, rate_per_s: int, settings: Mapping[str, s
     with node.connect() as connection:
         verify_partition(connection, topic, 0, value=value)
         wire.delete_topics(connection, [topic])
-    if result.left_out_share > LEFT_OUT_LIMIT:
-        raise Disturbed(f"{result.left_out_share:.0%} of the records met a busy machine")
-    return result.ack_p99_ms
+    return undisturbed(result)["ack_p99_ms"]
 
 
 def _shared_history(bench: Bench, node: OwnedNode) -> History:

@@ -23,6 +23,7 @@ from pathlib import Path
 from typing_extensions import override
 
 from bench import runner as abab
+from bench.consume_rows import CONSUME_ROWS
 from bench.group_rows import GROUP_ROWS
 from bench.instructions import billions
 from bench.node import REPOSITORY, VarveNode
@@ -32,7 +33,7 @@ from bench.rows import ROWS as LOCAL_ROWS
 from bench.rows import Bench, Metric, Row
 from bench.transaction_rows import TRANSACTION_ROWS
 
-ROWS = (*LOCAL_ROWS, *GROUP_ROWS, *TRANSACTION_ROWS)
+ROWS = (*LOCAL_ROWS, *CONSUME_ROWS, *GROUP_ROWS, *TRANSACTION_ROWS)
 RESULTS = Path(__file__).parent / "results"
 DEFAULT_ROWS = (
     "produce-1m,produce-16k-1,produce-16k-4,produce-100-pipelined,produce-100-ping-pong,"
@@ -157,6 +158,7 @@ def main() -> int:
                 partitions=1000,
                 new_node=runner.new_node,
                 new_tiered_node=runner.new_tiered_node,
+                beside_limit=False,
             )
             with runner.running(bench, rows):
                 shared = [row for row in rows if row.run is not None]

@@ -446,6 +446,20 @@ class FetchAnswer:
 
 def parse_fetch(data: bytes | bytearray | memoryview) -> FetchAnswer:
     """Read the answer to `fetch_frame`, given without its size."""
+    error_code, high_watermark, position, size = _fetched(data)
+    return FetchAnswer(error_code, high_watermark, memoryview(data)[position : position + size])
+
+
+def fetched_bytes(data: bytes | bytearray | memoryview) -> int:
+    """Bytes of records that the answer to `fetch_frame` says it has; they may be missing in it."""
+    error_code, _, _, size = _fetched(data)
+    if error_code:
+        raise WireError(f"Fetch: error {error_code}")
+    return size
+
+
+def _fetched(data: bytes | bytearray | memoryview) -> tuple[int, int, int, int]:
+    """Error, high watermark, where the records begin, their size."""
     error_code: int
     (error_code,) = struct.unpack_from(">h", data, 9)
     if error_code:
@@ -463,8 +477,7 @@ def parse_fetch(data: bytes | bytearray | memoryview) -> FetchAnswer:
     if aborted > 1:
         raise WireError("aborted transactions in a log that has none")
     size, position = _read_uvarint(data, position + 4)
-    records = memoryview(data)[position : position + max(size - 1, 0)]
-    return FetchAnswer(error_code, high_watermark, records)
+    return error_code, high_watermark, position, max(size - 1, 0)
 
 
 def whole_batches(records: memoryview) -> Iterable[tuple[int, int, memoryview]]:

@@ -1,4 +1,4 @@
-"""The two kinds of cluster: ours on an etcd of its own, and released Kafka brokers (KRaft)."""
+"""The kinds of cluster: ours on an etcd of its own or on a socket, and released Kafka (KRaft)."""
 
 import contextlib
 from collections.abc import Mapping, Sequence
@@ -14,6 +14,7 @@ from bench.etcd_server import NO_ETCD, EtcdCluster, EtcdServer, find_etcd
 from bench.kafka_release import KafkaRelease
 from bench.node import KafkaNode, NodeError, VarveNode, free_ports
 from bench.process import cpu_seconds
+from bench.unix_store_server import UnixStoreServer
 
 REPLICATED = {
     "default.replication.factor": "3",
@@ -171,6 +172,62 @@ class VarveCluster(Cluster):
         if self.links is not None:
             self.links.stop()
         self.etcd.kill()
+
+
+class SocketCluster(Cluster):
+    """`varve serve` with a metadata store that another process of this machine serves.
+
+    Attributes:
+        store: That process.
+    """
+
+    kind = "varve"
+
+    def __init__(
+        self,
+        directory: Path,
+        properties: Mapping[str, str] | None = None,
+        *,
+        brokers: int = 3,
+    ) -> None:
+        self.store = UnixStoreServer(directory / "metadata")
+        replicas = min(brokers, 3)
+        given = {
+            **{key: str(min(int(value), replicas)) for key, value in REPLICATED.items()},
+            "metadata.store": self.store.address,
+            **(properties or {}),
+        }
+        super().__init__(
+            {
+                node_id: VarveNode(directory / f"{node_id}", {**given, "node.id": str(node_id)})
+                for node_id in range(1, brokers + 1)
+            }
+        )
+        for node_id, node in self.nodes.items():
+            node.name = f"varve {node_id}"
+
+    @override
+    def cpu_seconds(self) -> float:
+        return super().cpu_seconds() + (
+            cpu_seconds(self.store.pid) if self.store.is_running else 0.0
+        )
+
+    @override
+    def start(self, timeout_s: float = 120.0) -> None:
+        self.store.start()
+        super().start(timeout_s)
+
+    @override
+    def stop(self) -> dict[int, int]:
+        try:
+            return super().stop()
+        finally:
+            self.store.kill()
+
+    @override
+    def close(self) -> None:
+        super().close()
+        self.store.kill()
 
 
 class KafkaCluster(Cluster):

@@ -270,7 +270,9 @@ def client_id(head: bytes) -> str | None:
     begin = CLIENT_ID_AT + _LENGTH.size
     if len(head) < begin + size:
         return None
-    return head[begin : begin + max(size, 0)].decode(errors="replace").removeprefix("broker-")
+    name = head[begin : begin + max(size, 0)].decode(errors="replace")
+    # Writers of the remote metadata name their broker epoch, too: `broker-2-77`.
+    return name.removeprefix("broker-").partition("-")[0]
 
 
 class Proxy:

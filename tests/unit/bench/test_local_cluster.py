@@ -13,6 +13,7 @@ from bench.local_cluster import (
     LocalCluster,
     LocalClusterError,
     Places,
+    again,
     banner,
     broker_command,
     etcd_command,
@@ -74,6 +75,16 @@ def test_the_banner_says_how_to_try_and_how_to_break_it(tmp_path: Path) -> None:
     text = banner(Places(tmp_path))
     for part in ("127.0.0.1:9094", "kill -9", "make cluster-broker ID=2", "Ctrl-C", "kcat -b"):
         assert part in text
+
+
+def test_a_broker_is_started_again_where_its_cluster_is(tmp_path: Path) -> None:
+    """The command is short for the cluster that `make cluster` starts, and whole for others."""
+    usual = Places(local_cluster.DIRECTORY.absolute())
+    assert again(usual, 2) == "make cluster-broker ID=2"
+    other = Places(tmp_path, port=19092, etcd_members=3)
+    assert again(other, 3) == (
+        f'make cluster-broker ID=3 ARGS="--directory {tmp_path} --port 19092" ETCD_MEMBERS=3'
+    )
 
 
 def test_a_port_that_is_taken_is_named_before_anything_starts(

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from bench import node
-from bench.node import free_ports
+from bench.node import VarveBrokersNode, free_ports
 
 
 def test_ports_are_not_given_away_twice() -> None:
@@ -39,3 +39,13 @@ def test_where_the_kernel_gives_away_nearly_all(
     path.write_text("1024\t65535\n")
     monkeypatch.setattr(node, "_EPHEMERAL_PORTS", path)
     assert len(set(free_ports(10))) == 10
+
+
+def test_brokers_of_one_supervisor_have_ports_in_a_row(tmp_path: Path) -> None:
+    """Its admin ports too: one more than brokers."""
+    two = VarveBrokersNode(tmp_path, {"num.partitions": "2"})
+    assert two.command()[1:4] == ["serve", "--brokers", "2"]
+    assert "num.partitions=2" in two.command()
+    taken = {*range(two.port, two.port + 2), *range(two.second_port, two.second_port + 3)}
+    assert len(taken) == 5
+    assert not any(map(node._reserve, taken))

@@ -1,0 +1,156 @@
+"""What a request of the hot path costs the broker: `python -m bench.path_costs`.
+
+One process without sockets, as in `bench.coordinator_costs`: the kernel's part of a connection is
+not in it, nor are its copies of files.
+
+    us     CPU of the process, all its threads; the best of some rounds, since others slow it down
+    --callgrind    instructions instead (user): needs Valgrind with its headers, and a C compiler;
+                   what is in them stays in a folder, one file for each row, for callgrind_annotate
+
+`VARVE_NATIVE` says which code runs; compare both:
+
+    for code in off require; do VARVE_NATIVE=$code python -m bench.path_costs --callgrind DIR; done
+"""
+
+import argparse
+import asyncio
+import gc
+import struct
+import tempfile
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+from typing import Final
+
+from native.loader import code_path, prefer_compiled
+
+prefer_compiled()
+
+from bench import wire
+from bench.cost_meter import CostMeter, count_instructions
+from bench.played_client import PlayedClient
+from broker.app import COLLECT_AFTER, new_loop
+from broker.broker import Broker
+from config.load import load
+
+TOPIC: Final = "t"
+REQUESTS: Final = 64
+"""In a round; each counts, also where several are sent at once."""
+
+MIB: Final = 1 << 20
+_ERROR_AT: Final = wire.ProduceResponseLayout.of(TOPIC).error_code - 4
+
+
+class Work:
+    """A broker with a topic, and the rows that are measured."""
+
+    def __init__(self, broker: Broker) -> None:
+        self._producer = PlayedClient(broker)
+        self._consumer = PlayedClient(broker)
+        self._end = 0
+
+    async def begin(self) -> None:
+        """Create the topic, and fill its second partition with 8 MiB."""
+        body = wire.create_topics_body([TOPIC], 2)
+        await self._producer.ask([wire.frame(wire.CREATE_TOPICS, 4, 0, body)])
+        batch = wire.record_batch([b"x" * 1000] * 16)
+        frame = wire.produce_frame(TOPIC, 1, batch)
+        for _ in range(8 * MIB // len(batch)):
+            await self._produce([frame])
+
+    async def _produce(self, frames: list[bytes]) -> None:
+        for answer in await self._producer.ask(frames):
+            (code,) = struct.unpack_from(">h", answer, _ERROR_AT)
+            if code:
+                raise RuntimeError(f"Produce: error {code}")
+
+    async def produce(self, size: int, at_once: int) -> None:
+        """Batches of one record of `size` bytes, so many requests in flight."""
+        frame = wire.produce_frame(TOPIC, 0, wire.record_batch([b"x" * size]))
+        for _ in range(REQUESTS // at_once):
+            await self._produce([frame] * at_once)
+        self._end += REQUESTS
+
+    async def fetch(self) -> None:
+        """1 MiB from one partition, again and again the same."""
+        frame = wire.fetch_frame(TOPIC, 1, 0, max_bytes=MIB)
+        for _ in range(REQUESTS):
+            (answer,) = await self._consumer.ask([frame])
+            if wire.fetched_bytes(answer) < MIB // 2:
+                raise RuntimeError("Fetch: less than was asked for")
+
+    async def produce_to_a_waiting_fetch(self) -> None:
+        """A consumer at the end of the log waits for each batch of 100 B: both are one request."""
+        frame = wire.produce_frame(TOPIC, 0, wire.record_batch([b"x" * 100]))
+        for _ in range(REQUESTS):
+            waiting = wire.fetch_frame(TOPIC, 0, self._end, max_bytes=MIB, max_wait_ms=60_000)
+            self._consumer.send([waiting])
+            await self._produce([frame])
+            (answer,) = await self._consumer.answers(1)
+            if not wire.fetched_bytes(answer):
+                raise RuntimeError("Fetch: answered without the record")
+            self._end += 1
+
+    def rows(self) -> dict[str, Callable[[], Awaitable[None]]]:
+        """What is measured, by name."""
+        return {
+            "Produce 100 B": lambda: self.produce(100, 1),
+            "Produce 100 B, 8 at once": lambda: self.produce(100, 8),
+            "Produce 16 KiB": lambda: self.produce(16 << 10, 1),
+            "Fetch 1 MiB": self.fetch,
+            "Produce 100 B and a Fetch that waits for it": self.produce_to_a_waiting_fetch,
+        }
+
+
+async def measure(rounds: int, only: str) -> dict[str, float]:
+    """CPU seconds a request, by row."""
+    meter = CostMeter()
+    if meter.counts_instructions:
+        rounds = 1
+    spent: dict[str, float] = {}
+    with tempfile.TemporaryDirectory(prefix="varve-costs-") as directory:
+        assignments = [
+            f"log.dirs={directory}",
+            "listeners=PLAINTEXT://127.0.0.1:0",
+            "admin.listener=",
+        ]
+        broker = Broker(load(assignments=assignments).broker)
+        await broker.start()
+        work = Work(broker)
+        await work.begin()
+        gc.collect()
+        gc.freeze()
+        gc.set_threshold(*COLLECT_AFTER)
+        for name, row in work.rows().items():
+            if only not in name:
+                continue
+            await row()
+            found = []
+            for _ in range(rounds):
+                meter.begin()
+                await row()
+                found.append(meter.end(name) / REQUESTS)
+            spent[name] = min(found)
+        await broker.stop()
+    return spent
+
+
+def main() -> None:
+    """Print a table."""
+    parser = argparse.ArgumentParser(prog="bench.path_costs", description=__doc__)
+    parser.add_argument("--rounds", type=int, default=40)
+    parser.add_argument("--only", default="", help="rows whose name has this part")
+    parser.add_argument("--callgrind", type=Path, help="a folder that exists")
+    chosen = parser.parse_args()
+    print(f"code {code_path().describe()}")
+    if chosen.callgrind is not None:
+        found = count_instructions("bench.path_costs", ["--only", chosen.only], chosen.callgrind)
+        for name, total in found.items():
+            print(f"{name:48} {total / REQUESTS:10,.0f} instructions")
+        return
+    with asyncio.Runner(loop_factory=new_loop) as runner:
+        for name, seconds in runner.run(measure(chosen.rounds, chosen.only)).items():
+            print(f"{name:48} {seconds * 1e6:8.1f} us")
+
+
+if __name__ == "__main__":
+    main()
