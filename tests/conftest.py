@@ -1,5 +1,11 @@
 """What tests of several folders share: tiers, effort of properties, servers that take seconds."""
 
+# First, before anything of what may be compiled is imported.
+from tests.code_path import CODE
+
+# isort: split
+
+import signal
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -25,6 +31,10 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
         folder = item.path.relative_to(TESTS).parts[0]
         if folder in FOLDERS:
             item.add_marker(FOLDERS[folder])
+        if item.get_closest_marker("interop"):
+            # kafka-python leaves sockets that were refused to the collector, which may run in any
+            # later test of the process; brokers are processes of their own there.
+            item.add_marker(pytest.mark.filterwarnings("ignore:unclosed <socket:ResourceWarning"))
         for tier in ("system", "interop"):
             if item.get_closest_marker(tier) and f"tests/{folder}" not in TIERS[tier].folders:
                 raise pytest.UsageError(f"{item.nodeid}: tests.tiers looks for none of {tier} here")
@@ -39,11 +49,28 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--lake-seed", type=int, default=None, help="of what those tests draw")
 
 
+@pytest.fixture(autouse=True)
+def handler_of_sigterm_stays() -> Iterator[None]:
+    """What a test lets handle SIGTERM must not handle it afterwards.
+
+    Processes that later tests fork would have it, too, and not end when they are told to.
+    """
+    before = signal.getsignal(signal.SIGTERM)
+    yield
+    if signal.getsignal(signal.SIGTERM) != before:
+        signal.signal(signal.SIGTERM, signal.SIG_DFL)
+        pytest.fail("SIGTERM is handled otherwise than before this test")
+
+
 @pytest.fixture(scope="session")
 def moto_url() -> Iterator[str]:
     """Address of an S3 server that is there for the whole run; buckets are the tests' own."""
     with moto_server() as endpoint_url:
         yield endpoint_url
+
+
+def pytest_report_header() -> str:
+    return f"code: {CODE.describe()}"
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:

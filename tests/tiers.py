@@ -10,6 +10,14 @@
 that failed. Several tiers in one run are a check before a merge: the fast one then tries all inputs
 that a property asks for.
 
+Python runs, also in the processes that tests start. Where the hot path is compiled (`make native`)
+and fresh, the fast tier then runs what reaches compiled modules once more on that path, with a few
+inputs for a property. VARVE_NATIVE=off leaves this out, VARVE_NATIVE=require runs all of the tiers
+compiled. The summary says which path it was.
+
+A test that takes longer than its tier allows has failed; where nothing ends for `SILENT_S`
+more the run is ended, and the tests that had not ended are named.
+
 Modules run two at a time. Those that judge time or memory (`measures`) come after them, one by one,
 with the machine to themselves.
 """
@@ -17,16 +25,26 @@ with the machine to themselves.
 import json
 import os
 import re
+import select
+import signal
 import subprocess
 import sys
 import time
 from collections import Counter
 from pathlib import Path
+from types import FrameType
 from typing import Final, NamedTuple
 
 from bench.structure import TIMES
+from native.loader import VARIABLE, CodePath, CompiledCodeError, prefer_compiled
 
 PROCESSES: Final = 2
+
+SILENT_S: Final = 480
+"""So much longer than one test may take may pytest say nothing: its end may take its time, too."""
+
+LOOK_S: Final = 5
+"""How often a silent run is looked at."""
 
 NO_TESTS: Final = 5
 """Exit code of pytest when nothing was to be run."""
@@ -41,6 +59,8 @@ class Tier(NamedTuple):
         profile: How much properties try, see `tests.effort`.
         processes: Side by side, for what measures nothing.
         measures: Whether some of them do.
+        on_both: Whether what reaches compiled modules runs compiled, too.
+        longest_s: How long one test may take with what it needs, which may be fetched first.
     """
 
     markers: str
@@ -48,11 +68,15 @@ class Tier(NamedTuple):
     profile: str = "settled"
     processes: int = PROCESSES
     measures: bool = False
+    on_both: bool = False
+    longest_s: int = 420
 
 
 TIERS: Final = {
     "fast": Tier(
-        "(quick or not (system or interop)) and not (slow or clients or spark)", profile="fast"
+        "(quick or not (system or interop)) and not (slow or clients or spark)",
+        profile="fast",
+        on_both=True,
     ),
     "system": Tier(
         "system and not (quick or interop or slow or clients or spark)",
@@ -67,6 +91,7 @@ TIERS: Final = {
         "(slow or not (system or interop)) and not (clients or spark)",
         profile="search",
         processes=1,
+        longest_s=4 * 3600,
     ),
 }
 
@@ -74,8 +99,9 @@ SUMMARY: Final = re.compile(rb"(\d+) (passed|failed|skipped|errors?|xfailed|warn
 
 
 class End(NamedTuple):
-    """How a run of pytest went: its exit code and last line, and how long it took."""
+    """How a run of pytest on one path went: exit code, last line, and how long it took."""
 
+    path: str
     code: int
     last: bytes
     seconds: float
@@ -86,34 +112,126 @@ def commands(tier: Tier, arguments: list[str]) -> list[list[str]]:
     named = any(Path(word.partition("::")[0]).exists() for word in arguments)
     where = [*arguments, *(() if named else tier.folders)]
     side_by_side = ["-n", str(tier.processes), "--dist", "loadfile"] if tier.processes > 1 else []
+    limits = ["-p", "tests.unfinished", "--timeout", str(tier.longest_s)]
     if not tier.measures:
-        return [["-m", tier.markers, *side_by_side, *where]]
+        return [["-m", tier.markers, *limits, *side_by_side, *where]]
     return [
-        ["-m", f"({tier.markers}) and not measures", *side_by_side, *where],
-        ["-m", f"({tier.markers}) and measures", *where],
+        ["-m", f"({tier.markers}) and not measures", *limits, *side_by_side, *where],
+        ["-m", f"({tier.markers}) and measures", *limits, *where],
     ]
 
 
-def run(command: list[str], profile: str) -> End:
-    """Run pytest once, and pass on what it prints."""
-    environment = {"HYPOTHESIS_PROFILE": profile, **os.environ}
-    last = b""
-    begin = time.monotonic()
+def on_both(arguments: list[str]) -> list[str]:
+    """The arguments for the second path: what of the named tests reaches compiled modules.
+
+    Returns:
+        Empty if none of them does.
+    """
+    # Not above: it decides for this process which code is loaded.
+    from tests.code_path import modules_on_both
+
+    paths = {word: Path(word.partition("::")[0]).resolve() for word in arguments}
+    named = {word: path for word, path in paths.items() if path.exists()}
+    others = [word for word in arguments if word not in named]
+    modules = [path.resolve() for path in modules_on_both()]
+    if not named:
+        return [*others, *map(str, modules)]
+    found: list[str] = []
+    for word, path in named.items():
+        below = [str(module) for module in modules if module.is_relative_to(path)]
+        found += below if path.is_dir() else [word] * bool(below)
+    return [*others, *found] if found else []
+
+
+def run(command: list[str], profile: str, path: str, variable: str, silent_s: float) -> End:
+    """Run pytest once on one path, and pass on what it prints.
+
+    Args:
+        command: Arguments of pytest.
+        profile: How much properties try.
+        path: The path's name in the summary.
+        variable: What `VARVE_NATIVE` is for it.
+        silent_s: After so long without a word the run is told to end, after as long again killed.
+    """
+    environment = {"HYPOTHESIS_PROFILE": profile, **os.environ, VARIABLE: variable}
+    tail = b""
+    endings = iter([signal.SIGTERM])
+    ended: list[int] = []
+    begin = heard = time.monotonic()
     with subprocess.Popen(
         [sys.executable, "-m", "pytest", "-q", *command], stdout=subprocess.PIPE, env=environment
     ) as process:
+        # What ends this run from outside may know of this process only.
+        def pass_on(number: int, _frame: FrameType | None) -> None:
+            process.send_signal(number)
+            ended.append(number)
+
+        before = signal.signal(signal.SIGTERM, pass_on)
         assert process.stdout is not None
-        for line in process.stdout:
-            sys.stdout.buffer.write(line)
-            sys.stdout.buffer.flush()
-            last = line.strip() or last
-    return End(process.returncode, last, time.monotonic() - begin)
+        descriptor = process.stdout.fileno()
+        while True:
+            if select.select([descriptor], [], [], min(LOOK_S, silent_s))[0]:
+                heard = time.monotonic()
+                if not (said := os.read(descriptor, 65536)):
+                    break
+                sys.stdout.buffer.write(said)
+                sys.stdout.buffer.flush()
+                tail = (tail + said)[-4096:]
+            elif process.poll() is not None:
+                break  # And a program that a test has left behind keeps the pipe open.
+            elif time.monotonic() - heard >= silent_s:
+                print(f"\n-- nothing has ended for {silent_s:.0f} s", flush=True)
+                heard = time.monotonic()
+                process.send_signal(next(endings, signal.SIGKILL))
+    signal.signal(signal.SIGTERM, before)
+    if ended:
+        sys.exit(128 + signal.SIGTERM)
+    last = next((line for line in reversed(tail.splitlines()) if line.strip()), b"")
+    return End(path, process.returncode, last, time.monotonic() - begin)
 
 
 def code_of(ends: list[End]) -> int:
     """Of all parts of a tier: the first that failed, else `NO_TESTS` if no part had a test."""
     codes = [end.code for end in ends if end.code != NO_TESTS]
     return next((code for code in codes if code), 0) if codes else NO_TESTS
+
+
+def run_tier(tier: Tier, arguments: list[str], profile: str, code: CodePath) -> list[End]:
+    """Run all parts of a tier, on one path or, where that is asked for, on both."""
+
+    def run_parts(profile: str, path: str, variable: str, arguments: list[str]) -> list[End]:
+        silent_s = tier.longest_s + SILENT_S
+        return [
+            run(words, profile, path, variable, silent_s) for words in commands(tier, arguments)
+        ]
+
+    if code.modules and os.environ.get(VARIABLE) == "require":
+        return run_parts(profile, "compiled", "require", arguments)
+    ends = run_parts(profile, "python", "off", arguments)
+    if code.modules and tier.on_both and (again := on_both(arguments)):
+        print("-- once more, compiled", flush=True)
+        ends += run_parts(tier.profile, "compiled", "require", again)
+    return ends
+
+
+def count(ends: list[End]) -> Counter[str]:
+    """How many tests passed, failed and so on."""
+    counts: Counter[str] = Counter()
+    for end in ends:
+        for number, kind in SUMMARY.findall(end.last):
+            counts[kind.decode()] += int(number)
+    return counts
+
+
+def describe(ends: list[End]) -> str:
+    """By path: how many tests passed and failed, and how long they took."""
+    said = []
+    for path in dict.fromkeys(end.path for end in ends):
+        own = [end for end in ends if end.path == path]
+        results = ", ".join(f"{number} {kind}" for kind, number in count(own).items())
+        minutes, seconds = divmod(round(sum(end.seconds for end in own)), 60)
+        said.append(f"{path}: {results} in {minutes}:{seconds:02} min")
+    return "; ".join(said)
 
 
 def keep_times(seconds: dict[str, int]) -> None:
@@ -128,21 +246,21 @@ def main(arguments: list[str]) -> int:
     names = []
     while arguments and arguments[0] in TIERS:
         names.append(arguments.pop(0))
+    try:
+        code = prefer_compiled()
+    except CompiledCodeError as error:
+        print(f"tiers: {error}", file=sys.stderr)
+        return 1
     tiers: dict[str, list[End]] = {}
     for name in names:
         print(f"-- {name} tests", flush=True)
         profile = TIERS[name].profile if len(names) == 1 else "settled"
-        tiers[name] = [run(command, profile) for command in commands(TIERS[name], arguments)]
+        tiers[name] = run_tier(TIERS[name], arguments, profile, code)
+    print(f"-- hot path: {code.describe()}")
     total: Counter[str] = Counter()
     for name, ends in tiers.items():
-        counts: Counter[str] = Counter()
-        for end in ends:
-            for count, kind in SUMMARY.findall(end.last):
-                counts[kind.decode()] += int(count)
-        total += counts
-        minutes, seconds = divmod(round(sum(end.seconds for end in ends)), 60)
-        said = ", ".join(f"{count} {kind}" for kind, count in counts.items())
-        print(f"-- {name}: {said} in {minutes}:{seconds:02} min (exit code {code_of(ends)})")
+        total += count(ends)
+        print(f"-- {name}: {describe(ends)} (exit code {code_of(ends)})")
     if not arguments:
         keep_times({name: round(sum(e.seconds for e in ends)) for name, ends in tiers.items()})
     if len(names) > 1:
