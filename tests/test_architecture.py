@@ -26,20 +26,22 @@ TESTED_ELSEWHERE = {
     "protocol/codegen": "tests/unit/protocol/codegen/test_module.py",
     # The composition root is run whole, as a process.
     "broker/app.py": "tests/system/broker/test_process.py",
+    "broker/assembly": "tests/system/broker/test_process.py",
+    "broker/supervisor/broker_process.py": "tests/system/machine/test_brokers.py",
+    "broker/supervisor/program.py": "tests/system/machine/test_brokers.py",
+    "broker/assembly/member.py": "tests/system/cluster/test_control.py",
+    "broker/assembly/metrics_page.py": "tests/system/broker/test_metrics.py",
     "broker/lifecycle/apis.py": "tests/unit/broker/test_api_reference.py",
-    "broker/lifecycle/live_settings.py": "tests/system/broker/test_dynamic_settings.py",
     "broker/lifecycle/membership.py": "tests/system/cluster/test_control.py",
-    "broker/lifecycle/metrics_page.py": "tests/system/broker/test_metrics.py",
+    "broker/lifecycle/live_settings.py": "tests/system/broker/test_dynamic_settings.py",
     "broker/node/node_startup.py": "tests/system/disks/test_metadata_store_place.py",
     "broker/remote/remote_storage.py": "tests/system/remote/test_remote_storage.py",
     # Rules that act through the controller, on a store with other controllers.
-    "broker/controller/active": "tests/unit/broker/controller/active/test_active_controller.py",
     "broker/controller/topics/min_isr_change.py": (
         "tests/unit/broker/controller/active/test_active_controller.py"
     ),
     # Brokers of one cluster that ask each other.
     "broker/controller/forwarded_creation.py": "tests/system/cluster/test_control.py",
-    "broker/handlers/envelope.py": "tests/system/cluster/test_control.py",
     "broker/handlers/elect_leaders.py": "tests/system/cluster/test_control.py",
     "broker/lifecycle/controlled_shutdown.py": "tests/system/cluster/test_control.py",
     "broker/lifecycle/cluster_control.py": "tests/system/cluster/test_control.py",
@@ -453,3 +455,31 @@ def test_the_map_names_what_is_there() -> None:
     named = set(re.findall(rf"`((?:{packages})/[\w/]*(?:\.py|/))`", text))
     assert len(named) > 50
     assert [path for path in sorted(named) if not (ROOT / path).exists()] == []
+
+
+def test_the_map_has_every_package() -> None:
+    """A folder with modules is named in the file map, whole or beside a folder next to it."""
+    text = (ROOT / "docs" / "ARCHITECTURE.md").read_text(encoding="utf-8")
+    table = text[text.index("## File map") : text.index("## Glossary")]
+    folders = {path.parent.relative_to(ROOT) for path in MODULES} - {GENERATED.relative_to(ROOT)}
+    unnamed = [
+        str(folder)
+        for folder in sorted(folders)
+        if f"`{folder}/" not in table and f"`{folder.name}/`" not in table
+    ]
+    assert unnamed == []
+
+
+def test_the_map_names_files_beside_each_other() -> None:
+    """A bare name stands for a file in the folder of a path before it in the same row."""
+    text = (ROOT / "docs" / "ARCHITECTURE.md").read_text(encoding="utf-8")
+    table = text[text.index("## File map") : text.index("## Glossary")]
+    gone = []
+    for row in table.splitlines():
+        folders: list[Path] = []
+        for name in re.findall(r"`([\w/.]+\.py|[\w/]+/)`", row.split("|")[1] if "|" in row else ""):
+            found = [path for base in (ROOT, *folders) if (path := base / name).exists()]
+            if not found:
+                gone.append(name)
+            folders += [path.parent for path in found] + [path.parent.parent for path in found]
+    assert gone == []

@@ -9,7 +9,8 @@ of POSIX. `crash` and `after_crash` then keep what a power cut would keep.
     fs.fail("write", errno.ENOSPC, path=".log")   the next matching call raises DiskError
     fs.crash()                           un-synced contents and names are gone
     fs.crash(Random(7))                  some un-synced changes survive, some of them torn
-    fs.crash(KEEP_ALL)                   the process died, the machine did not: kill -9
+    fs.crash(KEEP_ALL)                   the process died, the machine did not: kill -9; what was
+                                         not synced is there, and a later power cut still loses it
 """
 
 import contextlib
@@ -79,15 +80,18 @@ class _Inode:
             self.pending.clear()
 
     def survive(self, keep: Keep) -> "_Inode":
-        """What a restart finds, as a new and fully durable inode."""
+        """What a restart finds, as a new inode: fully durable, unless all was kept.
+
+        A kernel that keeps the pages of a dead process still has to write them.
+        """
         found = _Inode()
         found.mtime_ms = self.mtime_ms
-        if keep is None:
-            found.data = bytearray(self.durable)
-        elif isinstance(keep, Random):
-            found.data = self._some(keep)
-        else:
+        if isinstance(keep, str):
             found.data = bytearray(self.data)
+            found.durable = self.durable
+            found.pending = list(self.pending)
+            return found
+        found.data = bytearray(self.durable) if keep is None else self._some(keep)
         found.durable = bytes(found.data)
         return found
 
@@ -132,23 +136,43 @@ class _Directory:
         self.durable = dict(self.entries)
         self.history.clear()
 
-    def survive(self, keep: Keep, seen: dict[int, "_Inode"]) -> "_Directory":
-        if keep is None:
-            names = self.durable
-        elif isinstance(keep, Random):
-            names = keep.choice([self.durable, *self.history])
-        else:
-            names = self.entries
+    def survive(self, keep: Keep, seen: dict[int, "_Inode | _Directory"]) -> "_Directory":
+        """What a restart finds; `seen`: by identity, what was already carried over."""
+        if isinstance(keep, str):
+            return self._copy(seen)
+        names = self.durable if keep is None else keep.choice([self.durable, *self.history])
         found = _Directory()
         for name, entry in names.items():
             if isinstance(entry, _Directory):
                 found.entries[name] = entry.survive(keep, seen)
             else:
-                if id(entry) not in seen:
-                    seen[id(entry)] = entry.survive(keep)
-                found.entries[name] = seen[id(entry)]
+                found.entries[name] = _carried(entry, keep, seen)
         found.durable = dict(found.entries)
         return found
+
+    def _copy(self, seen: dict[int, "_Inode | _Directory"]) -> "_Directory":
+        """As it is: names now, on the platter, and between the two."""
+        found = _Directory()
+        seen[id(self)] = found
+
+        def carry(names: dict[str, _Inode | _Directory]) -> dict[str, _Inode | _Directory]:
+            return {name: _carried(entry, KEEP_ALL, seen) for name, entry in names.items()}
+
+        found.entries = carry(self.entries)
+        found.durable = carry(self.durable)
+        found.history = [carry(names) for names in self.history]
+        return found
+
+
+def _carried(
+    entry: _Inode | _Directory, keep: Keep, seen: dict[int, "_Inode | _Directory"]
+) -> _Inode | _Directory:
+    """What a restart finds of a file or a folder, once for all of its names."""
+    if id(entry) not in seen:
+        seen[id(entry)] = (
+            entry.survive(keep) if isinstance(entry, _Inode) else entry.survive(keep, seen)
+        )
+    return seen[id(entry)]
 
 
 class FakeFile:
@@ -269,6 +293,8 @@ class FakeFilesystem:
         self.loaded_indexes = SecondChancePool("loaded index bytes", 1 << 20)
         self.root = _Directory()
         self.locks: set[str] = set()
+        # What `identity` says of a path; by default the path, so that a copy is one that is set.
+        self.identities: dict[str, str] = {}
         self.events: list[Event] = []
         self.observer: Callable[[Event], None] | None = None
         self.stop_after: int | None = None
@@ -534,6 +560,11 @@ class FakeFilesystem:
         if found is None:
             raise self._missing(path, "stat")
         return found.mtime_ms if isinstance(found, _Inode) else 0
+
+    def identity(self, path: str) -> str:
+        if self._find(path) is None:
+            raise self._missing(path, "stat")
+        return self.identities.get(path, path)
 
     def volume(self, path: str) -> Volume:
         return Volume(2 * self.free, self.free)

@@ -18,9 +18,12 @@ import weakref
 from collections.abc import Callable, Coroutine, Iterable, Sequence
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Final, Self
+from typing import Any, Final, Self, TypeVar
+
+from typing_extensions import override
 
 from broker.broker import Broker
+from broker.controller.store.keyspace import Stage
 from broker.controller.store.metadata_store import (
     Compare,
     KeyValue,
@@ -31,9 +34,11 @@ from broker.controller.store.metadata_store import (
     TxnResult,
     Watch,
 )
+from broker.network.connection_poller import ConnectionPoller
 from broker.network.connector import Connecting, Connector
 from broker.network.network import Listening, SocketNetwork
-from broker.network.stream import Stream
+from broker.network.stream import Poller, Stream
+from broker.replication.fetcher.fetchers import Fetchers
 from broker.runtime.timer import TimerWheel
 from config.broker import BrokerConfig
 from config.listeners import Listener
@@ -42,14 +47,22 @@ from protocol.messages.create_topics import (
     CreatableTopicConfig,
     CreateTopicsRequest,
 )
-from storage.environment.clock import SystemClock
+from storage.environment.clock import Clock, SystemClock
 from storage.environment.filesystem import Filesystem
 from tests.fakes.broker.metadata_store import MemoryStore
 from tests.fakes.network.client import Client
 
-SESSION_MS: Final = 2_000
+SESSION_MS: Final = 5_000
+"""Longer than a busy machine keeps the loop of all from renewing: who lives keeps its lease."""
+
 HEARTBEAT_MS: Final = 200
-UNTIL_S: Final = 30.0
+UNTIL_S: Final = 60.0
+"""What does not happen at all is found out then; a busy machine has done everything else."""
+
+CREATE_MS: Final = 30_000
+STOP_S: Final = 120.0
+
+_T = TypeVar("_T")
 
 _NODE: contextvars.ContextVar["Node | None"] = contextvars.ContextVar("node", default=None)
 """Whose tasks are whose: a task has the context of what made it."""
@@ -65,6 +78,17 @@ def _make_task(
     if node is not None:
         node.tasks.add(task)
     return task
+
+
+class SharedStore(MemoryStore):
+    """The store of all brokers: what it does for one is no task of that broker's process.
+
+    Else a kill would end the writer of all.
+    """
+
+    @override
+    def _enqueue(self, command: Callable[[Stage], _T]) -> "asyncio.Future[_T]":
+        return contextvars.Context().run(super()._enqueue, command)
 
 
 class CutStore:
@@ -166,6 +190,7 @@ class KeptNetwork(SocketNetwork):
     def __init__(self) -> None:
         self._listening: list[Listening] = []
         self._streams: list[Stream] = []
+        self._pollers: list[ConnectionPoller] = []
 
     def listen(self, host: str, port: int, *, backlog: int, receive_buffer_bytes: int) -> Listening:
         made = super().listen(
@@ -181,6 +206,12 @@ class KeptNetwork(SocketNetwork):
         self._streams.append(made)
         return made
 
+    def connection_poller(self, loop: Poller, clock: Clock) -> ConnectionPoller | None:
+        made = super().connection_poller(loop, clock)
+        if made is not None:
+            self._pollers.append(made)
+        return made
+
     def connector(self, loop: asyncio.AbstractEventLoop, *, receive_buffer_bytes: int) -> Connector:
         return _KeptConnector(
             super().connector(loop, receive_buffer_bytes=receive_buffer_bytes), self._streams
@@ -188,6 +219,8 @@ class KeptNetwork(SocketNetwork):
 
     def close_all(self, loop: asyncio.AbstractEventLoop) -> None:
         """Close every socket; nothing of this process is called back for one again."""
+        for poller in self._pollers:
+            poller.close()
         opened: list[Listening | Stream] = [*self._listening, *self._streams]
         for one in opened:
             # A stream keeps its descriptor's number, which may be another's after its close.
@@ -235,6 +268,12 @@ class Node:
         self.store: CutStore
         self.network: KeptNetwork
 
+    def begin(self, work: Coroutine[Any, Any, _T]) -> "asyncio.Task[_T]":
+        """Work of the broker's process: it ends with it, as does what it begins."""
+        context = contextvars.copy_context()
+        context.run(_NODE.set, self)
+        return asyncio.get_running_loop().create_task(work, context=context)
+
 
 class ClusterHarness:
     """See the module. `settings` are those of every broker; `racks` are theirs, in order.
@@ -253,7 +292,7 @@ class ClusterHarness:
         self.loop = asyncio.get_running_loop()
         self.loop.set_task_factory(_make_task)  # type: ignore[arg-type]  # a context from 3.11 on
         self.timer = TimerWheel(self.loop, SystemClock())
-        self.store = MemoryStore(self.timer)
+        self.store = SharedStore(self.timer)
         self.nodes = {
             node_id: Node(node_id, directory / str(node_id), log_dirs)
             for node_id in range(1, brokers + 1)
@@ -284,7 +323,8 @@ class ClusterHarness:
         for node in self.nodes.values():
             if node.is_running:
                 node.store.heal()
-                await self.stop(node.node_id)
+                # A stop that hangs is a failure, not the end of the whole run.
+                await asyncio.wait_for(self.stop(node.node_id), STOP_S)
         await self.store.aclose()
         self.timer.close()
 
@@ -293,6 +333,13 @@ class ClusterHarness:
     def broker(self, node_id: int) -> Broker:
         """The broker that runs there, or ran there last."""
         return self.nodes[node_id].broker
+
+    def fetchers(self, node_id: int) -> Fetchers:
+        """What this broker follows leaders with."""
+        side = self.broker(node_id).side
+        assert side is not None
+        assert side.fetchers is not None
+        return side.fetchers
 
     @property
     def running(self) -> list[Broker]:
@@ -332,9 +379,7 @@ class ClusterHarness:
                 await node.broker.stop()
                 raise
 
-        context = contextvars.copy_context()
-        context.run(_NODE.set, node)
-        await self.loop.create_task(run(), context=context)
+        await node.begin(run())
         node.is_running = True
         # The same after a restart, as clients know it.
         node.port = node.broker.addresses[0][2]
@@ -358,17 +403,17 @@ class ClusterHarness:
         lease = await self._lease_of(node_id) if revoke else None
         node.store.cut()
         node.network.close_all(self.loop)
-        broker.timer.close()
+        broker.local.timer.close()
         await self._end_tasks(node)
         # Threads finish what they are at; nothing is begun any more.
-        broker.writers.close()
-        broker.timer.close()
+        broker.local.writers.close()
+        broker.local.timer.close()
         await asyncio.to_thread(broker.log_manager.shutdown, clean=False)
-        if broker.cleaners is not None:
+        if broker.local.cleaners is not None:
             # Its processes would see that their broker is gone.
-            await asyncio.to_thread(broker.cleaners.close)
-        broker.disk.close()
-        broker.timer.close()
+            await asyncio.to_thread(broker.local.cleaners.close)
+        broker.local.disk.close()
+        broker.local.timer.close()
         if lease is not None:
             # The others may have fenced it by evidence meanwhile.
             with contextlib.suppress(LeaseNotFoundError):
@@ -417,6 +462,15 @@ class ClusterHarness:
             if broker.controller is not None
         ]
         return set.intersection(*seen) if seen else set()
+
+    def is_out(self, node_id: int) -> bool:
+        """Whether no broker that runs has this one let in; `let_in` lacks it from the first on."""
+        found = [
+            broker.controller.image.brokers.get(node_id)
+            for broker in self.running
+            if broker.controller is not None
+        ]
+        return all(one is None or one.is_fenced or not one.is_live for one in found)
 
     def leader_of(self, topic: str, partition: int = 0) -> int:
         """As the newest image of all brokers says; -1: none."""
@@ -470,7 +524,7 @@ class ClusterHarness:
             ],
         )
         client = await self.client(self.running[0].settings.node_id)
-        request = CreateTopicsRequest(topics=[topic], timeout_ms=int(UNTIL_S * 1000))
+        request = CreateTopicsRequest(topics=[topic], timeout_ms=CREATE_MS)
         (result,) = (await client.call(request)).topics
         assert result.error_code == 0, result
         await self.until(

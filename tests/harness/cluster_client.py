@@ -13,6 +13,7 @@ request whose answer was lost is sent again; with sequences or epochs it does no
 """
 
 import asyncio
+import time
 from collections.abc import Awaitable, Callable, Mapping
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final
@@ -54,12 +55,14 @@ if TYPE_CHECKING:
 GROUP: Final = 0
 TRANSACTION: Final = 1
 
-WITHIN_S: Final = 30.0
+WITHIN_S: Final = 60.0
 AGAIN_S: Final = 0.02
 
 RETRIABLE: Final = frozenset(
     {
         E.NOT_LEADER_OR_FOLLOWER,
+        E.FENCED_LEADER_EPOCH,
+        E.UNKNOWN_LEADER_EPOCH,
         E.NOT_COORDINATOR,
         E.COORDINATOR_NOT_AVAILABLE,
         E.COORDINATOR_LOAD_IN_PROGRESS,
@@ -123,12 +126,15 @@ class ClusterClient:
 
     async def leader(self, topic: str, partition: int) -> int:
         """Node id of a leader, as Metadata names it now."""
+        return (await self.led(topic, partition))[0]
+
+    async def led(self, topic: str, partition: int) -> tuple[int, int]:
+        """Node id and epoch of a leader, as Metadata names them now."""
         found = (await (await self.any()).metadata(topic)).topics[0]
         check(found.error_code)
         (one,) = [p for p in found.partitions if p.partition_index == partition]
         check(one.error_code)
-        leader: int = one.leader_id
-        return leader
+        return one.leader_id, one.leader_epoch
 
     async def retry(self, attempt: Callable[[], Awaitable[Any]]) -> Any:
         """What the attempt returns, once it meets nothing that is to be retried."""
@@ -226,6 +232,7 @@ class ClusterClient:
         """Values of all committed records, in order, up to the last stable offset."""
         end = await self.stable_offset(topic, partition)
         values: list[bytes] = []
+        deadline = time.monotonic() + WITHIN_S
         offset = 0
         while offset < end:
             found = await self.retry(partial(self._fetch_committed, topic, partition, offset))
@@ -246,12 +253,19 @@ class ClusterClient:
                     values += [bytes(r.value or b"") for r in records if r.offset >= offset]
                 offset = max(offset, header.next_offset)
             if not len(data):
-                break
+                # Remote storage may have been slower than `remote.fetch.max.wait.ms`.
+                assert time.monotonic() < deadline, f"nothing at {offset} of {end}"
+                await asyncio.sleep(AGAIN_S)
         return values
 
     async def _fetch_committed(self, topic: str, partition: int, offset: int) -> Any:
+        leader, epoch = await self.led(topic, partition)
+        # With the epoch: what was the leader may follow by now, and lack what is committed since.
         wanted = FetchPartition(
-            partition=partition, fetch_offset=offset, partition_max_bytes=16 << 20
+            partition=partition,
+            current_leader_epoch=epoch,
+            fetch_offset=offset,
+            partition_max_bytes=16 << 20,
         )
         request = FetchRequest(
             max_wait_ms=100,
@@ -260,7 +274,7 @@ class ClusterClient:
             isolation_level=1,
             topics=[FetchTopic(topic=topic, partitions=[wanted])],
         )
-        client = await self.at(await self.leader(topic, partition))
+        client = await self.at(leader)
         answer = await asyncio.wait_for(client.call(request), 10)
         check(answer.error_code)
         found = answer.responses[0].partitions[0]

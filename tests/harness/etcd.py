@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from broker.controller.store.etcd.endpoints import EtcdAccess
     from broker.controller.store.etcd.etcd_store import EtcdStore
 
-START_S: Final = 20.0
+START_S: Final = 60.0
 
 
 def etcd_or_skip() -> str:

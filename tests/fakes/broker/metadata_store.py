@@ -13,6 +13,7 @@ from broker.controller.store.metadata_store import (
     StoreUnavailableError,
 )
 from broker.runtime.timer import Timer
+from storage.environment.clock import Clock
 from tests.fakes.timer import ManualTimer
 
 
@@ -62,6 +63,7 @@ class MemoryStore(LocalStore):
         timer: Timer | None = None,
         disk: MemoryDisk | None = None,
         *,
+        clock: Clock | None = None,
         history_events_max: int = 10_000,
         watch_buffer_max: int = 4096,
     ) -> None:
@@ -79,7 +81,7 @@ class MemoryStore(LocalStore):
         self.gate = asyncio.Event()
         self.gate.set()
         self.commits = 0
-        super().__init__(keyspace, timer or ManualTimer())
+        super().__init__(keyspace, timer or ManualTimer(), clock)
 
     @override
     async def _persist(self, stage: Stage) -> None:

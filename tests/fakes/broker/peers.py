@@ -18,6 +18,7 @@ class Sent(NamedTuple):
     timeout_ms: float
     use: str
     future: "asyncio.Future[Message]"
+    client_id: str | None
 
     def answer(self, message: Message) -> None:
         """The answer, as this broker decodes it."""
@@ -43,13 +44,26 @@ class FakePeers:
         self.on_request: Callable[[Sent], None] | None = None
 
     def request(
-        self, node_id: int, message: Message, version: int, *, timeout_ms: float, use: str
+        self,
+        node_id: int,
+        message: Message,
+        version: int,
+        *,
+        timeout_ms: float,
+        use: str,
+        client_id: str | None = None,
     ) -> "asyncio.Future[Message]":
         future: asyncio.Future[Message] = asyncio.get_running_loop().create_future()
         codec = sys.modules[type(message).__module__]
         body = bytes(codec.encode_request(message, version))
         request = Sent(
-            node_id, codec.decode_request(body, version), version, timeout_ms, use, future
+            node_id,
+            codec.decode_request(body, version),
+            version,
+            timeout_ms,
+            use,
+            future,
+            client_id,
         )
         if self.on_request is not None:
             self.on_request(request)

@@ -66,7 +66,7 @@ class FailingDisk(LocalFilesystem):
             self.check("create", path)
         plain = super().open(path, create=create, readonly=readonly, spare=spare)
         # The descriptor changes hands: the plain object must not close it.
-        fd, plain._fd = plain._fd, -1
+        fd = plain.detach()
         return FailingFile(path, fd, self)
 
     def mkdir(self, path: str) -> None:

@@ -110,7 +110,7 @@ class SlowDisk(LocalFilesystem):
         self.wait("open", path)
         plain = super().open(path, create=create, readonly=readonly, spare=spare)
         # The descriptor changes hands: the plain object must not close it.
-        fd, plain._fd = plain._fd, -1
+        fd = plain.detach()
         return SlowFile(path, fd, self)
 
     def rename(self, source: str, target: str) -> None:
@@ -152,6 +152,10 @@ class SlowDisk(LocalFilesystem):
     def read_bytes(self, path: str) -> bytes:
         self.wait("read", path)
         return super().read_bytes(path)
+
+    def identity(self, path: str) -> str:
+        self.wait("stat", path)
+        return super().identity(path)
 
     def volume(self, path: str) -> Volume:
         self.wait("stat", path)

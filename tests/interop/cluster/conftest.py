@@ -4,8 +4,6 @@
 mistake of the test.
 """
 
-import gc
-import warnings
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -53,9 +51,5 @@ def cluster(running_cluster: Cluster, request: pytest.FixtureRequest) -> Iterato
     running_cluster.wait_for_all()
     failed_before = request.session.testsfailed
     yield running_cluster
-    with warnings.catch_warnings():
-        # kafka-python leaves the sockets of connections that were refused to the collector.
-        warnings.simplefilter("ignore", ResourceWarning)
-        gc.collect()
     if request.session.testsfailed > failed_before:
         running_cluster.keep_logs(KEPT_LOGS / request.node.name)

@@ -6,6 +6,7 @@ import re
 from bench.cluster.cluster import Cluster
 from bench.cluster.replicas import wait_until_equal
 from bench.kafka_release import (
+    CONFIGS,
     CONSOLE_CONSUMER,
     CONSOLE_PRODUCER,
     CONSUMER_GROUPS,
@@ -28,6 +29,8 @@ def test_tools_work_by_any_broker_while_one_is_dead(
     """kafka-topics, console producer and consumer, kafka-consumer-groups, kafka-log-dirs."""
     first, second, third = (("--bootstrap-server", address) for address in cluster.addresses)
     kafka_tools.tool(TOPICS, *first, "--create", "--topic", topic, "--partitions", "3")
+    # The broker that was asked has it; another one's image may be older.
+    cluster.wait_until_in_sync([topic], partitions=3)
     described = kafka_tools.tool(TOPICS, *second, "--describe", "--topic", topic).stdout
     assert "ReplicationFactor: 3" in described
     assert sorted(leaders(described).values()) == [1, 2, 3]
@@ -37,8 +40,12 @@ def test_tools_work_by_any_broker_while_one_is_dead(
     kafka_tools.tool(CONSOLE_PRODUCER, *third, "--topic", topic, text=text)
     cluster.kill(1)
     cluster.wait_until(
-        "broker 1 leads nothing",
-        lambda: all(cluster.leader_of(topic, index) in {2, 3} for index in range(3)),
+        "broker 1 leads nothing, and is in no ISR",
+        lambda: all(
+            one.leader in {2, 3} and 1 not in one.isr
+            for node in cluster.answering
+            for one in cluster.state_at(node, [topic]).partitions
+        ),
     )
     troubled = kafka_tools.tool(
         TOPICS, *second, "--describe", "--topic", topic, "--under-replicated-partitions"
@@ -90,3 +97,55 @@ def test_preferred_leaders_come_back(cluster: Cluster, topic: str, kafka_tools: 
     ).stdout
     assert f"{topic}-0" in elected
     cluster.wait_until("the preferred leader", lambda: cluster.leader_of(topic) == 1)
+
+
+def lose_all_in_sync(cluster: Cluster, topic: str) -> None:
+    """One replica was in sync, and is away; the others live, and may not lead."""
+    cluster.create_topic(topic, [[1, 2, 3]], {"min.insync.replicas": "1"})
+    for node_id in (2, 3):
+        cluster.kill(node_id)
+    cluster.wait_until("broker 1 is in sync alone", lambda: is_alone(cluster, topic))
+    cluster.kill(1)
+    for node_id in (2, 3):
+        cluster.restart(node_id)
+    cluster.wait_until("nobody leads", lambda: cluster.leader_of(topic) == -1)
+
+
+def is_alone(cluster: Cluster, topic: str) -> bool:
+    partition = cluster.state([topic]).partition(topic, 0)
+    return partition is not None and list(partition.isr) == [1]
+
+
+def test_an_unclean_election_is_held_by_the_tool(
+    cluster: Cluster, topic: str, kafka_tools: ToolServer
+) -> None:
+    """kafka-leader-election --election-type unclean; a preferred one finds nobody that may lead."""
+    lose_all_in_sync(cluster, topic)
+    asked = ("--bootstrap-server", cluster.addresses[1], "--topic", topic, "--partition", "0")
+    refused = kafka_tools.tool(LEADER_ELECTION, *asked, "--election-type", "preferred", check=False)
+    assert refused.returncode != 0
+    assert "PreferredLeaderNotAvailable" in refused.stdout + refused.stderr
+    assert cluster.leader_of(topic) == -1
+    elected = kafka_tools.tool(LEADER_ELECTION, *asked, "--election-type", "unclean").stdout
+    assert f"Successfully completed leader election (UNCLEAN) for partitions {topic}-0" in elected
+    cluster.wait_until("a leader", lambda: cluster.leader_of(topic) in {2, 3})
+    again = kafka_tools.tool(LEADER_ELECTION, *asked, "--election-type", "unclean").stdout
+    assert "Valid replica already elected" in again
+    cluster.heal()
+    cluster.wait_until_in_sync([topic])
+    wait_until_equal(cluster, topic, 1)
+
+
+def test_an_unclean_election_is_held_when_the_topic_allows_it(
+    cluster: Cluster, topic: str, kafka_tools: ToolServer
+) -> None:
+    """kafka-configs; at once, where Kafka's controller looks every five minutes."""
+    lose_all_in_sync(cluster, topic)
+    kafka_tools.tool(
+        CONFIGS,
+        *("--bootstrap-server", cluster.addresses[1], "--alter", "--topic", topic),
+        *("--add-config", "unclean.leader.election.enable=true"),
+    )
+    cluster.wait_until("a leader", lambda: cluster.leader_of(topic) in {2, 3})
+    cluster.heal()
+    cluster.wait_until_in_sync([topic])

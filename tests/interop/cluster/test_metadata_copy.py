@@ -67,18 +67,18 @@ def fill(address: str) -> None:
     """A topic with settings, records, committed offsets, and one transaction each way."""
     admin = AdminClient({"bootstrap.servers": address})
     topic = NewTopic("orders", PARTITIONS, 1, config={"retention.ms": "123456789"})
-    admin.create_topics([topic])["orders"].result(30)
+    admin.create_topics([topic])["orders"].result(60)
     plain = Producer({"bootstrap.servers": address, "enable.idempotence": True})
     for number in range(RECORDS):
         plain.produce("orders", b"%d" % number, partition=number % PARTITIONS)
-    assert plain.flush(30) == 0
+    assert plain.flush(60) == 0
     for way in ("commit", "abort"):
         sender = Producer({"bootstrap.servers": address, "transactional.id": "tx"})
-        sender.init_transactions(30)
+        sender.init_transactions(60)
         sender.begin_transaction()
         sender.produce("orders", way.encode(), partition=0)
-        sender.flush(30)
-        getattr(sender, f"{way}_transaction")(30)
+        sender.flush(60)
+        getattr(sender, f"{way}_transaction")(60)
     reader = consumer(address)
     offsets = [TopicPartition("orders", index, 10 * (index + 1)) for index in range(PARTITIONS)]
     reader.commit(offsets=offsets, asynchronous=False)
@@ -101,7 +101,7 @@ def seen_by_clients(address: str) -> Mapping[str, Any]:
     """Committed offsets, records, settings and partitions, as clients see them."""
     reader = consumer(address)
     places = [TopicPartition("orders", index) for index in range(PARTITIONS)]
-    committed = [place.offset for place in reader.committed(places, timeout=30)]
+    committed = [place.offset for place in reader.committed(places, timeout=60)]
     reader.assign([TopicPartition("orders", index, 0) for index in range(PARTITIONS)])
     values: list[tuple[int | None, int | None, bytes | None]] = []
     deadline = time.monotonic() + READY_S
@@ -114,26 +114,26 @@ def seen_by_clients(address: str) -> Mapping[str, Any]:
     reader.close()
     admin = AdminClient({"bootstrap.servers": address})
     resource = ConfigResource(ConfigResource.Type.TOPIC, "orders")
-    settings = admin.describe_configs([resource])[resource].result(30)
-    topics = admin.list_topics(timeout=30).topics
+    settings = admin.describe_configs([resource])[resource].result(60)
+    topics = admin.list_topics(timeout=60).topics
     return {
         "committed": committed,
         "values": sorted(values, key=str),
         "retention": settings["retention.ms"].value,
         "topics": {name: len(topic.partitions) for name, topic in topics.items()},
         "replicas": {tuple(p.replicas) for t in topics.values() for p in t.partitions.values()},
-        "cluster": admin.list_topics(timeout=30).cluster_id,
+        "cluster": admin.list_topics(timeout=60).cluster_id,
     }
 
 
 def write_more(address: str) -> None:
     """A transaction of the same id as before, and a record: nothing is fenced or refused."""
     sender = Producer({"bootstrap.servers": address, "transactional.id": "tx", "acks": "all"})
-    sender.init_transactions(30)
+    sender.init_transactions(60)
     sender.begin_transaction()
     sender.produce("orders", b"later", partition=1)
-    sender.flush(30)
-    sender.abort_transaction(30)
+    sender.flush(60)
+    sender.abort_transaction(60)
 
 
 def start_on(node: VarveNode, etcd: EtcdServer) -> None:

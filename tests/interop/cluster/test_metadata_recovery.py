@@ -57,7 +57,7 @@ def create(cluster: VarveCluster, *names: str) -> None:
     admin = AdminClient({"bootstrap.servers": cluster.bootstrap})
     topics = [NewTopic(name, PARTITIONS, 3, config={"retention.ms": "777777"}) for name in names]
     for future in admin.create_topics(topics).values():
-        future.result(30)
+        future.result(60)
     cluster.wait_until_in_sync(names, partitions=PARTITIONS * len(names))
 
 
@@ -76,7 +76,7 @@ def commit(cluster: VarveCluster, topic: str, offset: int) -> None:
 
 def committed(cluster: VarveCluster, topic: str) -> int:
     consumer = Consumer({"bootstrap.servers": cluster.bootstrap, "group.id": GROUP})
-    (place,) = consumer.committed([TopicPartition(topic, 0)], timeout=30)
+    (place,) = consumer.committed([TopicPartition(topic, 0)], timeout=60)
     consumer.close()
     return place.offset
 
@@ -164,7 +164,7 @@ def test_an_old_copy_is_raised_above_what_the_logs_have(cluster: VarveCluster) -
     create(cluster, "later")
     write(cluster, "later")
     admin = AdminClient({"bootstrap.servers": cluster.bootstrap})
-    admin.delete_topics(["gone"])["gone"].result(30)
+    admin.delete_topics(["gone"])["gone"].result(60)
     leader = cluster.leader_of("orders")
     cluster.kill(leader)
     write(cluster, "orders", RECORDS)

@@ -65,7 +65,7 @@ def upgrade(cluster: VarveCluster) -> subprocess.CompletedProcess[str]:
     program = str(Path(sys.executable).parent / "varve")
     command = [program, "features", "--bootstrap-server", cluster.bootstrap]
     return subprocess.run(
-        [*command, "upgrade", "varve.version=1"], capture_output=True, text=True, timeout=60
+        [*command, "upgrade", "varve.version=1"], capture_output=True, text=True, timeout=120
     )
 
 

@@ -34,6 +34,9 @@ public class Older {
     private static final List<String> CODECS = Arrays.asList("none", "gzip", "snappy", "lz4", "zstd");
     private static final int TOTAL = PER_CODEC * CODECS.size();
 
+    private static final short REPLICAS =
+            Short.parseShort(System.getenv().getOrDefault("VARVE_INTEROP_REPLICAS", "1"));
+
     private static String address;
     private static final String TOPIC = "older-" + System.nanoTime();
     private static final String OUT = TOPIC + "-out";
@@ -42,7 +45,7 @@ public class Older {
         address = arguments[0];
         try (AdminClient admin = AdminClient.create(settings())) {
             step("create topics", () -> admin.createTopics(Arrays.asList(
-                    new NewTopic(TOPIC, 3, (short) 1), new NewTopic(OUT, 2, (short) 1))).all().get());
+                    new NewTopic(TOPIC, 3, REPLICAS), new NewTopic(OUT, 2, REPLICAS))).all().get());
             for (String codec : CODECS) {
                 step("produce " + codec, () -> produce(codec));
             }

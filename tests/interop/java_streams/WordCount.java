@@ -2,6 +2,7 @@ import java.time.Duration;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
+import java.util.Optional;
 import java.util.Properties;
 import java.util.concurrent.CountDownLatch;
 import org.apache.kafka.clients.admin.AdminClient;
@@ -58,8 +59,8 @@ public class WordCount {
     private static void create(String address, String application) throws Exception {
         try (AdminClient admin = AdminClient.create(settings(address))) {
             admin.createTopics(List.of(
-                    new NewTopic(application + "-in", 4, (short) 1),
-                    new NewTopic(application + "-out", 4, (short) 1))).all().get();
+                    new NewTopic(application + "-in", Optional.of(4), Optional.empty()),
+                    new NewTopic(application + "-out", Optional.of(4), Optional.empty()))).all().get();
         }
     }
 

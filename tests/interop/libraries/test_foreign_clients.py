@@ -16,6 +16,7 @@ from pathlib import Path
 import pytest
 
 from bench.node import OwnedNode
+from tests.interop.conftest import BROKERS
 
 pytestmark = pytest.mark.clients
 
@@ -42,6 +43,7 @@ def run(command: list[str | Path], broker: OwnedNode) -> None:
         text=True,
         check=False,
         timeout=TIMEOUT_S,
+        env={**os.environ, "VARVE_INTEROP_REPLICAS": str(min(3, BROKERS))},
     )
     said = result.stdout[-20_000:]
     assert result.returncode == 0, f"{said}\n{broker.log_tail()}"

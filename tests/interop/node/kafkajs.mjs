@@ -46,10 +46,13 @@ async function member (groupId, from, options, each) {
   await consumer.disconnect()
 }
 
+// On several brokers one partition each: where a send to one of two brokers has to be repeated, KafkaJS
+// (2.2) sends what is in flight to the other again, with the next sequence number, and doubles it.
+const several = Number(process.env.VARVE_INTEROP_REPLICAS ?? 1) > 1
 await step('create topics', async () => {
   await admin.connect()
   await admin.createTopics({
-    topics: [{ topic, numPartitions: 3 }, { topic: out, numPartitions: 2 }]
+    topics: [{ topic, numPartitions: several ? 1 : 3 }, { topic: out, numPartitions: several ? 1 : 2 }]
   })
 })
 

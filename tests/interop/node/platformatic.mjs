@@ -27,8 +27,9 @@ async function step (name, run) {
   console.log(`ok ${name}`)
 }
 
+const replicas = Number(process.env.VARVE_INTEROP_REPLICAS ?? 1)
 const admin = new Admin({ clientId: 'admin', bootstrapBrokers })
-await step('create topic', () => admin.createTopics({ topics: [topic], partitions: 3, replicas: 1 }))
+await step('create topic', () => admin.createTopics({ topics: [topic], partitions: 3, replicas }))
 
 for (const compression of codecs) {
   await step(`produce ${compression}`, async () => {

@@ -469,7 +469,6 @@ def session_of_the_group(d: Dialogue) -> None:
         "put out",
         ConsumerGroupDescribeRequest(group_ids=[d.name]),
         lambda a: not a.groups[0].members,
-        timeout_s=15,
     )
     m.beat("beats too late")
 

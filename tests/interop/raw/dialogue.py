@@ -39,7 +39,7 @@ from protocol.records.control import parse_control_type
 from protocol.records.record import iterate_records
 
 CLIENT_ID = "dialogue"
-ANSWER_TIMEOUT_S = 30.0
+ANSWER_TIMEOUT_S = 60.0
 
 NOT_YET = {
     ErrorCode.COORDINATOR_LOAD_IN_PROGRESS,

@@ -386,6 +386,5 @@ def share_member_is_put_out(d: Dialogue) -> None:
         "put out",
         ShareGroupDescribeRequest(group_ids=[f"{d.name}"]),
         lambda a: not a.groups[0].members,
-        timeout_s=15,
     )
     m.beat("beats too late")

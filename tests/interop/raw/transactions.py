@@ -252,7 +252,7 @@ def committed(
         part = answer.groups[0].topics[0].partitions[0]
         return bool(part.error_code == 0 and part.committed_offset == until)
 
-    return dialogue.ask_until(what, request, is_there, 9, timeout_s=10)
+    return dialogue.ask_until(what, request, is_there, 9)
 
 
 def producers(dialogue: Dialogue, topic: str, what: str = "producers") -> Any:

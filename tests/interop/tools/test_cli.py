@@ -191,7 +191,8 @@ def test_a_running_group_is_shown_and_left_alone(varve: Varve, topic: str) -> No
             refused = varve(
                 *("groups", "reset-offsets", group, "--topic", topic, "--to-latest"), status=1
             )
-            assert "is Stable" in refused.stderr
+            # Its state may be that of a rebalance, if the member has just seen the topic change.
+            assert "stop its consumers first" in refused.stderr
             varve("groups", "delete", group, status=1)
             consumer.send_signal(signal.SIGINT)
             _, errors = consumer.communicate(timeout=DEADLINE_S)

@@ -11,10 +11,12 @@ from pathlib import Path
 import pytest
 
 from bench.node import VarveNode
+from native.library import RECORD_RULES, load_wanted
 from protocol.error_codes import ErrorCode
 from protocol.messages.join_group import JoinGroupRequest, JoinGroupRequestProtocol
 from protocol.records.builder import build_batch
 from storage.checkpoints.clean_shutdown import CLEAN_SHUTDOWN_FILE
+from tests.code_path import CODE
 from tests.fakes.network.client import http_get, produce_request, read_of
 from tests.system.conftest import Connect, Metrics, until
 
@@ -75,6 +77,16 @@ async def test_sigterm_answers_who_waits(varve: VarveNode, connect: Connect) -> 
     assert "broker stopped" in log
     assert "Traceback" not in log
     assert "level=ERROR" not in log
+
+
+async def test_a_started_broker_runs_the_code_that_the_tests_run(varve: VarveNode) -> None:
+    """Compiled in a run of the compiled path, else Python's; its log and its metrics say which."""
+    metrics = Metrics.parse((await http_get(varve.admin_address, "/metrics"))[1])
+    assert metrics.of("varve_code_info", path=CODE.name, reason=CODE.reason) == 1
+    assert metrics.of("varve_code_compiled_modules") == CODE.modules
+    walks = load_wanted(RECORD_RULES)
+    assert metrics.of("varve_record_walks_info", path=walks.path, reason=walks.problem) == 1
+    assert f"code {CODE.describe()}" in varve.log_path.read_text()
 
 
 async def is_ready(varve: VarveNode) -> bool:

@@ -78,7 +78,7 @@ async def test_an_unflushed_record_is_not_shown(start_node: StartNode) -> None:
     client, consumer = await node.client(), await node.client()
     await client.create_topic("t", flush_messages=1)
     await client.produce("t", b"safe")
-    disk.break_directory(str(Path(node.broker.log_dirs[0]) / "t-0"), "sync")
+    disk.break_directory(str(Path(node.broker.local.log_dirs[0]) / "t-0"), "sync")
     parked = consumer.start_fetch("t", 1, max_wait_ms=60_000)
     refused = await client.try_produce("t", [(None, b"unsafe")])
     assert refused.error_code == ErrorCode.KAFKA_STORAGE_ERROR

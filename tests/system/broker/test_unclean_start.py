@@ -26,6 +26,7 @@ from storage.checkpoints.clean_shutdown import CLEAN_SHUTDOWN_FILE
 from storage.environment.local_filesystem import LocalFile
 from storage.log.log import Log
 from storage.types.topic_partition import TopicPartition
+from tests.code_path import python_only
 from tests.fakes.network.client import LATEST, Client
 from tests.fakes.storage.failing_disk import FailingDisk, FailingFile
 from tests.system.conftest import Node, StartNode, until
@@ -77,7 +78,7 @@ def cut(path: Path, count: int) -> None:
 
 async def killed(node: Node, tmp_path: Path, name: str = "copy") -> Path:
     """A copy of the directory as kill -9 leaves it."""
-    source = Path(node.broker.log_dirs[0])
+    source = Path(node.broker.local.log_dirs[0])
     target = tmp_path / name
     await asyncio.to_thread(shutil.copytree, source, target)
     return target
@@ -163,7 +164,7 @@ async def test_each_unclean_start_begins_an_epoch_and_a_clean_one_none(
     for epoch, end in zip(epochs, ends, strict=False):
         assert (await end_of_epoch(client, "t", epoch)).end_offset == end
     await node.stop()
-    node = await start_node(log_dirs=node.broker.log_dirs)
+    node = await start_node(log_dirs=node.broker.local.log_dirs)
     client = await node.client()
     assert await leader_epoch(client, "t") == epochs[-1]
     assert [r.value for r in await client.read_all("t")] == [b"v"] * 4
@@ -179,7 +180,7 @@ async def test_a_log_closed_cleanly_that_lost_its_end_begins_an_epoch(
         for _ in range(100):
             await client.produce(topic, b"v")
     await node.stop()
-    cut(Path(node.broker.log_dirs[0]) / "t-0" / LOG_NAME, 60)
+    cut(Path(node.broker.local.log_dirs[0]) / "t-0" / LOG_NAME, 60)
     second = await start_node()
     client = await second.client()
     await client.produce("t", b"new")
@@ -245,7 +246,7 @@ class SlowDisk(FailingDisk):
         self, path: str, *, create: bool = False, readonly: bool = False, spare: bool = False
     ) -> LocalFile:
         plain = super().open(path, create=create, readonly=readonly, spare=spare)
-        fd, plain._fd = plain._fd, -1
+        fd = plain.detach()
         return SlowFile(path, fd, self)
 
 
@@ -323,6 +324,7 @@ async def test_a_stop_ends_a_recovery_soon_and_the_next_start_goes_on(
     assert len(await client.read_all("slow")) == 12
 
 
+@python_only
 async def test_one_log_that_cannot_be_opened_takes_one_partition_offline(
     start_node: StartNode, node: Node, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -362,6 +364,7 @@ async def test_one_log_that_cannot_be_opened_takes_one_partition_offline(
     assert "partition-offline" not in (await third.page("/readyz"))[1]
 
 
+@python_only
 async def test_a_topic_whose_log_cannot_be_opened_can_be_deleted_and_made_anew(
     start_node: StartNode, node: Node, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

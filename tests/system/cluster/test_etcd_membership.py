@@ -19,6 +19,9 @@ from tests.system.conftest import Metrics, until
 
 Start = Callable[..., Broker]
 
+SESSION_S = 10.0
+"""Where a lease is to be kept: longer than a busy machine keeps a renewal waiting."""
+
 
 @pytest.fixture
 def etcd(tmp_path: Path) -> "EtcdServer":
@@ -62,7 +65,7 @@ def members(broker: Broker) -> set[int]:
 
 
 async def test_a_broker_waits_for_etcd_and_says_so(etcd: EtcdServer, make: Start) -> None:
-    broker = make(1)
+    broker = make(1, broker_session_timeout_ms=int(SESSION_S * 1000))
     starting = asyncio.ensure_future(broker.start())
     await until(lambda: broker.is_waiting)
     assert broker.admin_address is not None
@@ -71,15 +74,21 @@ async def test_a_broker_waits_for_etcd_and_says_so(etcd: EtcdServer, make: Start
     assert (await http_get(broker.admin_address, "/healthz"))[0] == 200
     assert (await http_get(broker.admin_address, "/metrics"))[0] == 503
     etcd.start()
-    await asyncio.wait_for(starting, 30)
+    await asyncio.wait_for(starting, 60)
     await until(lambda: broker.ready)
     assert (await http_get(broker.admin_address, "/readyz"))[0] == 200
-    status, text = await http_get(broker.admin_address, "/metrics")
-    assert status == 200
-    metrics = Metrics.parse(text)
+    metrics = Metrics()
+
+    async def is_let_in() -> bool:
+        assert broker.admin_address is not None
+        status, text = await http_get(broker.admin_address, "/metrics")
+        assert status == 200
+        metrics.update(Metrics.parse(text))
+        return metrics.of("varve_broker_is_let_in") == 1
+
+    await until(is_let_in)
     assert metrics.of("varve_broker_epoch") == membership_of(broker).broker_epoch > 0
-    assert metrics.of("varve_broker_is_let_in") == 1
-    assert 0 < metrics.of("varve_lease_valid_seconds") < 3
+    assert 0 < metrics.of("varve_lease_valid_seconds") < SESSION_S
     assert metrics.of("varve_lease_losses_total") == 0
 
 
@@ -87,15 +96,17 @@ async def test_three_brokers_join_and_a_lease_is_kept_beyond_its_time(
     etcd: EtcdServer, make: Start
 ) -> None:
     etcd.start()
-    brokers = [make(node_id, broker_session_timeout_ms=2_000) for node_id in (1, 2, 3)]
+    brokers = [
+        make(node_id, broker_session_timeout_ms=int(SESSION_S * 1000)) for node_id in (1, 2, 3)
+    ]
     await asyncio.gather(*(broker.start() for broker in brokers))
     await until(lambda: all(members(broker) == {1, 2, 3} for broker in brokers))
     first = membership_of(brokers[0])
     renewed_ms = first.keeper.renewed_ms
-    await until(lambda: first.keeper.renewed_ms > renewed_ms + 4_000)
+    await until(lambda: first.keeper.renewed_ms > renewed_ms + 1_100 * SESSION_S)
     assert all(members(broker) == {1, 2, 3} for broker in brokers)
     assert first.losses == 0
-    assert brokers[0].clock.monotonic_ms() < first.validity.until_ms
+    assert brokers[0].local.clock.monotonic_ms() < first.validity.until_ms
 
 
 async def test_a_broker_is_back_after_etcd_was_away_beyond_its_session(
@@ -109,9 +120,9 @@ async def test_a_broker_is_back_after_etcd_was_away_beyond_its_session(
     member = membership_of(broker)
     epoch = member.broker_epoch
     etcd.kill()
-    await until(lambda: broker.clock.monotonic_ms() > member.validity.until_ms)
+    await until(lambda: broker.local.clock.monotonic_ms() > member.validity.until_ms)
     etcd.start()
-    await until(lambda: broker.clock.monotonic_ms() < member.validity.until_ms)
+    await until(lambda: broker.local.clock.monotonic_ms() < member.validity.until_ms)
     await until(lambda: members(broker) == {1})
     assert member.broker_epoch == epoch
     assert not broker.failed.done()
@@ -131,7 +142,7 @@ async def test_an_emptied_store_is_refused_and_left_empty(
     etcd.start()
     again = make(1)
     with pytest.raises(StartupError, match="It was emptied or restored"):
-        await asyncio.wait_for(again.start(), 30)
+        await asyncio.wait_for(again.start(), 60)
     await again.stop()
     third = make(2)
     await third.start()

@@ -10,7 +10,7 @@ from broker.replicas.partition import Partition
 from config.sections.replication import RACK_AWARE_SELECTOR
 from protocol.error_codes import ErrorCode
 from tests.fakes.network.client import read_of
-from tests.harness.brokers import ClusterHarness
+from tests.harness.brokers import UNTIL_S, ClusterHarness
 from tests.harness.cluster_client import ClusterClient
 
 RACKS = ("a", "b", "c")
@@ -62,7 +62,7 @@ async def test_a_fetch_at_a_follower_waits_for_the_next_record(cluster: ClusterH
     leader, other = await produced(cluster)
     waiting = (await cluster.client(other)).start_fetch("orders", 3, max_wait_ms=20_000)
     await (await cluster.client(leader)).produce("orders", b"d")
-    read = read_of(await asyncio.wait_for(waiting, 10))
+    read = read_of(await asyncio.wait_for(waiting, UNTIL_S))
     assert [record.value for record in read.records] == [b"d"]
     assert read.high_watermark == 4
 
@@ -94,7 +94,7 @@ async def test_a_dead_follower_is_named_no_longer(cluster: ClusterHarness) -> No
     rack = RACKS[other - 1]
     assert (await client.fetch("orders", 0, rack=rack)).preferred == other
     await cluster.kill(other, revoke=True)
-    await cluster.until(lambda: other not in cluster.let_in())
+    await cluster.until(lambda: cluster.is_out(other))
     read = await client.fetch("orders", 0, rack=rack)
     assert (read.preferred, len(read.records)) == (-1, 3)
     await cluster.restart(other)
@@ -102,7 +102,7 @@ async def test_a_dead_follower_is_named_no_longer(cluster: ClusterHarness) -> No
     async def is_named_again() -> bool:
         return (await client.fetch("orders", 0, rack=rack)).preferred == other
 
-    async with asyncio.timeout(20):
+    async with asyncio.timeout(UNTIL_S):
         while not await is_named_again():  # noqa: ASYNC110  any state of the brokers
             await asyncio.sleep(0.05)
 
@@ -114,7 +114,7 @@ async def test_a_follower_reads_on_when_the_leader_dies(cluster: ClusterHarness)
     epoch = replica(cluster, other).leader_epoch
     waiting = at_other.start_fetch("orders", 3, max_wait_ms=20_000, leader_epoch=epoch)
     await cluster.kill(leader, revoke=True)
-    read = read_of(await asyncio.wait_for(waiting, 15))
+    read = read_of(await asyncio.wait_for(waiting, UNTIL_S))
     assert read.error in (ErrorCode.FENCED_LEADER_EPOCH, ErrorCode.NOT_LEADER_OR_FOLLOWER)
     following = await cluster.leading("orders")
     await (await cluster.client(following)).produce("orders", b"d")

@@ -1,10 +1,12 @@
 """Three brokers in one process: killed without a clean stop, they come back with what they had."""
 
+import asyncio
 from collections.abc import AsyncIterator
 from pathlib import Path
 
 import pytest
 
+from broker.controller.store.metadata_store import Put
 from tests.harness.brokers import ClusterHarness
 
 
@@ -34,12 +36,25 @@ async def test_a_killed_broker_comes_back_with_what_it_had(cluster: ClusterHarne
     before = cluster.log_bytes(leader, "orders")
     await cluster.kill(leader)
     assert cluster.log_bytes(leader, "orders") == before
-    await cluster.until(lambda: leader not in cluster.let_in())
+    await cluster.until(lambda: cluster.is_out(leader))
     again = await cluster.restart(leader)
     await cluster.until(lambda: again.ready and cluster.let_in() == {1, 2, 3})
     assert await cluster.leading("orders") == leader
     client = await cluster.client(leader)
     assert [record.value for record in await client.read_all("orders")] == [b"kept"]
+
+
+async def test_the_store_goes_on_when_a_broker_dies_that_has_just_written(
+    cluster: ClusterHarness,
+) -> None:
+    """Its write is in the queue of all, and the store's writer was about to begin."""
+    node = cluster.nodes[2]
+    written = node.begin(node.store.txn(then=[Put("of-2", b"v")]))
+    await asyncio.sleep(0)
+    await cluster.kill(2)
+    assert written.cancelled()
+    await asyncio.wait_for(cluster.store.txn(then=[Put("of-another", b"v")]), 30)
+    assert {"of-2", "of-another"} <= set(cluster.store.disk.items)
 
 
 async def test_a_broker_cut_from_the_store_loses_its_lease_and_is_back(

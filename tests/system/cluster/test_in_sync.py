@@ -1,12 +1,16 @@
 """In-sync replicas: killed ones leave, returned ones join, nothing acknowledged is lost."""
 
+import asyncio
 from collections.abc import AsyncIterator
 from pathlib import Path
 
 import pytest
 
 from protocol.error_codes import ErrorCode
+from protocol.records.builder import build_batch
+from tests.fakes.network.client import produce_request
 from tests.harness.brokers import ClusterHarness
+from tests.system.cluster.test_failover import is_under_min_isr
 
 
 @pytest.fixture
@@ -26,6 +30,8 @@ def isr(cluster: ClusterHarness, topic: str) -> set[int]:
 
 
 async def write(cluster: ClusterHarness, leader: int, first: int, count: int) -> None:
+    # The leader takes the ISR over after the image.
+    await cluster.until(lambda: not is_under_min_isr(cluster, leader, "orders"))
     client = await cluster.client(leader)
     for number in range(first, first + count):
         answer = await client.try_produce("orders", [(None, b"%d" % number)])
@@ -58,11 +64,13 @@ async def test_below_min_insync_replicas_acks_all_is_refused(cluster: ClusterHar
     leader = await cluster.leading("orders")
     await write(cluster, leader, 0, 5)
     others = [node_id for node_id in cluster.nodes if node_id != leader]
-    for node_id in others:
-        await cluster.kill(node_id)
     client = await cluster.client(leader)
-    waiting = await client.try_produce("orders", [(None, b"5")])
-    assert waiting.error_code == ErrorCode.NOT_ENOUGH_REPLICAS_AFTER_APPEND
+    # Sent while all are in sync, and read by the leader when the others are dead.
+    data = build_batch([(None, b"5", (), 1_700_000_000_000)])
+    waiting = client.send(produce_request("orders", 0, data, timeout_ms=50_000))
+    await asyncio.gather(*(cluster.kill(node_id) for node_id in others))
+    (appended,) = (await waiting).responses[0].partition_responses
+    assert appended.error_code == ErrorCode.NOT_ENOUGH_REPLICAS_AFTER_APPEND
     refused = await client.try_produce("orders", [(None, b"x")])
     assert refused.error_code == ErrorCode.NOT_ENOUGH_REPLICAS
     alone = await client.try_produce("orders", [(None, b"6")], acks=1)

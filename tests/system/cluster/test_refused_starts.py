@@ -1,7 +1,12 @@
 """What `varve serve` says, in one line, when it must not be a broker of the cluster it names."""
 
+import base64
+import json
+import shutil
 import socket
 import subprocess
+import time
+import urllib.request
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -9,6 +14,8 @@ import pytest
 
 from bench.etcd_server import EtcdServer
 from bench.node import VarveNode, free_ports
+from bench.wire import cluster_brokers, init_producer_id
+from broker.controller.images.metadata_records import PRODUCER_IDS_KEY
 from storage.checkpoints.meta_properties import META_PROPERTIES
 from tests.harness.etcd import etcd_or_skip
 
@@ -52,6 +59,21 @@ def refusal_of(node: VarveNode) -> str:
     return said[0]
 
 
+def wait_for_block(etcd: EtcdServer) -> None:
+    """Until a block of producer ids was taken: a broker serves a moment earlier."""
+    key = base64.b64encode(f"/varve/{PRODUCER_IDS_KEY}".encode()).decode()
+    body = json.dumps({"key": key}).encode()
+    deadline = time.monotonic() + 60
+    while True:
+        # By etcd's JSON gateway, which only tests use.
+        url = f"http://{etcd.endpoint}/v3/kv/range"
+        with urllib.request.urlopen(url, body, timeout=20) as answer:
+            if json.loads(answer.read()).get("kvs"):
+                return
+        assert time.monotonic() < deadline, "no producer ids are taken"
+        time.sleep(0.05)
+
+
 def test_a_second_broker_of_one_id(etcd: EtcdServer, first: VarveNode, tmp_path: Path) -> None:
     second = node_of(etcd, tmp_path / "second")
     said = refusal_of(second)
@@ -61,6 +83,31 @@ def test_a_second_broker_of_one_id(etcd: EtcdServer, first: VarveNode, tmp_path:
     first.check_alive()
     with first.connect():
         pass
+
+
+def test_a_copy_of_a_log_directory_that_is_in_use(
+    etcd: EtcdServer, first: VarveNode, tmp_path: Path
+) -> None:
+    """It names the same broker and the same directory: the one that runs goes on."""
+    copy = node_of(etcd, tmp_path / "copy")
+    shutil.copytree(first.data_directory, copy.data_directory)
+    assert refusal_of(copy).startswith("varve: DUPLICATE_BROKER_REGISTRATION: a broker 1 is")
+    first.check_alive()
+    with first.connect() as connection:
+        assert cluster_brokers(connection) == {1: ("127.0.0.1", int(first.address.split(":")[1]))}
+
+
+def test_a_first_producer_id_while_etcd_is_away(etcd: EtcdServer, first: VarveNode) -> None:
+    """The broker took a block of them when it joined."""
+    wait_for_block(etcd)
+    with first.connect() as connection:
+        # What came from etcd before this request has been taken in when it is answered.
+        cluster_brokers(connection)
+        etcd.kill()
+        ids = [init_producer_id(connection)[0] for _ in range(3)]
+    assert len(set(ids)) == 3
+    assert min(ids) >= 0
+    etcd.start()
 
 
 def test_a_broker_of_another_cluster(etcd: EtcdServer, first: VarveNode, tmp_path: Path) -> None:

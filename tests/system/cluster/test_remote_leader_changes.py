@@ -5,6 +5,7 @@ from collections.abc import Awaitable, Callable
 import pytest
 
 from tests.system.cluster.remote_world import INTERVAL_MS, World, retention
+from tiered.tasks.led_partition import NEXT_LEADER_MS
 
 SEGMENTS = 8
 LEAST_STEPS = 30
@@ -64,7 +65,8 @@ async def strike(begin: Begin, way: str, step: int) -> tuple[World, bool]:
         world.first.wake()
         await world.run(INTERVAL_MS)
         world.depose()
-        await world.run(2 * INTERVAL_MS)
+        # What it has begun late is the next leader's to remove, once that knows it for such.
+        await world.run(NEXT_LEADER_MS + 3 * INTERVAL_MS)
     return world, True
 
 

@@ -5,20 +5,24 @@ import os
 from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any
+from uuid import UUID
 
 import pytest
 
+from protocol.error_codes import ErrorCode
 from protocol.messages.delete_topics import DeleteTopicsRequest, DeleteTopicState
+from protocol.messages.produce import PartitionProduceData, ProduceRequest, TopicProduceData
+from protocol.records.builder import build_batch
+from tests.fakes.network.client import Client
 from tests.harness.brokers import ClusterHarness
 from tests.system.cluster.test_failover import isr, produce, read
+from tiered.maintenance import verifier
 from tiered.metadata.partitioner import metadata_partition
 from tiered.metadata.topic_based_manager import TopicMetadataManager
 from tiered.segment_metadata import RemoteLogSegmentMetadata, SegmentState, TopicIdPartition
 from tiered.tasks.partition_deletion import RemoteDeletion
 
 REMOTE: dict[str, Any] = {
-    "broker_session_timeout_ms": 2_000,
-    "broker_heartbeat_interval_ms": 200,
     "remote_log_storage_system_enable": True,
     "remote_log_manager_task_interval_ms": 50,
     "rlmm_config_remote_log_metadata_topic_num_partitions": 3,
@@ -35,6 +39,7 @@ TIERED: dict[str, Any] = {
     "file_delete_delay_ms": 0,
 }
 VALUE = b"x" * 250_000
+NO_EVENT = b"no event"
 
 
 @pytest.fixture
@@ -96,18 +101,27 @@ async def steward(cluster: ClusterHarness) -> int:
     return await cluster.leading("__remote_log_metadata", 0)
 
 
+def stewards_of(cluster: ClusterHarness) -> set[int]:
+    """Brokers that take themselves for it."""
+    ids = {broker.settings.node_id for broker in cluster.running}
+    return {node_id for node_id in ids if metadata_of(cluster, node_id).is_steward}
+
+
 async def expect_bucket_is_metadata(cluster: ClusterHarness, topic: str = "t") -> None:
     """I14: after garbage collection nothing is orphaned, nothing missing."""
     leader = await cluster.leading(topic)
     await cluster.until(lambda: is_copied(cluster, leader, topic))
-    manager = cluster.broker(await steward(cluster)).remote.manager  # type: ignore[union-attr]  # it has started
+    home = await steward(cluster)
+    manager = cluster.broker(home).remote.manager  # type: ignore[union-attr]  # it has started
     assert manager is not None
+    ids = {str(one.id) for one in segments(cluster, leader, topic)}
+    # Who collects may have heard of less than the leader.
+    await cluster.until(lambda: {str(one.id) for one in segments(cluster, home, topic)} == ids)
     await asyncio.sleep(0.01)
     report = await manager.collect_garbage()
     assert report.missing_segments == 0, report
     assert report.unknown_copies == 0, report
     assert report.hidden_objects == 0, report
-    ids = {str(one.id) for one in segments(cluster, leader, topic)}
     assert len(objects(cluster)) == 3 * len(ids), (objects(cluster), ids)
 
 
@@ -333,3 +347,131 @@ async def test_a_broker_without_a_replica_of_the_metadata_reads_it_from_the_lead
         await cluster.until(lambda: is_copied(cluster, leader))
         assert await read(cluster, "t") == sent
         await expect_bucket_is_metadata(cluster)
+
+
+async def test_each_segment_is_verified_once_a_round_whoever_leads(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Leaders of partitions and of the metadata die meanwhile; the round goes on at the next."""
+    monkeypatch.setattr(verifier, "SAVE_MS", 0.0)
+    settings = {
+        **REMOTE,
+        "rsm_config_storage_root": str(tmp_path / "bucket"),
+        "tier_verify_bytes_per_second": 1 << 40,
+    }
+    async with ClusterHarness(tmp_path, **settings) as cluster:
+        topics = ["a", "b", "c"]
+        for topic in topics:
+            await cluster.create_topic(topic, replicas=2, **{**TIERED, "min_insync_replicas": 1})
+            await produce(cluster, topic, *values(16))
+        for topic in topics:
+            leader = await cluster.leading(topic)
+            await cluster.until(lambda: is_copied(cluster, leader, topic))  # noqa: B023  the loop waits for it
+        wanted = {
+            one.id
+            for topic in topics
+            for one in segments(cluster, await cluster.leading(topic), topic)
+        }
+        assert len(wanted) >= 9
+        read_again: list[UUID] = []
+        verify = verifier.Verifier.verify
+
+        async def note(self: verifier.Verifier, segment: RemoteLogSegmentMetadata) -> Any:
+            read_again.append(segment.id)
+            faults = await verify(self, segment)
+            assert not faults
+            return faults
+
+        monkeypatch.setattr(verifier.Verifier, "verify", note)
+        stewards = set()
+        while len(read_again) < 2 * len(wanted):
+            node_id = await steward(cluster)
+            metadata = metadata_of(cluster, node_id)
+            # It hears of its election and of another's after the broker that leads.
+            await cluster.until(
+                lambda: (
+                    metadata.is_complete  # noqa: B023  the loop waits for it
+                    and stewards_of(cluster) == {node_id}  # noqa: B023  likewise
+                )
+            )
+            for broker in cluster.running:
+                manager = broker.remote.manager  # type: ignore[union-attr]  # it has started
+                assert manager is not None
+                count = len(read_again)
+                if manager._may_verify():
+                    await manager.verifier.run_once()
+                    stewards.add(broker.settings.node_id)
+                assert (len(read_again) > count) == (broker.settings.node_id == node_id)
+            if len(read_again) % 6 == 3:
+                await cluster.kill(node_id, revoke=True)
+                await steward(cluster)
+                await cluster.restart(node_id)
+                await cluster.until(
+                    lambda: (
+                        cluster.let_in() == set(cluster.nodes)
+                        and isr(cluster, "__remote_log_metadata") == set(cluster.nodes)
+                    )
+                )
+        assert len(stewards) > 1
+        assert sorted(read_again[: len(wanted)]) == sorted(wanted)
+        assert sorted(read_again[len(wanted) :]) == sorted(wanted)
+
+
+async def test_a_client_named_as_a_broker_writes_no_metadata(cluster: ClusterHarness) -> None:
+    """INVALID_TOPIC_EXCEPTION on the listener that it shares with brokers; nothing is written."""
+    await cluster.create_topic("t", replicas=3, **TIERED)
+    await produce(cluster, "t", *values(8))
+    leader = await cluster.leading("t")
+    await cluster.until(lambda: is_copied(cluster, leader))
+    home = await steward(cluster)
+    other = next(node_id for node_id in cluster.nodes if node_id != home)
+    epoch = cluster.broker(home).controller.image.brokers[other].epoch  # type: ignore[union-attr]  # it has started
+    for name, code in (
+        (f"broker-{other}", ErrorCode.INVALID_TOPIC_EXCEPTION),
+        (f"broker-{other}-{epoch - 1}", ErrorCode.INVALID_TOPIC_EXCEPTION),
+        ("__admin_client", ErrorCode.INVALID_TOPIC_EXCEPTION),
+        (f"broker-{other}-{epoch}", ErrorCode.NONE),
+    ):
+        before = await written_by_hand(cluster, home)
+        assert await write_metadata(cluster, home, name) is code, name
+        assert await written_by_hand(cluster, home) == before + (code is ErrorCode.NONE)
+
+
+async def test_a_fenced_broker_writes_no_metadata(cluster: ClusterHarness) -> None:
+    """It was cut off and replaced; what it meant to say before is refused until it is back."""
+    await cluster.create_topic("t", replicas=3, **TIERED)
+    await produce(cluster, "t", *values(8))
+    leader = await cluster.leading("t")
+    await cluster.until(lambda: is_copied(cluster, leader))
+    home = await steward(cluster)
+    other = next(node_id for node_id in cluster.nodes if node_id != home)
+    controller = cluster.broker(home).controller
+    assert controller is not None
+    epoch = controller.image.brokers[other].epoch
+    name = f"broker-{other}-{epoch}"
+    cluster.cut_from_store(other)
+    await cluster.until(lambda: controller.image.brokers[other].is_fenced)
+    assert await steward(cluster) == home
+    refused = await write_metadata(cluster, home, name)
+    assert refused is ErrorCode.INVALID_TOPIC_EXCEPTION
+    cluster.heal()
+    await cluster.until(lambda: cluster.let_in() == set(cluster.nodes))
+
+
+async def written_by_hand(cluster: ClusterHarness, home: int) -> int:
+    """How many such records there are, among what brokers write."""
+    client = await cluster.client(home)
+    found = await client.read_all("__remote_log_metadata")
+    return sum(record.value == NO_EVENT for record in found)
+
+
+async def write_metadata(cluster: ClusterHarness, home: int, client_id: str) -> ErrorCode:
+    """What the leader of the first metadata partition answers to a record that is no event."""
+    async with await Client.connect("127.0.0.1", cluster.nodes[home].port, client_id) as client:
+        data = PartitionProduceData(
+            index=0, records=bytearray(build_batch([(None, NO_EVENT, (), 0)]))
+        )
+        topic = TopicProduceData(name="__remote_log_metadata", partition_data=[data])
+        request = ProduceRequest(acks=-1, timeout_ms=10_000, topic_data=[topic])
+        answer = await client.call(request, 9)
+    return ErrorCode(answer.responses[0].partition_responses[0].error_code)

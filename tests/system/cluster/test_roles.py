@@ -70,7 +70,7 @@ async def test_a_topic_is_where_it_is_assigned_and_led_where_the_image_says(
     brokers = await brokers_of(cluster)
     await create(cluster, "t", (1, 2), (2, 3), (3, 1), (2, 1))
     await until(lambda: [opened(broker) for broker in brokers] == [{0, 2, 3}, {0, 1, 3}, {1, 2}])
-    assert [led(broker, "t", 4) for broker in brokers] == [{0}, {1, 3}, {2}]
+    await until(lambda: [led(broker, "t", 4) for broker in brokers] == [{0}, {1, 3}, {2}])
     for broker, index in zip(brokers, (1, 0, 0), strict=True):
         assert broker.replicas.missing_error("t", index) is ErrorCode.NOT_LEADER_OR_FOLLOWER
         assert broker.replicas.missing_error("t", 9) is ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
@@ -87,8 +87,8 @@ async def test_a_follower_that_starts_again_has_its_replicas_and_no_others(
     await create(cluster, "late", (1, 2), (1, 3))
     again = await cluster.start(2)
     await until(lambda: again.ready)
-    found = {one.topic_partition for one in again.replicas.partitions()}
-    assert found == {TopicPartition("t", 0), TopicPartition("late", 0)}
+    wanted = {TopicPartition("t", 0), TopicPartition("late", 0)}
+    await until(lambda: {one.topic_partition for one in again.replicas.partitions()} == wanted)
     assert again.controller is not None
     assert again.controller.image.topics["late"].partitions[0].leader_epoch == 0
 
@@ -113,7 +113,7 @@ async def test_a_deleted_topic_leaves_every_broker(cluster: Cluster) -> None:
         return {None if one is None else one.log.topic_id for one in found}
 
     await until(lambda: ids() == {now})
-    assert [led(broker, "t", 1) for broker in brokers] == [set(), set(), {0}]
+    await until(lambda: [led(broker, "t", 1) for broker in brokers] == [set(), set(), {0}])
 
 
 async def test_remote_storage_in_a_brokers_own_directory_is_refused_at_the_start(

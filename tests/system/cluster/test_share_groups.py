@@ -25,7 +25,7 @@ from protocol.messages.share_group_heartbeat import ShareGroupHeartbeatRequest
 from protocol.messages.update_features import FeatureUpdateKey, UpdateFeaturesRequest
 from tests.fakes.network.client import RefusedError
 from tests.harness.brokers import ClusterHarness
-from tests.harness.cluster_client import GROUP, ClusterClient, check
+from tests.harness.cluster_client import GROUP, WITHIN_S, ClusterClient, check
 from tests.system.cluster.test_coordinator_failover import REPLICATED
 
 SHARE = 2
@@ -98,7 +98,7 @@ class Consumer:
                     )
                 ],
             )
-            answer = await asyncio.wait_for(client.call(request), 10)
+            answer = await asyncio.wait_for(client.call(request), WITHIN_S)
             check(answer.error_code)
             self._epochs[leader] = self._epochs.get(leader, 0) + 1
             found = [
@@ -144,14 +144,14 @@ class Consumer:
         check(answer.responses[0].partitions[0].error_code)
 
 
-async def prepared(cluster: ClusterHarness, client: ClusterClient) -> None:
-    """Share groups are on, group g begins at the log start, t has 10 records a partition."""
+async def prepared(cluster: ClusterHarness, client: ClusterClient, reset: str = "earliest") -> None:
+    """Share groups are on, group g begins as `reset` says, t has 10 records a partition."""
     update = FeatureUpdateKey(feature="share.version", max_version_level=1, upgrade_type=1)
     answer = await (await client.any()).call(
         UpdateFeaturesRequest(timeout_ms=10_000, feature_updates=[update])
     )
     check(answer.error_code)
-    config = AlterableConfig(name="share.auto.offset.reset", value="earliest")
+    config = AlterableConfig(name="share.auto.offset.reset", value=reset)
     resource = AlterConfigsResource(
         resource_type=GROUP_RESOURCE, resource_name="g", configs=[config]
     )
@@ -189,3 +189,31 @@ async def test_what_was_acknowledged_is_delivered_no_more_and_the_rest_is(
     for index in PARTITIONS:
         assert await second.acquire(index, 10) == [5, 6, 7, 8, 9]
         await second.accept(index, 5, 9)
+
+
+async def test_what_a_member_of_a_group_that_began_at_the_end_had_is_delivered_again(
+    cluster: ClusterHarness,
+) -> None:
+    """It has acknowledged nothing yet when the leader dies: the next one begins where that did."""
+    client = ClusterClient(cluster)
+    await prepared(cluster, client, "latest")
+    first = Consumer(cluster, client, "m" * 22)
+    await first.join()
+    reading = asyncio.create_task(first.acquire(0, 5))
+    node_id = await cluster.leading("t", 0)
+    # Not before the start offset is chosen: what lies before it is not the group's.
+    controller = cluster.running[0].controller
+    assert controller is not None
+    key = SharePartitionKey("g", controller.image.topics["t"].topic_id, 0)
+
+    def has_begun() -> bool:
+        share = cluster.broker(node_id).share
+        one = None if share is None else share.get(key)
+        return one is not None and one.is_active
+
+    await cluster.until(has_begun)
+    await (await client.at(node_id)).produce("t", *[b"x"] * 5, partition=0)
+    assert await reading == [10, 11, 12, 13, 14]
+    await cluster.kill(node_id, revoke=True)
+    second = Consumer(cluster, client, "n" * 22)
+    assert await second.acquire(0, 10) == [10, 11, 12, 13, 14]

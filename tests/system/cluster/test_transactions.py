@@ -53,6 +53,8 @@ async def test_every_half_on_every_broker(cluster: ClusterHarness, commit: bool)
         # The next one of the same producer, in the epoch that the last one's end has given it.
         await producer.send("t", 0, b"b")
         await producer.end(commit=True)
+        # Its marker is written behind the answer.
+        await cluster.until(partial(is_stable, cluster, 0, before[0] + 4))
 
 
 def is_stable(cluster: ClusterHarness, index: int, end: int) -> bool:

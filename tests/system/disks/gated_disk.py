@@ -33,5 +33,5 @@ class GatedDisk(FailingDisk):
         self, path: str, *, create: bool = False, readonly: bool = False, spare: bool = False
     ) -> LocalFile:
         plain = super().open(path, create=create, readonly=readonly, spare=spare)
-        fd, plain._fd = plain._fd, -1
+        fd = plain.detach()
         return _GatedFile(path, fd, self)

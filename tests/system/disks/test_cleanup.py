@@ -216,10 +216,17 @@ async def test_compact_and_delete(node: Node) -> None:
     await client.create_topic(
         "t", cleanup_policy="compact,delete", segment_ms=SEGMENT_MS, retention_ms=HOUR_MS
     )
-    for key, age_ms in ((b"old", 3 * HOUR_MS), (b"young", 1000), (b"active", -4000)):
+
+    async def write(key: bytes, age_ms: int) -> None:
         answer = await client.try_produce("t", [(key, b"v")], timestamp_ms=now_ms() - age_ms)
         assert answer.error_code == 0
+
+    await write(b"old", 3 * HOUR_MS)
+    await write(b"young", 1000)
+    # A third one would close the second's segment, and compaction could join the first two: what
+    # they have together is as young as its youngest record.
     await until(lambda: starts_at(client, 1))
+    await write(b"active", -4000)
     assert [r.key for r in await client.read_all("t")] == [b"young", b"active"]
 
 
@@ -277,7 +284,7 @@ class CompactionGate(FailingDisk):
         self, path: str, *, create: bool = False, readonly: bool = False, spare: bool = False
     ) -> LocalFile:
         plain = super().open(path, create=create, readonly=readonly, spare=spare)
-        fd, plain._fd = plain._fd, -1
+        fd = plain.detach()
         return _CleanedFile(path, fd, self)
 
 

@@ -189,8 +189,8 @@ async def test_a_move_that_fails_leaves_the_partition_where_it_was(
         else:
             patch.setattr(node.broker.log_manager.moves, "swap", fail)
         assert await move(client, there, ("t", 0)) == [0]
-        mover = node.broker.log_mover
-        assert mover is not None
+        assert node.broker.hosted is not None
+        mover = node.broker.hosted.log_mover
         await until(lambda: not mover._moves)
     assert await produce(client, "t", b"more") == 1
     assert (await placed(client))["t", 0] == here

@@ -5,6 +5,7 @@ call's time at least.
 """
 
 import asyncio
+import os
 import time
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -19,13 +20,14 @@ from tests.fakes.network.client import Client, Read
 from tests.fakes.storage.slow_disk import SlowDisk
 from tests.system.conftest import Node, StartNode, until
 from tests.system.disks.test_directories import placed
+from tests.system.hostile.probe import RunDelay
 
 pytestmark = pytest.mark.measures
 
 RECORDS = 64
 SIZE = 50_000
 DELAY_S = 0.4
-LONG_S = 1.0
+LONG_S = 3.0
 READ_KINDS = ("open", "read", "size", "stat")
 # What is not under test here sleeps.
 QUIET = {
@@ -75,7 +77,7 @@ async def topics_of(slow: Slow, client: Client) -> tuple[str, str]:
 
 
 class Pause:
-    """The loop's longest pause."""
+    """The loop's longest pause, without the time that it waited for a processor."""
 
     longest_s = 0.0
 
@@ -83,12 +85,13 @@ class Pause:
 @asynccontextmanager
 async def watched_loop() -> AsyncIterator[Pause]:
     pause = Pause()
+    starved = RunDelay(os.getpid())
 
     async def watch() -> None:
-        before = time.monotonic()
+        before = time.monotonic() - starved.ms() / 1000
         while True:
             await asyncio.sleep(0.002)
-            now = time.monotonic()
+            now = time.monotonic() - starved.ms() / 1000
             pause.longest_s = max(pause.longest_s, now - before)
             before = now
 
@@ -97,6 +100,8 @@ async def watched_loop() -> AsyncIterator[Pause]:
         yield pause
     finally:
         task.cancel()
+        await asyncio.wait([task])
+        starved.close()
 
 
 def on_loop(disk: SlowDisk) -> list[tuple[str, str]]:
@@ -168,12 +173,12 @@ async def test_records_of_other_partitions_are_held_back_for_half_a_second(slow:
             max_bytes=1 << 20,
             topics=[FetchTopic(topic=name, partitions=[wanted]) for name in (topic, other)],
         )
-        answer = await asyncio.wait_for(client.call(request, 12), 20)
+        answer = await asyncio.wait_for(client.call(request, 12), 60)
         return {part.topic: part.partitions[0] for part in answer.responses}
 
     begin = time.monotonic()
     answer = await both(5)
-    assert 0.45 < time.monotonic() - begin < 5
+    assert 0.45 < time.monotonic() - begin < 15
     assert answer[other].records
     assert not answer[topic].records
     assert answer[topic].error_code == 0
@@ -218,7 +223,7 @@ async def test_a_topic_that_is_deleted_answers_its_readers(slow: Slow) -> None:
     await until(lambda: node.broker.replicas.delayed_cold_fetch.parked == 1)
     disk.delay_s = 0.001
     await client.delete_topic(topic)
-    assert (await asyncio.wait_for(read, 10)).error is ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+    assert (await asyncio.wait_for(read, 60)).error is ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
 
 
 async def test_coordinators_load_from_a_slow_directory_in_threads(

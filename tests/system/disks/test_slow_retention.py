@@ -5,9 +5,11 @@ from pathlib import Path
 import pytest
 
 from tests.system.conftest import until
-from tests.system.disks.test_slow_reads import LONG_S, SIZE, Slow, slow, topics_of, watched_loop
+from tests.system.disks.test_slow_reads import SIZE, Slow, slow, topics_of, watched_loop
 
 pytestmark = pytest.mark.measures
+
+DELAY_S = 0.5
 
 __all__ = ["slow"]
 
@@ -27,7 +29,7 @@ async def test_retention_in_a_slow_directory_holds_up_nobody(slow: Slow) -> None
     segments = files(directory, topic, ".log")
     assert segments > 2
     assert node.broker.background is not None
-    disk.delay_s = LONG_S / 5
+    disk.delay_s = DELAY_S
     disk.slow(directory)
     async with watched_loop() as pause:
         await node.broker.background._retention()
@@ -36,7 +38,7 @@ async def test_retention_in_a_slow_directory_holds_up_nobody(slow: Slow) -> None
             await client.metadata(other)
         await partition.idle()
     assert disk.on_loop == []
-    assert pause.longest_s < 0.9 * LONG_S / 5
+    assert pause.longest_s < 0.9 * DELAY_S
     disk.heal()
     left = len(partition.log.segment_facts())
     assert files(directory, topic, ".log") == left < segments

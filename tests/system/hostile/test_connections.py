@@ -8,11 +8,13 @@ import struct
 import subprocess
 import sys
 import time
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from bench import wire
+from broker.network.connection_poller import DIRECT_MAX
 from protocol.headers import encode_request_header
 from protocol.messages import fetch
 from protocol.records.builder import build_batch
@@ -25,6 +27,11 @@ ALL_TOPICS = wire.frame(wire.METADATA, 1, 1, struct.pack(">i", -1))
 API_VERSIONS = wire.frame(wire.API_VERSIONS, 0, 1, b"")
 PARKED = "kafka_server_delayedoperationpurgatory_purgatorysize"
 RESET = struct.pack("ii", 1, 0)
+
+WATCHED = pytest.mark.parametrize(
+    "beside", [pytest.param(0, id="by the loop"), pytest.param(DIRECT_MAX + 1, id="in the set")]
+)
+"""With how many connections open beside: those beyond DIRECT_MAX are watched another way."""
 
 
 def pipelined(one: bytes, size: int) -> bytes:
@@ -41,6 +48,18 @@ def fetch_frame(max_wait_ms: int) -> bytes:
     )
     body = encode_request_header(1, 12, 1, "slow") + fetch.encode_request(request, 12)
     return len(body).to_bytes(4, "big") + body
+
+
+@contextlib.contextmanager
+def others(target: Target, count: int) -> Iterator[None]:
+    """So many connections that are answered once and stay."""
+    with contextlib.ExitStack() as stack:
+        opened = [stack.enter_context(rude_socket(target.port)) for _ in range(count)]
+        for one in opened:
+            one.sendall(API_VERSIONS)
+        for one in opened:
+            wire.receive(one)
+        yield
 
 
 def push(connection: socket.socket, data: bytes, seconds: float) -> int:
@@ -62,10 +81,12 @@ def filled(target: Target) -> None:
         assert produce_to(target, "plain", batch) in (0, 32)
 
 
-def test_slow_readers_are_bounded(tmp_path: Path, note: Note) -> None:
+@WATCHED
+def test_slow_readers_are_bounded(tmp_path: Path, note: Note, beside: int) -> None:
     """Forty clients ask without end and take nothing: each holds its share, others go on."""
     with running(tmp_path) as target, contextlib.ExitStack() as stack:
         filled(target)
+        stack.enter_context(others(target, beside))
         kinds = {
             "metadata": pipelined(ALL_TOPICS, 2 * MIB),
             "small": pipelined(API_VERSIONS, 2 * MIB),
@@ -96,10 +117,14 @@ def test_slow_readers_are_bounded(tmp_path: Path, note: Note) -> None:
         assert not probe.seen.failures
 
 
-def test_half_closed_reset_and_silent_connections_leave_nothing(tmp_path: Path, note: Note) -> None:
+@WATCHED
+def test_half_closed_reset_and_silent_connections_leave_nothing(
+    tmp_path: Path, note: Note, beside: int
+) -> None:
     """However a client goes, its descriptor, its memory and its requests go with it."""
-    with running(tmp_path) as target:
+    with running(tmp_path) as target, contextlib.ExitStack() as stack:
         filled(target)
+        stack.enter_context(others(target, beside))
         before, descriptors = target.memory(), target.descriptors()
         with target.probe() as probe:
             for round_ in range(200):
@@ -171,8 +196,11 @@ print(len(one.recv(size, socket.MSG_WAITALL)) == size, flush=True)
 """
 
 
-def test_a_client_stopped_in_the_middle_of_a_frame_goes_on_later(tmp_path: Path) -> None:
-    with running(tmp_path) as target:
+@WATCHED
+def test_a_client_stopped_in_the_middle_of_a_frame_goes_on_later(
+    tmp_path: Path, beside: int
+) -> None:
+    with running(tmp_path) as target, others(target, beside):
         with subprocess.Popen(
             [sys.executable, "-c", STOPPED_CLIENT, str(target.port), ALL_TOPICS.hex()],
             stdout=subprocess.PIPE,

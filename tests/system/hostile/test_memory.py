@@ -34,7 +34,8 @@ def test_2000_sockets_that_announce_100_mib_cost_next_to_nothing(
             grown = target.memory() - before
             for one in sockets:
                 one.close()
-        assert target.eventually(lambda: target.descriptors() <= descriptors)
+        # One more: the set that watches what the loop does not, once it was needed, stays.
+        assert target.eventually(lambda: target.descriptors() <= descriptors + 1)
         left = target.memory() - before
         note(grown_mib=grown / MIB, left_mib=left / MIB, metadata=probe.seen)
         assert grown <= 64 * 1000 * 1000

@@ -76,7 +76,7 @@ def test_sigterm_answers_or_closes_and_leaves_a_clean_directory(tmp_path: Path, 
         silent.sendall(fetch_frame(0) * 2000)
         for producer in producers:
             producer.start()
-        time.sleep(1.0)
+        assert target.eventually(lambda: sum(one.acknowledged for one in producers) > 100)
         begin = time.monotonic()
         code = target.stop(60)
         seconds = time.monotonic() - begin

@@ -126,10 +126,10 @@ class World:
             "PLAINTEXT",
             resources=LoopResources.of(
                 self._poller,
-                broker.clock,
+                broker.local.clock,
                 buffers=broker.network.buffers,
                 responses=ResponseMemory(1 << 40),
-                iteration_end=IterationEnd(self._poller.call_soon, broker.clock),
+                iteration_end=IterationEnd(self._poller.call_soon, broker.local.clock),
             ),
             channel=broker.network.channel,
             frame_size_max=100 * 1024 * 1024,

@@ -63,8 +63,16 @@ def test_everything_installed_is_locked_or_ours() -> None:
 def test_the_wheels_packages_are_copied_and_nothing_else() -> None:
     """A package that is missing in the image would only be missed when it is started."""
     copied = [word for text in _texts(BUILD, "COPY") for word in text.split()[:-1]]
-    files = {"requirements.lock", "requirements-build.lock", "pyproject.toml", "README.md"}
-    assert set(copied) == files | {"LICENSE"} | set(PACKAGES)
+    locks = {"requirements.lock", "requirements-build.lock", "requirements-native.lock"}
+    assert set(copied) == locks | {"pyproject.toml", "README.md", "LICENSE"} | set(PACKAGES)
+
+
+def test_the_image_has_the_compiled_path_or_is_not_made() -> None:
+    """Compiled in the first stage, by its compiler; the wheel is not built without."""
+    commands = " && ".join(_texts(BUILD, "RUN"))
+    assert re.search(r"apt-get install [^&]*\bgcc\b", commands)
+    compiled = commands.index("/opt/build/bin/python -m native")
+    assert compiled < commands.index("VARVE_NATIVE=require /opt/build/bin/pip wheel")
 
 
 def test_the_build_context_holds_what_is_copied() -> None:

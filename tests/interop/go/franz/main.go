@@ -10,6 +10,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"strconv"
 	"strings"
 	"sync"
 	"time"
@@ -270,9 +271,17 @@ func administration(ctx context.Context) error {
 	return errors.Join(err, topics.Error())
 }
 
+// replicas is how many a topic gets: VARVE_INTEROP_REPLICAS, or one.
+func replicas() int16 {
+	if found, err := strconv.ParseInt(os.Getenv("VARVE_INTEROP_REPLICAS"), 10, 16); err == nil {
+		return int16(found)
+	}
+	return 1
+}
+
 func main() {
 	step("create topics", func(ctx context.Context) error {
-		made, err := kadm.NewClient(client()).CreateTopics(ctx, 6, 1, nil, topic, out)
+		made, err := kadm.NewClient(client()).CreateTopics(ctx, 6, replicas(), nil, topic, out)
 		return errors.Join(err, made.Error())
 	})
 	step("produce in every codec", produce)

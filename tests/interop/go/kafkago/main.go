@@ -9,6 +9,7 @@ import (
 	"context"
 	"fmt"
 	"os"
+	"strconv"
 	"time"
 
 	"github.com/segmentio/kafka-go"
@@ -24,6 +25,14 @@ func check(step string, err error) {
 	fmt.Println("ok", step)
 }
 
+// replicas is how many a topic gets: VARVE_INTEROP_REPLICAS, or one.
+func replicas() int {
+	if found, err := strconv.Atoi(os.Getenv("VARVE_INTEROP_REPLICAS")); err == nil {
+		return found
+	}
+	return 1
+}
+
 func main() {
 	address := os.Args[1]
 	topic := fmt.Sprint("kafka-go", time.Now().UnixNano())
@@ -32,7 +41,7 @@ func main() {
 
 	connection, err := kafka.DialContext(ctx, "tcp", address)
 	check("connect", err)
-	check("create topic", connection.CreateTopics(kafka.TopicConfig{Topic: topic, NumPartitions: 2, ReplicationFactor: 1}))
+	check("create topic", connection.CreateTopics(kafka.TopicConfig{Topic: topic, NumPartitions: 2, ReplicationFactor: replicas()}))
 	codecs := []kafka.Compression{0, kafka.Gzip, kafka.Snappy, kafka.Lz4, kafka.Zstd}
 	for _, codec := range codecs {
 		writer := &kafka.Writer{Addr: kafka.TCP(address), Topic: topic, Compression: codec,

@@ -11,6 +11,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"strconv"
 	"time"
 
 	"github.com/IBM/sarama"
@@ -115,7 +116,7 @@ func as(version sarama.KafkaVersion, address string) {
 	check(name("connect"), err)
 	defer admin.Close()
 	for _, one := range []string{topic, out} {
-		err = errors.Join(err, admin.CreateTopic(one, &sarama.TopicDetail{NumPartitions: 1, ReplicationFactor: 1}, false))
+		err = errors.Join(err, admin.CreateTopic(one, &sarama.TopicDetail{NumPartitions: 1, ReplicationFactor: replicas()}, false))
 	}
 	check(name("create topics"), err)
 
@@ -168,6 +169,14 @@ func as(version sarama.KafkaVersion, address string) {
 		check(name("describe config"), err)
 	}
 	check(name("delete topics"), errors.Join(admin.DeleteTopic(topic), admin.DeleteTopic(out)))
+}
+
+// replicas is how many a topic gets: VARVE_INTEROP_REPLICAS, or one.
+func replicas() int16 {
+	if found, err := strconv.ParseInt(os.Getenv("VARVE_INTEROP_REPLICAS"), 10, 16); err == nil {
+		return int16(found)
+	}
+	return 1
 }
 
 func main() {

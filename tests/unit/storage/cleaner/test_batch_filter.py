@@ -14,9 +14,12 @@ from storage.cleaner import cleaner
 from storage.cleaner.cleaner import Cleaner
 from storage.cleaner.cleaning import CleanerStats
 from storage.cleaner.log_cleaner_manager import measure
+from storage.records import walks
+from storage.records.compiled_walks import CompiledWalks
 from storage.types.append_origin import AppendOrigin
 from tests.unit.storage.cleaner.plain_cleaner import PlainBatchFilter, PlainDirtyPart, PlainMap
 from tests.unit.storage.cleaner.test_cleaner import DIRECTORY, Disk
+from tests.unit.storage.records.compiled import COMPILED
 
 HOUR_MS = 3_600_000
 ONE_OF_SIX = [tuple(at == chosen for at in range(6)) for chosen in range(6)]
@@ -132,7 +135,9 @@ def run(disk: Disk, dirty: int, map_bytes: int) -> CleanerStats:
     )
 
 
-def compare(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
+def compare(
+    seed: int, monkeypatch: pytest.MonkeyPatch, compiled: CompiledWalks | None = None
+) -> None:
     """One history in two logs, compacted now and then, by both ways."""
     rng = Random(seed)
     config = TopicConfig(
@@ -154,11 +159,15 @@ def compare(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
         for disk in (plain, fast):
             disk.roll()
         with monkeypatch.context() as patch:
+            patch.setattr(cleaner, "compiled_walks", lambda: None)
             patch.setattr(cleaner, "DirtyPart", PlainDirtyPart)
             patch.setattr(cleaner, "BatchFilter", PlainBatchFilter)
             patch.setattr(cleaner, "OffsetMap", PlainMap)
             expected = run(plain, dirty, map_bytes)
-        stats = run(fast, dirty, map_bytes)
+        with monkeypatch.context() as patch:
+            for module in (cleaner, walks):
+                patch.setattr(module, "compiled_walks", lambda: compiled)
+            stats = run(fast, dirty, map_bytes)
         assert asdict(stats) == asdict(expected)
         assert files(fast) == files(plain)
         # The checkpoint may be lost.
@@ -176,9 +185,17 @@ def test_the_fast_ways_leave_what_the_plain_one_leaves(
     compare(seed, monkeypatch)
 
 
+@pytest.mark.skipif(COMPILED is None, reason="it is not compiled")
+@pytest.mark.parametrize("seed", range(0, 400, 10))
+def test_c_leaves_what_the_plain_way_leaves(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As before."""
+    compare(seed, monkeypatch, COMPILED)
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("seed", range(10_000, 30_000, 1_000))
 def test_many_histories(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """As before, for longer."""
     for offset in range(25):
         compare(seed + 10 * offset, monkeypatch)
+        compare(seed + 10 * offset, monkeypatch, COMPILED)

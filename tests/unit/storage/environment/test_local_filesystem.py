@@ -3,12 +3,16 @@
 import errno
 import os
 import resource
+import shutil
+import subprocess
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from random import Random
 
 import pytest
 
+from native.modules import ROOT
 from storage.environment.descriptors import DescriptorShares
 from storage.environment.filesystem import DirEntry, Filesystem
 from storage.environment.local_filesystem import LocalFile, LocalFilesystem, describe_missing
@@ -167,8 +171,21 @@ def test_a_file_syncs_and_has_a_time(disk: Disk) -> None:
     file = filesystem.open(f"{root}/a", create=True)
     file.sync()
     assert filesystem.mtime_ms(f"{root}/a") >= 0
+    assert filesystem.identity(root) != filesystem.identity(f"{root}/a")
+    with pytest.raises(DiskError):
+        filesystem.identity(f"{root}/none")
     volume = filesystem.volume(root)
     assert 0 < volume.free_bytes <= volume.total_bytes
+
+
+def test_a_copy_of_a_directory_is_another_one(tmp_path: Path) -> None:
+    filesystem = LocalFilesystem()
+    filesystem.mkdir(f"{tmp_path}/a")
+    identity = filesystem.identity(f"{tmp_path}/a")
+    filesystem.rename(f"{tmp_path}/a", f"{tmp_path}/b")
+    assert filesystem.identity(f"{tmp_path}/b") == identity
+    shutil.copytree(f"{tmp_path}/b", f"{tmp_path}/a")
+    assert filesystem.identity(f"{tmp_path}/a") != identity
 
 
 def test_a_full_disk_says_so(tmp_path: Path) -> None:
@@ -258,6 +275,30 @@ def test_a_killed_process_loses_nothing() -> None:
     filesystem.open("/d/a", create=True).write_at(b"x", 0)
     filesystem.crash(KEEP_ALL)
     assert filesystem.peek("/d/a") == b"x"
+
+
+def test_a_power_cut_after_a_kill_loses_what_no_process_has_synced() -> None:
+    """Pages outlive their process, not the machine; names as well."""
+    filesystem = _fresh()
+    filesystem.replace_bytes("/d/a", b"1")
+    filesystem.open("/d/a").write_at(b"2", 0)
+    filesystem.open("/d/b", create=True).sync()
+    filesystem.rename("/d/a", "/d/c")
+    filesystem.crash(KEEP_ALL)
+    filesystem.crash(KEEP_ALL)
+    assert filesystem.peek("/d/c") == b"2"
+    filesystem.open("/d/c").write_at(b"3", 1)
+    cut = filesystem.after_crash()
+    assert cut.peek("/d/a") == b"1"
+    assert not cut.exists("/d/b")
+    assert not cut.exists("/d/c")
+    some = [filesystem.after_crash(Random(seed)) for seed in range(100)]
+    assert {b"1", b"2", b"23"} <= {
+        disk.peek(path) for disk in some for path in ("/d/a", "/d/c") if disk.exists(path)
+    }
+    filesystem.open("/d/c").sync()
+    filesystem.sync_directory("/d")
+    assert filesystem.after_crash().peek("/d/c") == b"23"
 
 
 def test_a_random_crash_keeps_a_part() -> None:
@@ -391,3 +432,33 @@ def test_without_descriptors_and_without_a_pool_the_error_says_so(tmp_path: Path
     finally:
         resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
     assert refused.value.is_descriptor_limit
+
+
+def test_a_file_that_is_open_at_the_end_does_not_change_how_a_process_ends(tmp_path: Path) -> None:
+    """Held by a cycle, it is let go when names of modules are gone already."""
+    program = (
+        "import sys\n"
+        "from native.loader import prefer_compiled\n"
+        "prefer_compiled()\n"
+        "from storage.environment.local_filesystem import LocalFilesystem\n"
+        "held = [LocalFilesystem().open(sys.argv[1], create=True)]\n"
+        "held.append(held)\n"
+        "sys.exit(3)\n"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", program, f"{tmp_path}/a"], cwd=ROOT, capture_output=True, check=False
+    )
+    assert (done.returncode, done.stderr) == (3, b"")
+
+
+def test_a_descriptor_that_was_given_away_stays_open(tmp_path: Path) -> None:
+    filesystem = LocalFilesystem()
+    file = filesystem.open(f"{tmp_path}/a", create=True)
+    fd = file.detach()
+    file.close()
+    del file
+    other = LocalFile(f"{tmp_path}/a", fd)
+    other.write_at(b"here", 0)
+    assert other.read_at(10, 0) == b"here"
+    assert not filesystem.descriptors
+    other.close()

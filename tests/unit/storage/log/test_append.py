@@ -35,7 +35,8 @@ def test_offsets_and_epoch_are_set_and_nothing_else() -> None:
     batch = make_batch(b"third")
     sent = bytes(batch)
     info = append(log, batch, leader_epoch=4)
-    assert info == (2, 2, -1, 0, False)
+    assert (info.first_offset, info.last_offset, info.log_append_time_ms) == (2, 2, -1)
+    assert (info.log_start_offset, info.duplicate) == (0, False)
     stored = read_batches(log)[1]
     assert stored[16:] == sent[16:]
     assert stored[8:12] == sent[8:12]
@@ -112,7 +113,8 @@ def test_two_idempotent_batches_in_one_call() -> None:
         bytes(make_batch(b"a", producer_id=7, producer_epoch=0, base_sequence=sequence))
         for sequence in (0, 1)
     )
-    assert append(log, memoryview(bytearray(both)))[:2] == (0, 1)
+    info = append(log, memoryview(bytearray(both)))
+    assert (info.first_offset, info.last_offset) == (0, 1)
     assert append(log, memoryview(bytearray(both))).duplicate
     assert log.log_end_offset == 2
 

@@ -7,8 +7,12 @@ from storage.log.directory_pace import (
     CALM_MAX_MS,
     CALM_MIN_MS,
     CONGESTED_BYTES,
+    COPIES_BEHIND_MS,
+    COPY_MAX_MS,
+    FETCHED_BYTES_MAX,
     INLINE,
     LARGE_BATCH_BYTES,
+    NEVER,
     PROOF_WRITES,
     WATCHED_BYTES,
     WATCHED_EVERY_MAX,
@@ -41,6 +45,38 @@ def test_a_directory_proves_itself_before_anybody_waits_for_it(pace: DirectoryPa
     pace.wrote_behind(1, 1000)
     assert pace.is_quick
     assert pace.inline_bytes_max == LARGE_BATCH_BYTES
+
+
+def test_fetched_batches_are_written_here_until_a_copy_takes_long(
+    pace: DirectoryPace, clock: ManualClock
+) -> None:
+    assert pace.fetched_inline_bytes_max == -1
+    prove(pace)
+    assert pace.fetched_inline_bytes_max == FETCHED_BYTES_MAX
+    pace.wrote_inline(COPY_MAX_MS, 1 << 20)
+    pace.wrote_inline(2 * COPY_MAX_MS, LARGE_BATCH_BYTES)
+    assert pace.fetched_inline_bytes_max == FETCHED_BYTES_MAX
+    pace.wrote_inline(COPY_MAX_MS + 0.1, 1 << 20)
+    assert pace.fetched_inline_bytes_max == pace.inline_bytes_max == LARGE_BATCH_BYTES
+    clock.advance(COPIES_BEHIND_MS - 1)
+    assert pace.fetched_inline_bytes_max == LARGE_BATCH_BYTES
+    clock.advance(1)
+    assert pace.fetched_inline_bytes_max == FETCHED_BYTES_MAX
+    assert not pace.late_writes
+
+
+def test_a_copy_that_waited_for_a_processor_did_not_take_long(clock: ManualClock) -> None:
+    waited = [0.0]
+    pace = DirectoryPace(clock.monotonic_ms, clock.monotonic_s, cpu_wait_ms=lambda: waited[0])
+    prove(pace)
+    waited[0] = 3.0
+    pace.wrote_inline(4.0, 1 << 20)
+    assert pace.fetched_inline_bytes_max == FETCHED_BYTES_MAX
+
+
+def test_without_a_thread_fetched_batches_are_written_here(clock: ManualClock) -> None:
+    pace = DirectoryPace(clock.monotonic_ms, clock.monotonic_s, has_writer=False)
+    assert pace.fetched_inline_bytes_max == NEVER
 
 
 def test_a_late_write_begins_the_proof_anew(pace: DirectoryPace) -> None:

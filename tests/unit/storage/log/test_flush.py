@@ -10,9 +10,10 @@ from storage.errors import (
     LogDirectoryOfflineError,
 )
 from tests.fakes.clock import ManualClock
-from tests.fakes.filesystem import FakeFilesystem
+from tests.fakes.filesystem import KEEP_ALL, FakeFilesystem
 from tests.unit.storage.log.log_model import (
     NOW_MS,
+    Opened,
     append,
     make_batch,
     open_log,
@@ -82,6 +83,41 @@ def test_a_failed_sync_takes_the_log_out_of_service() -> None:
         append(log, make_batch(b"y"))
     with pytest.raises(LogDirectoryOfflineError):
         log.reader.read(0, max_bytes=9, end_offset=1, min_one_batch=True)
+
+
+def test_a_directory_that_a_killed_process_made_is_synced_with_the_first_flush() -> None:
+    """Or a power cut takes the whole log, flushed as it is, with its name."""
+    filesystem = FakeFilesystem()
+    filesystem.mkdir("/data")
+    filesystem.sync_directory("/")
+    append(open_log(filesystem), make_batch(b"x"))
+    filesystem.crash(KEEP_ALL)
+    log = open_log(filesystem)
+    append(log, make_batch(b"y"))
+    log.flusher.flush()
+    assert log.recovery_point == 2
+    filesystem.crash()
+    assert open_log(filesystem, opened=Opened(2)).log_end_offset == 2
+
+
+def test_epochs_that_a_killed_process_wrote_are_synced_with_the_first_flush() -> None:
+    """Or after a power cut the recovery point lies above records of an epoch that is not known."""
+    filesystem = FakeFilesystem()
+    log = open_log(filesystem)
+    append(log, make_batch(b"x"), leader_epoch=1)
+    log.flusher.flush()
+    filesystem.sync_directory("/data")
+    filesystem.sync_directory("/")
+    log.begin_epoch(3)
+    append(log, make_batch(b"y"), leader_epoch=3)
+    filesystem.crash(KEEP_ALL)
+    log = open_log(filesystem, opened=Opened(1))
+    assert log.leader_epochs.entries() == [(1, 0), (3, 1)]
+    append(log, make_batch(b"z"), leader_epoch=3)
+    log.flusher.flush()
+    filesystem.crash()
+    log = open_log(filesystem, opened=Opened(3))
+    assert (log.log_end_offset, log.leader_epochs.entries()) == (3, [(1, 0), (3, 1)])
 
 
 def test_an_epoch_is_on_disk_before_the_recovery_point_passes_its_records() -> None:

@@ -14,6 +14,7 @@ from storage.log.directory_pace import DirectoryPace
 from storage.log.log import Log
 from storage.segment.segment import Segment, TimestampOffset
 from storage.types.append_origin import AppendOrigin
+from tests.code_path import python_only
 from tests.fakes.clock import ManualClock
 from tests.fakes.filesystem import FakeFilesystem
 from tests.unit.storage.log.log_model import (
@@ -52,6 +53,7 @@ def _transactional(log: Log, producer_id: int, sequence: int, *values: bytes) ->
     )
 
 
+@python_only
 def test_a_look_up_by_time_survives_retention(monkeypatch: pytest.MonkeyPatch) -> None:
     """It runs in a thread: segments that go meanwhile must not make it pass over others."""
     log = open_log(FakeFilesystem(), small_segments(300))
@@ -75,6 +77,7 @@ def test_a_look_up_by_time_survives_retention(monkeypatch: pytest.MonkeyPatch) -
     assert (found.offset, found.timestamp) == (2, NOW_MS + 2)
 
 
+@python_only
 @pytest.mark.parametrize("newest", [False, True])
 @pytest.mark.parametrize("is_told", [False, True])
 def test_a_look_up_whose_segments_files_get_other_names_begins_anew(

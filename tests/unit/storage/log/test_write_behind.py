@@ -1,6 +1,7 @@
 """What a thread writes: its offsets are given at once, and nobody sees it before it is written."""
 
 import errno
+import struct
 
 import pytest
 
@@ -13,7 +14,7 @@ from storage.errors import (
     LogDirectoryOfflineError,
     OffsetOutOfRangeError,
 )
-from storage.log.directory_pace import NEVER, DirectoryPace
+from storage.log.directory_pace import COPY_MAX_MS, LARGE_BATCH_BYTES, NEVER, DirectoryPace
 from storage.log.log import Log
 from storage.log.write_ticket import AppendTicket, BackTicket, RetireTicket, RollTicket, WarmTicket
 from storage.producers.snapshot import decode_snapshot
@@ -136,6 +137,32 @@ def test_large_batches_alone_are_left_to_the_thread(world: World) -> None:
     assert world.log.write_queue is None
     world.append(b"x" * 400)
     assert world.log.write_queue is not None
+
+
+def test_large_batches_that_were_fetched_are_written_where_they_are(world: World) -> None:
+    """A follower receives nothing while they wait. A copy that takes long is left to the thread."""
+    world.append(b"first")
+    world.write_one()
+    log, pace = world.log, world.pace
+    pace.inline_bytes_max = 300
+
+    def fetch() -> None:
+        offset = log.next_offset
+        batch = make_batch(b"x" * 400)
+        # What a leader changes; the sum does not cover it.
+        struct.pack_into(">q", batch, 0, offset)
+        struct.pack_into(">i", batch, 12, 0)
+        log.follower.append(batch, fetch_offset=offset, leader_epoch=0)
+
+    fetch()
+    assert log.write_queue is None
+    assert log.log_end_offset == 2
+    pace.wrote_inline(COPY_MAX_MS + 1, LARGE_BATCH_BYTES + 1)
+    fetch()
+    assert log.log_end_offset == 2
+    while log.write_queue is not None:
+        world.write_one()
+    assert log.log_end_offset == 3
 
 
 def test_an_epoch_is_on_disk_before_its_first_batch(world: World) -> None:

@@ -127,6 +127,17 @@ def test_foreign_directory_is_refused(disk: Disk, cluster: str, node: int) -> No
         manager.startup.claim(cluster, node)
 
 
+def test_a_foreign_directory_leaves_the_others_as_they_were(disk: Disk) -> None:
+    """A fresh one beside it gets no owner: the start is refused as a whole."""
+    disk.started().shutdown()
+    disk.directories = ("/fresh", *disk.directories)
+    manager = disk.manager(claim=False)
+    manager.startup.open_directories()
+    with pytest.raises(InconsistentDirectoryError, match="belongs to node 1, this is 2"):
+        manager.startup.claim("cluster", 2)
+    assert not disk.filesystem.exists("/fresh/meta.properties")
+
+
 def test_second_broker_is_refused(disk: Disk) -> None:
     """The lock is held until shutdown."""
     first = disk.started()
@@ -901,9 +912,7 @@ def test_a_want_of_descriptors_takes_no_directory_offline(
 def test_a_formerly_compacted_topic_survives_a_scan_of_everything(lost: tuple[str, ...]) -> None:
     """Whatever checkpoints are left: what compaction left and was flushed is there after a kill."""
     disk = Disk()
-    compact = small_segments(
-        600, cleanup_policy=frozenset({"compact"}), min_cleanable_dirty_ratio=0.01
-    )
+    compact = small_segments(600, cleanup_policy=("compact",), min_cleanable_dirty_ratio=0.01)
     manager = disk.started(compact)
     disk.filesystem.sync_directory("/")
     log = manager.creation.get_or_create(A0, ID_A, compact)

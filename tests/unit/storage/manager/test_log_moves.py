@@ -16,6 +16,7 @@ from storage.manager.log_manager import LogManager
 from storage.types.topic_partition import TopicPartition
 from storage.types.uuid_text import NIL
 from tests.fakes.filesystem import Keep, PowerCut
+from tests.unit.storage.log.log_model import NOW_MS, make_batch
 from tests.unit.storage.manager.test_log_manager import A0, CONFIG, ID_A, Disk, append
 
 SMALL = CONFIG.with_values({"segment_bytes": 400, "file_delete_delay_ms": 0})
@@ -119,6 +120,32 @@ def test_all_of_a_log_moves_and_goes_on() -> None:
     log_again = node.start().get(A0)
     check(log_again, RECORDS + 8)
     assert node.manager.directories[1].had_clean_shutdown
+
+
+def send(log: Log, sequence: int) -> tuple[bool, int]:
+    """A batch of an idempotent producer: whether it is a duplicate, and its offset."""
+    batch = make_batch(b"x", producer_id=7, producer_epoch=0, base_sequence=sequence)
+    info = log.writer.append_as_leader(batch, leader_epoch=0, now_ms=NOW_MS)
+    return info.duplicate, info.first_offset
+
+
+@pytest.mark.parametrize("fails", [False, True])
+def test_all_that_a_producer_has_in_flight_may_be_sent_again(fails: bool) -> None:
+    """While a log is swapped its producers get a retriable error for what has been written."""
+    node = Node()
+    log = node.create()
+    sent = [send(log, sequence)[1] for sequence in range(5)]
+    if fails:
+        target = node.directory("/two")
+        copy = node.manager.moves.begin_move(log, target)
+        node.manager.moves.before_take_out(log)
+        node.manager.moves.take_out(log)
+        node.manager.moves.finish_move(log, copy, target)
+        log = node.manager.moves.put_back(log, copy, target, SMALL)
+    else:
+        log = node.move(log, "/two")
+    assert [send(log, sequence) for sequence in range(5)] == [(True, offset) for offset in sent]
+    assert not send(log, 5)[0]
 
 
 @pytest.mark.parametrize("keep", [None, "all", 1, 2])

@@ -3,6 +3,7 @@
 import threading
 
 from storage.checkpoints.checkpoint_files import CLEANER_CHECKPOINT, RECOVERY_POINT_CHECKPOINT
+from tests.code_path import python_only
 from tests.unit.storage.manager.test_log_manager import A0, CONFIG, ID_A, Disk, append
 
 
@@ -24,6 +25,7 @@ def test_checkpoints_go_down_with_the_log() -> None:
     assert (log.log_start_offset, log.log_end_offset) == (20, 20)
 
 
+@python_only
 def test_compaction_is_stopped_first_and_goes_on_afterwards() -> None:
     """A run that notices is waited for; none begins while the log is cut."""
     manager = Disk("/one").manager()

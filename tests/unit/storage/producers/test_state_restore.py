@@ -3,6 +3,8 @@
 import pytest
 
 from storage.errors import CorruptFileError
+from storage.producers.state import ProducerStateManager
+from storage.types.topic_partition import TopicPartition
 from tests.fakes.filesystem import FakeFilesystem
 from tests.unit.storage.log.log_model import NOW_MS, append, make_batch, open_log
 
@@ -34,3 +36,43 @@ def test_what_is_no_snapshot_changes_nothing() -> None:
     with pytest.raises(CorruptFileError):
         log.producer_state.restore(100, b"nothing", NOW_MS)
     assert log.producer_state.producer_id_count == 1
+
+
+def _sent(filesystem: FakeFilesystem, *sequences: int, epoch: int = 0) -> ProducerStateManager:
+    """State after batches of one record each."""
+    state = ProducerStateManager(TopicPartition("t", 0), "/d", filesystem)
+    for offset, sequence in enumerate(sequences):
+        state.append(5, epoch, sequence, sequence, offset, offset, 1_000 + offset, False)
+        state.map_end_offset = offset + 1
+    return state
+
+
+def _batches(state: ProducerStateManager) -> list[int]:
+    entry = state.last_entry(5)
+    assert entry is not None
+    return [batch.last_sequence for batch in entry.batches]
+
+
+def test_batches_of_the_same_log_are_recalled() -> None:
+    filesystem = FakeFilesystem()
+    filesystem.mkdir("/d")
+    closed = _sent(filesystem, 3, 4, 5)
+    closed.take_snapshot()
+    opened = closed.empty_copy()
+    opened.truncate_and_reload(0, 3, 5_000)
+    assert _batches(opened) == [5]
+    opened.recall_batches(closed)
+    assert _batches(opened) == [3, 4, 5]
+    opened.append(5, 0, 6, 6, 3, 3, 2_000, False)
+    assert _batches(closed) == [3, 4, 5]
+
+
+def test_batches_of_a_log_that_was_cut_are_not() -> None:
+    """Nor those of another epoch: they would be answered for what is not in the log."""
+    filesystem = FakeFilesystem()
+    opened = _sent(filesystem, 3)
+    opened.recall_batches(_sent(filesystem, 3, 4))
+    opened.recall_batches(_sent(filesystem, 3, epoch=1))
+    opened.recall_batches(_sent(filesystem, 2))
+    opened.recall_batches(ProducerStateManager(TopicPartition("t", 0), "/d", filesystem))
+    assert _batches(opened) == [3]

@@ -6,6 +6,7 @@ import pytest
 
 from storage.errors import DiskError
 from storage.log.log import Log
+from tests.code_path import python_only
 from tests.fakes.filesystem import FakeFilesystem
 from tests.unit.storage.log.log_model import (
     DIRECTORY,
@@ -78,6 +79,7 @@ def test_deleted_files_are_no_error() -> None:
     assert log.recovery_point == 5
 
 
+@python_only
 def test_a_file_that_is_renamed_while_it_is_opened_is_no_error() -> None:
     """That it is there under its new name does not make the old one a failure."""
     filesystem = FakeFilesystem()

@@ -97,7 +97,7 @@ BORDER_GAPS = {0: 10, 20: 10, 40: 0, 50: 3}
         (Opened(11), WIDE, 53),
         (Opened(41), WIDE, 53),
         (Opened(53, clean_shutdown=True), WIDE, 53),
-        (Opened(0), small_segments(10_000, cleanup_policy=frozenset({"compact"})), 53),
+        (Opened(0), small_segments(10_000, cleanup_policy=("compact",)), 53),
     ],
 )
 def test_what_a_power_cut_may_have_taken_is_told_from_gaps(
@@ -137,6 +137,20 @@ def test_empty_segments_at_the_beginning_are_as_if_retention_had_come_by() -> No
     put_segment(filesystem, 20, batch_at(20), batch_at(21))
     log = open_log(filesystem, WIDE)
     assert (offsets_of(log), log.log_end_offset) == ([20, 21], 22)
+
+
+@pytest.mark.parametrize(("recovery_point", "end"), [(0, 20), (9, 20), (10, 35)])
+def test_a_first_segment_that_lost_all_its_records_is_no_sign_of_compaction(
+    recovery_point: int, end: int
+) -> None:
+    """Its name came back after a power cut, its records did not; nor did some of the next one."""
+    filesystem = empty_partition()
+    put_segment(filesystem, 5)
+    put_segment(filesystem, 10, *(batch_at(at) for at in range(10, 20)))
+    put_segment(filesystem, 30, *(batch_at(at) for at in range(30, 35)))
+    log = open_log(filesystem, WIDE, opened=Opened(recovery_point, log_start_offset=5))
+    assert log.log_end_offset == end
+    assert offsets_of(log) == [*range(10, 20), *(range(30, 35) if end > 20 else ())]
 
 
 def test_a_last_batch_that_one_wrong_bit_may_have_moved_is_kept_aside() -> None:
