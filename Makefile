@@ -18,7 +18,7 @@ COMPILE := $(BIN)/python -m compileall -q config native protocol storage tiered 
 RUNTIME := $(VENV)/.runtime
 DEVELOPMENT := $(VENV)/.development
 
-.PHONY: help setup native run cluster cluster-broker test test-system test-interop test-deep test-cluster simulate histories grid simulate-mutants test-s3 test-spark test-exact test-clients test-tools test-etcd check lint types imports fmt bench run-pipeline codegen docs lock clean
+.PHONY: help setup native wheel run cluster cluster-broker test test-system test-interop test-deep test-cluster simulate histories grid simulate-mutants test-s3 test-spark test-exact test-clients test-tools test-etcd check lint types imports fmt bench run-pipeline codegen docs lock clean
 
 help: ## show this list
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' Makefile
@@ -35,15 +35,21 @@ cluster: $(RUNTIME) ## start etcd and three brokers on 127.0.0.1:9092 to 9094, d
 	@exec $(BIN)/python -m bench.local_cluster $(ARGS)
 
 cluster-broker: $(RUNTIME) ## start one of these brokers that was killed, from another terminal (ID=2)
+	@[ -n "$(ID)" ] || { echo "which one? make cluster-broker ID=2" >&2; exit 1; }
 	@exec $(BIN)/python -m bench.local_cluster --broker $(ID) $(ARGS)
 
-native: $(DEVELOPMENT) ## compile what is faster in C, in place; all works without it, too
+wheel: $(DEVELOPMENT) ## build dist/varve-*.whl for this Python, with what `make native` compiles (VARVE_NATIVE=off: for any)
+	@[ "$$VARVE_NATIVE" = off ] || $(BIN)/python -m native --if-possible
+	@$(PIP) wheel --no-deps --no-build-isolation --wheel-dir dist .
+	@ls dist/*.whl
+
+native: $(DEVELOPMENT) ## compile the hot path (mypyc) and what is in C; minutes once, and all works without it, too
 	@$(BIN)/python -m native
 
 run-pipeline: $(DEVELOPMENT) test-tools ## a broker, its tier, and three tables behind it, in ./data/pipeline (ARGS="--local": no Spark)
 	@$(BIN)/python -m bench.pipeline_demo $(ARGS)
 
-test: $(DEVELOPMENT) test-tools ## run the fast tests, in two processes (ARGS="tests/unit -k name")
+test: $(DEVELOPMENT) test-tools ## run the fast tests, compiled and as Python, in two processes (ARGS="tests/unit -k name")
 	@$(BIN)/python -m native --if-possible
 	@$(BIN)/python -m tests.tiers fast $(ARGS)
 	@echo "More: make test-system (whole brokers), test-interop (real clients, Kafka's tools), test-spark, test-deep (hours)."
@@ -72,13 +78,13 @@ histories: $(DEVELOPMENT) ## hundreds of kills under a million acknowledged reco
 	@.ci/etcd
 	@$(BIN)/python -m tests.checker.cluster.long_run $(ARGS)
 
-grid: $(DEVELOPMENT) test-tools ## every fault with every kind of client on three brokers, 72 cells (ARGS="--seconds 40"; goes on where it stopped)
+grid: $(DEVELOPMENT) test-tools ## every fault with every kind of client on three brokers, 84 cells (ARGS="--seconds 40"; goes on where it stopped)
 	@.ci/etcd
 	@$(BIN)/python -m tests.checker.cluster.grid $(ARGS)
 
-test-s3: $(DEVELOPMENT) ## build real S3 servers and run the object store's tests on each
+test-s3: $(DEVELOPMENT) ## build real S3 servers, run the object store's tests on each, and three brokers on one (with etcd)
 	@.ci/s3-servers
-	@$(BIN)/python -m pytest -q -rs --durations=0 --durations-min=5 tests/contract/test_object_store.py tests/interop/s3/test_s3_servers.py tests/interop/s3/test_s3_tables.py $(ARGS)
+	@$(BIN)/python -m pytest -q -rs --durations=0 --durations-min=5 tests/contract/test_object_store.py tests/interop/s3/test_s3_servers.py tests/interop/s3/test_s3_tables.py tests/interop/cluster/test_tiered_s3.py $(ARGS)
 
 test-spark: $(DEVELOPMENT) test-tools ## run what needs Spark: readers, streams, tables (10 to 15 minutes)
 	@$(BIN)/python -m pytest -q -m spark --durations=10 $(ARGS)
