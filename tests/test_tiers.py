@@ -1,12 +1,15 @@
 """How `tests.tiers` ends a run that hangs, and what it then says."""
 
+import itertools
 import os
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
+from native.loader import CodePath
 from tests import tiers
 
 
@@ -89,3 +92,75 @@ def test_a_test_that_takes_too_long_has_failed(tmp_path: Path) -> None:
     command = ["-p", "no:cacheprovider", "--timeout", "1", str(tmp_path)]
     end = tiers.run(command, "fast", "python", os.environ.get("VARVE_NATIVE", "off"), silent_s=60)
     assert (end.code, end.last.partition(b" in ")[0]) == (1, b"2 failed, 1 passed")
+
+
+def try_twice(folder: Path, body: str, *arguments: str) -> tiers.End:
+    """Run a module of tests that may count their runs in `RUNS`."""
+    runs = folder / "runs"
+    (folder / "test_runs.py").write_text(
+        f"import pathlib\nimport pytest\nRUNS = pathlib.Path({str(runs)!r})\n"
+        "def runs():\n"
+        "    with RUNS.open('a') as file:\n        file.write('x')\n"
+        "    return len(RUNS.read_text())\n" + body
+    )
+    command = ["-p", "no:cacheprovider", "--timeout", "60", *arguments, str(folder)]
+    return tiers.run_twice(command, "fast", "python", "off", silent_s=60)
+
+
+@pytest.mark.parametrize("processes", [(), ("-n", "2")], ids=["one", "two"])
+def test_what_passes_at_the_second_try_is_named(
+    tmp_path: Path, processes: tuple[str, ...], capfd: pytest.CaptureFixture[str]
+) -> None:
+    """Only the failed test runs again, and the first failure stays in what was printed."""
+    body = (
+        "def test_once():\n    assert runs() != 1, 'said once'\n"
+        "def test_other():\n    pass\n"
+        "@pytest.mark.skip\ndef test_skipped():\n    pass\n"
+    )
+    end = try_twice(tmp_path, body, *processes)
+    assert (end.code, end.last) == (0, b"2 passed, 1 skipped")
+    (test,) = end.second_try
+    assert test.endswith("test_runs.py::test_once")
+    said = capfd.readouterr().out
+    assert "said once" in said
+    assert f"a second try, alone: {test}" in said
+
+
+def test_what_fails_twice_has_failed(tmp_path: Path) -> None:
+    """Also an error of a fixture; the counts are those of the first try."""
+    body = (
+        "@pytest.fixture\ndef broken():\n    assert runs() == 0\n"
+        "def test_setup(broken):\n    pass\n"
+        "def test_other():\n    pass\n"
+    )
+    end = try_twice(tmp_path, body)
+    assert (end.code, end.second_try) == (1, ())
+    assert (tmp_path / "runs").read_text() == "xx"
+    assert tiers.count([end]) == {"passed": 1, "error": 1}
+
+
+def test_many_failures_are_not_tried_again(tmp_path: Path) -> None:
+    tests = "".join(
+        f"def test_{number}():\n    assert runs() == 0\n"
+        for number in range(tiers.SECOND_TRIES_MAX + 1)
+    )
+    assert try_twice(tmp_path, tests).code == 1
+    assert (tmp_path / "runs").read_text() == "x" * (tiers.SECOND_TRIES_MAX + 1)
+
+
+def test_the_fast_tier_has_one_try(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its clocks are moved by hand: what fails there is a fault."""
+    tried: list[str] = []
+
+    def note(name: str) -> Callable[..., tiers.End]:
+        def run(*_: object) -> tiers.End:
+            tried.append(name)
+            return tiers.End("", 0, b"", 0.0)
+
+        return run
+
+    for name in ("run", "run_twice"):
+        monkeypatch.setattr(tiers, name, note(name))
+    for tier in tiers.TIERS.values():
+        tiers.run_tier(tier, [], "fast", CodePath(0, "not asked for"))
+    assert [name for name, _ in itertools.groupby(tried)] == ["run", "run_twice", "run"]

@@ -18,6 +18,10 @@ compiled. The summary says which path it was.
 A test that takes longer than its tier allows has failed; where nothing ends for `SILENT_S`
 more the run is ended, and the tests that had not ended are named.
 
+Whole brokers and real clients run in real time, on machines that others share. Of such a tier up to
+`SECOND_TRIES_MAX` failed tests are tried once more, alone, in a new process; what then passes is
+named in the summary, to be looked at. More failures, or one that fails twice, fail the run.
+
 Modules run two at a time. Those that judge time or memory (`measures`) come after them, one by one,
 with the machine to themselves.
 """
@@ -29,6 +33,7 @@ import select
 import signal
 import subprocess
 import sys
+import tempfile
 import time
 from collections import Counter
 from pathlib import Path
@@ -46,6 +51,9 @@ SILENT_S: Final = 480
 LOOK_S: Final = 5
 """How often a silent run is looked at."""
 
+SECOND_TRIES_MAX: Final = 3
+"""Of one run of pytest: more failures than that are no accident."""
+
 NO_TESTS: Final = 5
 """Exit code of pytest when nothing was to be run."""
 
@@ -60,6 +68,7 @@ class Tier(NamedTuple):
         processes: Side by side, for what measures nothing.
         measures: Whether some of them do.
         on_both: Whether what reaches compiled modules runs compiled, too.
+        real_time: Whether a test may be tried a second time.
         longest_s: How long one test may take with what it needs, which may be fetched first.
     """
 
@@ -69,6 +78,7 @@ class Tier(NamedTuple):
     processes: int = PROCESSES
     measures: bool = False
     on_both: bool = False
+    real_time: bool = False
     longest_s: int = 420
 
 
@@ -82,10 +92,12 @@ TIERS: Final = {
         "system and not (quick or interop or slow or clients or spark)",
         ("tests/system", "tests/checker", "tests/simulation"),
         measures=True,
+        real_time=True,
     ),
     "interop": Tier(
         "interop and not (quick or slow or clients or spark)",
         ("tests/interop", "tests/differential", "tests/checker"),
+        real_time=True,
     ),
     "deep": Tier(
         "(slow or not (system or interop)) and not (clients or spark)",
@@ -99,12 +111,21 @@ SUMMARY: Final = re.compile(rb"(\d+) (passed|failed|skipped|errors?|xfailed|warn
 
 
 class End(NamedTuple):
-    """How a run of pytest on one path went: exit code, last line, and how long it took."""
+    """How a run of pytest on one path went.
+
+    Attributes:
+        path: The path's name in the summary.
+        code: Exit code of pytest.
+        last: The last line that it printed.
+        seconds: How long it took.
+        second_try: Tests that failed, and passed when they were tried again.
+    """
 
     path: str
     code: int
     last: bytes
     seconds: float
+    second_try: tuple[str, ...] = ()
 
 
 def commands(tier: Tier, arguments: list[str]) -> list[list[str]]:
@@ -190,6 +211,27 @@ def run(command: list[str], profile: str, path: str, variable: str, silent_s: fl
     return End(path, process.returncode, last, time.monotonic() - begin)
 
 
+def run_twice(command: list[str], profile: str, path: str, variable: str, silent_s: float) -> End:
+    """As `run`, and once more what failed, if that is little; see the top of the module."""
+    with tempfile.TemporaryDirectory() as directory:
+        failed_path = Path(directory, "failed")
+        plugin = ["-p", "tests.failed_tests", "--failed-to", str(failed_path)]
+        first = run([*plugin, *command], profile, path, variable, silent_s)
+        failed = failed_path.read_text().splitlines() if failed_path.exists() else []
+    if not 0 < len(failed) <= SECOND_TRIES_MAX:
+        return first
+    print(f"-- a second try, alone: {' '.join(failed)}", flush=True)
+    limits = command[command.index("-p") : command.index("--timeout") + 2]
+    second = run([*limits, *failed], profile, path, variable, silent_s)
+    seconds = first.seconds + second.seconds
+    if second.code:
+        return first._replace(seconds=seconds)
+    counts = count([first])
+    counts["passed"] += len(failed)
+    kept = ", ".join(f"{counts[kind]} {kind}" for kind in ("passed", "skipped") if counts[kind])
+    return End(path, 0, kept.encode(), seconds, tuple(failed))
+
+
 def code_of(ends: list[End]) -> int:
     """Of all parts of a tier: the first that failed, else `NO_TESTS` if no part had a test."""
     codes = [end.code for end in ends if end.code != NO_TESTS]
@@ -200,9 +242,10 @@ def run_tier(tier: Tier, arguments: list[str], profile: str, code: CodePath) -> 
     """Run all parts of a tier, on one path or, where that is asked for, on both."""
 
     def run_parts(profile: str, path: str, variable: str, arguments: list[str]) -> list[End]:
-        silent_s = tier.longest_s + SILENT_S
+        silent_s, run_part = tier.longest_s + SILENT_S, run_twice if tier.real_time else run
         return [
-            run(words, profile, path, variable, silent_s) for words in commands(tier, arguments)
+            run_part(words, profile, path, variable, silent_s)
+            for words in commands(tier, arguments)
         ]
 
     if code.modules and os.environ.get(VARIABLE) == "require":
@@ -261,6 +304,8 @@ def main(arguments: list[str]) -> int:
     for name, ends in tiers.items():
         total += count(ends)
         print(f"-- {name}: {describe(ends)} (exit code {code_of(ends)})")
+        for test in (test for end in ends for test in end.second_try):
+            print(f"--   passed at the second try only: {test}")
     if not arguments:
         keep_times({name: round(sum(e.seconds for e in ends)) for name, ends in tiers.items()})
     if len(names) > 1:
