@@ -69,8 +69,17 @@ def machine_line(taken: Sequence[Mapping[str, float]]) -> str:
             parts.append(f"{name} {statistics.median(values):.1f} ({spread})")
     if not parts:
         return ""
-    measured = ", ".join(parts)
-    return f"Machine: {os.cpu_count()} cores; GB/s of {measured}; median and spread over its pairs."
+    kind = f"{os.cpu_count()} cores, TCP {congestion_control()}"
+    return f"Machine: {kind}; GB/s of {', '.join(parts)}; median and spread over its pairs."
+
+
+def congestion_control() -> str:
+    """What new connections use, `cubic` or `bbr`: it decides what a byte over loopback costs."""
+    option = getattr(socket, "TCP_CONGESTION", None)
+    if option is None:
+        return "of unknown kind"
+    with socket.socket() as one:
+        return one.getsockopt(socket.IPPROTO_TCP, option, 16).rstrip(b"\0").decode()
 
 
 def _write_new_file(directory: Path | None, block: bytes) -> float:

@@ -145,11 +145,13 @@ static void serve(int descriptor, uint32_t events)
 
 static void begin_connection(int listener)
 {
-    int one = 1, descriptor = accept4(listener, NULL, NULL, SOCK_NONBLOCK);
+    int one = 1, unsent = 128 * 1024; /* broker/network/stream.py says why */
+    int descriptor = accept4(listener, NULL, NULL, SOCK_NONBLOCK);
     if (descriptor < 0 || descriptor >= CONNECTIONS_MAX)
         fail("accept");
     memset(&connections[descriptor], 0, sizeof connections[descriptor]);
     setsockopt(descriptor, IPPROTO_TCP, TCP_NODELAY, &one, sizeof one);
+    setsockopt(descriptor, IPPROTO_TCP, TCP_NOTSENT_LOWAT, &unsent, sizeof unsent);
     watch(EPOLL_CTL_ADD, descriptor, EPOLLIN);
 }
 

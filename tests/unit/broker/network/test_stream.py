@@ -3,12 +3,13 @@
 import errno
 import select
 import socket
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
-from broker.network.stream import EXPECTED_MIN, SocketStream, listen, tune
+from broker.network.stream import EXPECTED_MIN, UNSENT_MAX, SocketStream, listen, tune
 from storage.environment.local_filesystem import LocalFilesystem
 
 
@@ -145,6 +146,8 @@ def test_accepted_sockets_are_prompt_and_sized() -> None:
         assert one.getsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY)
         assert one.getsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE)
         assert not one.getblocking()
+        if sys.platform == "linux":
+            assert one.getsockopt(socket.IPPROTO_TCP, socket.TCP_NOTSENT_LOWAT) == UNSENT_MAX
         tune(one, send_buffer_bytes=20_000, receive_buffer_bytes=30_000)
         # Linux doubles what it is told, for its own bookkeeping.
         assert one.getsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF) in {20_000, 40_000}
