@@ -10,7 +10,7 @@ import socket
 from collections.abc import Callable, Sequence
 from typing import Any, Final, Protocol
 
-from broker.network.stream import Poller, SocketStream, Stream, tune
+from broker.network.stream import Poller, SocketStream, Stream, spare_pacing, tune
 
 Address = tuple[socket.AddressFamily, tuple[Any, ...]]
 """Family and socket address, as getaddrinfo(3) gives them."""
@@ -167,8 +167,13 @@ class _Attempt:
         self._socket = None
         code = connected.getsockopt(socket.SOL_SOCKET, socket.SO_ERROR)
         if code == 0:
-            self._finish(SocketStream(connected))
-            return
+            try:
+                spare_pacing(connected)
+            except OSError as error:
+                code = error.errno or errno.ENOTCONN
+            else:
+                self._finish(SocketStream(connected))
+                return
         connected.close()
         # OSError makes ConnectionRefusedError of ECONNREFUSED.
         self._error = OSError(code, os.strerror(code))

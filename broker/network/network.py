@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Final, Protocol
 
 from broker.network.connection_poller import ConnectionPoller
 from broker.network.connector import Connector, SocketConnector, ThreadResolver
-from broker.network.stream import Poller, SocketStream, Stream, listen, tune
+from broker.network.stream import Poller, SocketStream, Stream, listen, spare_pacing, tune
 
 if TYPE_CHECKING:
     from storage.environment.clock import Clock
@@ -92,10 +92,11 @@ class SocketNetwork:
     def stream(
         self, accepted: socket.socket, *, send_buffer_bytes: int, receive_buffer_bytes: int
     ) -> Stream:
-        """Set the socket's options (`broker.network.stream.tune`)."""
+        """Set the socket's options (`broker.network.stream`: `tune`, `spare_pacing`)."""
         tune(
             accepted, send_buffer_bytes=send_buffer_bytes, receive_buffer_bytes=receive_buffer_bytes
         )
+        spare_pacing(accepted)
         return SocketStream(accepted)
 
     def connection_poller(self, loop: Poller, clock: "Clock") -> ConnectionPoller | None:

@@ -29,6 +29,8 @@ LISTENER_FD = 77
 class Accepted:
     """A socket as `accept` gives it."""
 
+    family = socket.AF_INET
+
     def __init__(self) -> None:
         self.closed = False
         self.options: list[tuple[int, int, int]] = []
@@ -43,6 +45,12 @@ class Accepted:
 
     def fileno(self) -> int:
         return id(self)
+
+    def getpeername(self) -> tuple[str, int]:
+        return ("192.0.2.1", 40_000)
+
+    def getsockname(self) -> tuple[str, int]:
+        return ("192.0.2.2", 9092)
 
     def recv_into(self, buffer: memoryview) -> int:
         raise BlockingIOError

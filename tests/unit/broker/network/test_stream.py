@@ -9,7 +9,15 @@ from pathlib import Path
 
 import pytest
 
-from broker.network.stream import EXPECTED_MIN, UNSENT_MAX, SocketStream, listen, tune
+from broker.network.stream import (
+    EXPECTED_MIN,
+    UNPACED,
+    UNSENT_MAX,
+    SocketStream,
+    listen,
+    spare_pacing,
+    tune,
+)
 from storage.environment.local_filesystem import LocalFilesystem
 
 
@@ -152,3 +160,39 @@ def test_accepted_sockets_are_prompt_and_sized() -> None:
         # Linux doubles what it is told, for its own bookkeeping.
         assert one.getsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF) in {20_000, 40_000}
         assert one.getsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF) in {30_000, 60_000}
+
+
+class _FromElsewhere(socket.socket):
+    """A connection whose peer is on another machine, as far as it says."""
+
+    def getpeername(self) -> tuple[str, int]:
+        return ("192.0.2.7", 5000)
+
+
+def _congestion_control(one: socket.socket) -> bytes:
+    return one.getsockopt(socket.IPPROTO_TCP, socket.TCP_CONGESTION, 16).rstrip(b"\0")
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="because only Linux lets a socket choose")
+@pytest.mark.parametrize("host", ["127.0.0.1", "127.0.0.2", "::1"])
+def test_connections_within_the_machine_are_not_paced(host: str) -> None:
+    """Those to other machines keep what the system has chosen."""
+    with listen("", 0, backlog=5, receive_buffer_bytes=-1) as listener:
+        client = socket.create_connection((host, listener.getsockname()[1]))
+        accepted = listener.accept()[0]
+    with client, accepted:
+        chosen = _congestion_control(accepted)
+        elsewhere = _FromElsewhere(fileno=socket.dup(accepted.fileno()))
+        with elsewhere:
+            spare_pacing(elsewhere)
+        assert _congestion_control(accepted) == chosen
+        spare_pacing(accepted)
+        assert _congestion_control(accepted) == UNPACED
+
+
+def test_peers_that_have_gone_are_an_error_and_other_families_are_left_alone() -> None:
+    with socket.socket() as one, pytest.raises(OSError, match="connected"):
+        spare_pacing(one)
+    ours, theirs = socket.socketpair()
+    with ours, theirs:
+        spare_pacing(ours)
