@@ -152,6 +152,7 @@ static void begin_connection(int listener)
     memset(&connections[descriptor], 0, sizeof connections[descriptor]);
     setsockopt(descriptor, IPPROTO_TCP, TCP_NODELAY, &one, sizeof one);
     setsockopt(descriptor, IPPROTO_TCP, TCP_NOTSENT_LOWAT, &unsent, sizeof unsent);
+    setsockopt(descriptor, IPPROTO_TCP, TCP_CONGESTION, "reno", 4);
     watch(EPOLL_CTL_ADD, descriptor, EPOLLIN);
 }
 
