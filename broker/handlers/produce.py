@@ -42,6 +42,7 @@ librdkafka before 2.11.1 turns compression off unless versions 0 to 2 are offere
 import logging
 import math
 from collections.abc import Callable
+from struct import Struct
 from typing import TYPE_CHECKING, Final
 
 from broker.controller.images.topic_names import BROKERS_OWN_TOPICS, may_produce_to
@@ -91,6 +92,8 @@ ACKS_0_FAILED: Final = "produce with acks=0 failed"
 ZSTD_FROM_VERSION: Final = 7
 BATCH_OVERHEAD: Final = 12
 """Bytes before and in a batch's length field: the length counts those that follow."""
+
+_batch_length: Final = Struct(">I").unpack_from
 
 WITHOUT_LOG_START = frozenset(
     {
@@ -446,7 +449,7 @@ def check_single_batch(records: memoryview | None, version: int) -> None:
     if (
         records is None
         or len(records) < BATCH_OVERHEAD
-        or int.from_bytes(records[8:12], "big") + BATCH_OVERHEAD != len(records)
+        or _batch_length(records, 8)[0] + BATCH_OVERHEAD != len(records)
     ):
         raise ApiError(
             ErrorCode.INVALID_RECORD, "Produce requests must have exactly one record batch"
