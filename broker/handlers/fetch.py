@@ -440,7 +440,15 @@ class FetchHandler:
                         aborted=[] if committed_only else None,
                     )
             partition.stats.failed_fetches += 1
-            return failure(wanted.partition, code_of(error))
+            code = code_of(error)
+            if (
+                code == ErrorCode.OFFSET_OUT_OF_RANGE
+                and wanted.fetch_offset > log.log_end_offset
+                and not partition.is_end_certain
+            ):
+                # A consumer that names no leader epoch would begin anew, where it is told to.
+                code = ErrorCode.NOT_LEADER_OR_FOLLOWER
+            return failure(wanted.partition, code)
         if records is None:
             result.waiting_on.append(partition)
         else:

@@ -497,6 +497,15 @@ class Partition:
         )
 
     @property
+    def is_end_certain(self) -> bool:
+        """Whether no other replica's log can be known to end later than this one's.
+
+        Not at a follower, which may lack what it has not fetched yet, nor at a leader in doubt:
+        offsets above their log's end may have been read at another broker.
+        """
+        return self.is_leader and not self.is_in_doubt(self._context.clock.monotonic_ms())
+
+    @property
     def own_end_offset(self) -> int:
         """The end of what this replica holds for certain, as `flush.messages` has it."""
         leading = self.leading

@@ -77,13 +77,17 @@ async def test_a_follower_checks_leader_epochs(world: World, epoch: int, code: E
     assert ask(world, 0, current_leader_epoch=epoch).error_code == code
 
 
-async def test_offsets_outside_its_log_are_out_of_range(world: World) -> None:
-    """Also those that the leader has: the client asks there."""
+async def test_offsets_above_its_log_are_the_leaders_to_judge(world: World) -> None:
+    """The leader may have them; where the log begins, a follower knows.
+
+    Kafka's follower says OFFSET_OUT_OF_RANGE, and a consumer that names no leader epoch begins anew
+    by `auto.offset.reset`.
+    """
     partition = follow(world)
     fetched(partition, b"a", b"b", high_watermark=2)
     partition.follow_high_watermark(2, 1)
     assert ask(world, 0).error_code == ErrorCode.OFFSET_OUT_OF_RANGE
-    assert ask(world, 3).error_code == ErrorCode.OFFSET_OUT_OF_RANGE
+    assert ask(world, 3).error_code == ErrorCode.NOT_LEADER_OR_FOLLOWER
     assert ask(world, 2).error_code == ErrorCode.NONE
 
 

@@ -17,6 +17,7 @@ from protocol.messages.produce import (
     TopicProduceData,
 )
 from storage.types.append_origin import AppendOrigin
+from tests.unit.broker.handlers.test_fetch import request
 from tests.unit.broker.replication.followers.follower_world import FollowerWorld, record
 from tests.unit.broker.world import batch
 
@@ -349,6 +350,27 @@ async def test_a_leader_in_doubt_calls_no_sequence_wrong(doubted: FollowerWorld)
     goes_on_fetching(f, 2)
     produce(f, -1, base_sequence=7, **producer)
     assert produced(f) == (ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER, -1)
+
+
+async def test_a_leader_in_doubt_judges_no_offset_above_its_log(doubted: FollowerWorld) -> None:
+    """A consumer that read it at the next leader would begin anew by `auto.offset.reset`."""
+    f = doubted
+    partition = led(f, (1, 2))
+    goes_on_fetching(f, 2)
+    produce(f, 1)
+    assert produced(f) == (0, 0)
+
+    def read(offset: int) -> int:
+        answer = f.ask(ApiKey.FETCH, 12, request({"t": {0: offset}}))
+        code: int = answer.responses[0].partitions[0].error_code
+        return code
+
+    assert read(2) == ErrorCode.OFFSET_OUT_OF_RANGE
+    f.clock.advance(1001)
+    assert partition.is_in_doubt(f.clock.monotonic_ms())
+    assert read(2) == ErrorCode.NOT_LEADER_OR_FOLLOWER
+    assert read(-1) == ErrorCode.OFFSET_OUT_OF_RANGE
+    assert read(1) == ErrorCode.NONE
 
 
 async def test_acks_all_needs_no_clock(doubted: FollowerWorld) -> None:
