@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from cli import kafka_schemas
-from cli.kafka_library import KafkaAdminClient
+from cli.serving_brokers import ServingAdminClient
 
 with warnings.catch_warnings():
     # The library reads message schemas by a deprecated call.
@@ -23,7 +23,7 @@ with warnings.catch_warnings():
         """Made of the schema of this name."""
 
 
-class AdminClient(KafkaAdminClient):  # type: ignore[misc]  # the library has no types
+class AdminClient(ServingAdminClient):
     """The library's admin client, with the request it lacks."""
 
     def describe_consumer_groups(self, groups: Sequence[str]) -> dict[str, dict[str, Any]]:

@@ -23,6 +23,8 @@ def coordinator_of(admin: Any, group: str) -> str:
     """Broker id with host and port, or `none`."""
     # A broker lists the groups it coordinates.
     for broker in admin.describe_cluster()["brokers"]:
+        if broker.get("is_fenced", False):
+            continue
         listed = admin.list_groups(broker_ids=[broker["broker_id"]])
         if any(one["group_id"] == group for one in listed):
             return f"{broker['broker_id']} ({broker['host']}:{broker['port']})"
