@@ -12,6 +12,7 @@ import logging
 import re
 import sys
 from collections.abc import Iterator
+from contextlib import suppress
 from datetime import UTC, datetime
 from typing import Final, TextIO
 
@@ -29,8 +30,16 @@ def fields_of(message: str) -> tuple[str, list[tuple[str, str]]]:
     if first is None:
         return message, []
     found = _PAIR.finditer(message, first.start())
-    pairs = [(match[1], match[2].strip().strip('"')) for match in found]
+    pairs = [(match[1], _unquoted(match[2].strip())) for match in found]
     return message[: first.start()].strip(), pairs
+
+
+def _unquoted(value: str) -> str:
+    """What `quoted` was given; of another text what stands between quotes."""
+    if value.startswith('"'):
+        with suppress(ValueError):
+            return str(json.loads(value))
+    return value.strip('"')
 
 
 class _Structured(logging.Formatter):

@@ -9,6 +9,7 @@ about a subject, with a sentence for the operator. It clears the alert when it g
 An alert does not make a node unready: it serves what it can.
 """
 
+import json
 import logging
 import threading
 from collections import Counter
@@ -107,7 +108,13 @@ class Alerts:
                 self._texts[key] = text
             else:
                 self.refused += 1
-        LOGGER.error("alert kind=%s subject=%s %s", kind.value, subject, text)
+        # Quoted: a field of its own, whatever pairs the sentence has.
+        LOGGER.error(
+            "alert kind=%s subject=%s text=%s",
+            kind.value,
+            subject,
+            json.dumps(text, ensure_ascii=False),
+        )
 
     def clear(self, kind: AlertKind, subject: str) -> None:
         """Clear an alert; nothing happens if it was not set."""

@@ -111,7 +111,8 @@ def describe(
         )
     return (
         f"Segments of {topic_partition} that lie after a damage are not part of the log and are "
-        f"kept in {', '.join(parts)}. `varve dump-log --print-data-log <folder>` shows their "
+        f"kept in {', '.join(parts)}. A replica fetches them again from the partition's leader. "
+        "Where there was no other replica, `varve dump-log --print-data-log <folder>` shows their "
         "records, to be produced again; or stop the broker and move the files back beside the "
         "log, as long as it ends at or before their first offset. Remove the folder when it is "
         "not needed any more."

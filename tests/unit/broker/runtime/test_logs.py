@@ -9,6 +9,7 @@ from collections.abc import Iterator
 import pytest
 
 from broker.runtime.logs import configure, fields_of, quoted
+from storage.environment.alerts import AlertKind, Alerts
 
 
 @pytest.fixture
@@ -26,6 +27,27 @@ def test_pairs_are_lifted_out_of_the_text() -> None:
     )
     assert fields_of("nothing here") == ("nothing here", [])
     assert fields_of('a b="x y" c=1') == ("a", [("b", "x y"), ("c", "1")])
+
+
+def test_quoted_values_are_as_they_were() -> None:
+    """Pairs, quotes and line breaks within them are theirs."""
+    text = 'see "a" (segments=2 bytes=5)\nand b'
+    assert fields_of(f"alert subject=t-0 text={quoted(text)}") == (
+        "alert",
+        [("subject", "t-0"), ("text", text)],
+    )
+    assert fields_of('a b="x') == ("a", [("b", "x")])
+
+
+@pytest.mark.usefixtures("restored")
+def test_an_alert_is_named_by_its_subject() -> None:
+    """Its sentence is a field beside it."""
+    out = io.StringIO()
+    configure(log_format="json", level="info", stream=out)
+    text = "two folders (segments=2 bytes=5). Remove them."
+    Alerts().set(AlertKind.SEGMENTS_SET_ASIDE, "t-0", text)
+    fields = json.loads(out.getvalue())
+    assert (fields["subject"], fields["text"]) == ("t-0", text)
 
 
 def test_values_that_are_not_plain_are_quoted() -> None:

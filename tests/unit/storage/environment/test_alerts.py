@@ -30,8 +30,8 @@ def test_the_log_says_it_once_and_again_in_other_words(caplog: pytest.LogCapture
         alerts.clear(OFFLINE, "/a")
         alerts.clear(OFFLINE, "/a")
     assert [(record.levelname, record.getMessage()) for record in caplog.records] == [
-        ("ERROR", "alert kind=directory-offline subject=/a gone"),
-        ("ERROR", "alert kind=directory-offline subject=/a gone for good"),
+        ("ERROR", 'alert kind=directory-offline subject=/a text="gone"'),
+        ("ERROR", 'alert kind=directory-offline subject=/a text="gone for good"'),
         ("INFO", "alert cleared kind=directory-offline subject=/a"),
     ]
 
@@ -43,4 +43,4 @@ def test_one_that_finds_no_room_is_in_the_log_only(caplog: pytest.LogCaptureFixt
     alerts.set(OFFLINE, "/a", "still gone")
     assert alerts.all() == [Alert(OFFLINE, "/a", "still gone")]
     assert alerts.refused == 1
-    assert "subject=/b gone too" in caplog.text
+    assert 'subject=/b text="gone too"' in caplog.text
