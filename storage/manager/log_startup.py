@@ -17,6 +17,7 @@ from storage.checkpoints.log_directory import LOST, LogDirectory
 from storage.checkpoints.log_loading import LoadingStoppedError, LoadJob, bytes_to_recover
 from storage.checkpoints.partition_metadata import (
     PARTITION_METADATA,
+    encode_partition_metadata,
     read_partition_metadata,
 )
 from storage.environment.alerts import AlertKind
@@ -43,6 +44,10 @@ def _never(_topic_partition: TopicPartition, _topic_id: UUID | None) -> bool:
 
 
 def _no_new_epoch(_topic_partition: TopicPartition) -> int | None:
+    return None
+
+
+def _no_topic_id(_topic_partition: TopicPartition) -> UUID | None:
     return None
 
 
@@ -149,6 +154,7 @@ class LogStartup:
         is_removed: Callable[[TopicPartition, UUID | None], bool] = _never,
         new_epoch_of: Callable[[TopicPartition], int | None] = _no_new_epoch,
         latest_epoch_of: Callable[[TopicPartition], int | None] = _no_new_epoch,
+        topic_id_of: Callable[[TopicPartition], UUID | None] = _no_topic_id,
     ) -> list[LoadJob]:
         """Find all partitions; opening each is a job, to be called in any thread.
 
@@ -166,6 +172,8 @@ class LogStartup:
                 Asked by the jobs.
             latest_epoch_of: The latest leader epoch that the cluster has begun in a partition;
                 None: that is not known. Asked by the jobs.
+            topic_id_of: The id of a partition's topic, None: it has none. Asked by the jobs, for
+                logs whose directory does not say it; it is written there.
 
         Raises:
             LoadingStoppedError: The broker stops.
@@ -174,7 +182,7 @@ class LogStartup:
         """
 
         def open_log(job: LoadJob) -> None:
-            self._load(job, config_for, new_epoch_of, latest_epoch_of, on_loaded)
+            self._load(job, config_for, new_epoch_of, latest_epoch_of, topic_id_of, on_loaded)
 
         found: dict[LogDirectory, list[PartitionDirectory]] = {}
         # All are listed before the first is examined: a partition may lie where it should not.
@@ -351,6 +359,19 @@ class LogStartup:
             _log.warning("partition.metadata cannot be read, the topic id is unknown: %s", error)
             return None
 
+    def _adopt(self, path: str, topic_id: UUID | None) -> UUID:
+        """Give a partition's directory that knows no topic id the one of the cluster; that id.
+
+        Without it the log would be taken for that of a topic which is created again under the same
+        name while this broker is away.
+        """
+        if topic_id is None:
+            return NIL
+        data = encode_partition_metadata(topic_id)
+        self._table.filesystem.replace_bytes(join(path, PARTITION_METADATA), data)
+        _log.info("topic id written directory=%s topic_id=%s", path, format_uuid(topic_id))
+        return topic_id
+
     def _remove(self, directory: LogDirectory, found: PartitionDirectory) -> None:
         name = marked_name(
             found.topic_partition, DirectoryState.DELETE, self._table.randomness.uuid4()
@@ -377,6 +398,7 @@ class LogStartup:
         config_for: Callable[[str], TopicConfig],
         new_epoch_of: Callable[[TopicPartition], int | None],
         latest_epoch_of: Callable[[TopicPartition], int | None],
+        topic_id_of: Callable[[TopicPartition], UUID | None],
         on_loaded: Callable[[Log], None] | None,
     ) -> None:
         directory, topic_partition = job.directory, job.topic_partition
@@ -386,7 +408,7 @@ class LogStartup:
                 log = self._opener.open(
                     directory,
                     topic_partition,
-                    self._topic_id(path) or NIL,
+                    self._topic_id(path) or self._adopt(path, topic_id_of(topic_partition)),
                     config_for(topic_partition.topic),
                     job,
                     new_epoch_of(topic_partition),

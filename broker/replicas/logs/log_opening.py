@@ -21,6 +21,8 @@ from storage.errors import DiskError
 from storage.types.topic_partition import TopicPartition
 
 if TYPE_CHECKING:
+    from uuid import UUID
+
     from broker.controller.images.cluster_image import ClusterImage
     from broker.replicas.logs.assignment import Assignment
     from broker.replicas.logs.new_epochs import NewEpochs
@@ -86,8 +88,15 @@ class LogOpening:
             is_removed=lambda one, topic_id: assignment.is_elsewhere(one, topic_id, image),
             new_epoch_of=self._begun.get,
             latest_epoch_of=self._latest_epoch,
+            topic_id_of=self._topic_id,
         )
         return jobs
+
+    def _topic_id(self, topic_partition: TopicPartition) -> "UUID | None":
+        """The id of the topic that the image has; in any thread."""
+        image = self._opened_for
+        found = None if image is None else image.topics.get(topic_partition.topic)
+        return None if found is None else found.topic_id
 
     def _latest_epoch(self, topic_partition: TopicPartition) -> int | None:
         """The leader epoch that the image has; in any thread."""

@@ -482,6 +482,25 @@ def test_stray_partitions_are_set_aside(disk: Disk) -> None:
     assert disk.filesystem.exists(f"{manager.stray[0]}/00000000000000000000.log")
 
 
+@pytest.mark.parametrize("content", [None, b"", b"version: 0\ntopic_id: AAAAAAAAAAAAAAAAAAAAAA"])
+def test_a_log_that_knows_no_topic_id_is_given_it(disk: Disk, content: bytes | None) -> None:
+    """Else a topic that is created again before the next start would get its records."""
+    manager = disk.started()
+    log = manager.creation.get_or_create(A0, ID_A, CONFIG)
+    append(log, 5)
+    path = f"{log.directory}/partition.metadata"
+    manager.shutdown()
+    disk.filesystem.remove(path)
+    if content is not None:
+        disk.filesystem.replace_bytes(path, content)
+    manager = disk.manager()
+    for job in manager.startup.load_jobs(lambda _topic: CONFIG, topic_id_of=lambda _tp: ID_A):
+        job()
+    (log,) = manager.logs()
+    assert (log.topic_id, log.log_end_offset) == (ID_A, 5)
+    assert disk.filesystem.peek(path) == encode_partition_metadata(ID_A)
+
+
 def test_replicas_that_other_brokers_have_are_deleted(disk: Disk) -> None:
     """At a start: only those of which that is known."""
     manager = disk.started()
