@@ -254,11 +254,7 @@ class Broker:
     def _store_replaced(self, reason: str) -> None:
         """Nothing more is taken from the store: what it says may name other things than before."""
         assert self.membership is not None
-        LOGGER.error(
-            "metadata store replaced, it is not followed any more reason=%s %s",
-            reason,
-            WAY_OUT,
-        )
+        LOGGER.error("metadata store replaced, it is not followed any more reason=%s", reason)
         text = f"{reason}. {WAY_OUT}"
         self.local.alerts.set(AlertKind.METADATA_STORE_REPLACED, "metadata store", text)
         halting = self.membership.halt()
