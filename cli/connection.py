@@ -9,6 +9,7 @@ Clients come from factories that are passed in, so tests run a command without a
 
 import argparse
 import socket
+import struct
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -24,6 +25,9 @@ MISTAKEN: Final = 2
 
 DEFAULT_ADDRESS: Final = "127.0.0.1:9092"
 CONNECT_TIMEOUT_S: Final = 5.0
+ANSWER_TIMEOUT_S: Final = 2.0
+API_VERSIONS: Final = struct.pack(">ihhih", 10, 18, 0, 0, -1)
+"""A request that every broker answers: ApiVersions v0, without a client id."""
 BOOTSTRAP_TIMEOUT_MS: Final = 10_000
 """For a broker that accepts connections: its first answer, or it is no broker."""
 
@@ -99,9 +103,37 @@ def check_reachable(addresses: str) -> None:
     )
 
 
+def answering(addresses: str) -> str:
+    """The first of several servers that answers; all of them where none does, or there is one.
+
+    The library begins with any of its servers and stays with it: one that hangs accepts
+    connections and answers nothing, until the library gives up on all of them.
+
+    Raises:
+        CommandError: None of them accepts a connection.
+    """
+    check_reachable(addresses)
+    servers = addresses.split(",")
+    if len(servers) == 1:
+        return addresses
+    return next(filter(_answers, servers), addresses)
+
+
+def _answers(server: str) -> bool:
+    target = host_and_port(server)
+    assert target is not None, "the option's type has checked it"
+    try:
+        with socket.create_connection(target, timeout=CONNECT_TIMEOUT_S) as connection:
+            connection.settimeout(ANSWER_TIMEOUT_S)
+            connection.sendall(API_VERSIONS)
+            return bool(connection.recv(1))
+    except OSError:
+        return False
+
+
 def open_admin(**settings: Any) -> Any:
     """A `KafkaAdminClient`; raises CommandError when no broker listens."""
-    check_reachable(settings["bootstrap_servers"])
+    settings["bootstrap_servers"] = answering(settings["bootstrap_servers"])
     from cli.share_group_requests import ShareAdminClient
 
     return ShareAdminClient(**settings)

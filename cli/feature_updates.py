@@ -6,7 +6,7 @@ which alone says which feature was refused and why.
 
 from typing import Any, NamedTuple
 
-from cli.connection import check_reachable
+from cli.connection import answering
 from cli.consumer_group_describe import AdminClient
 
 
@@ -66,5 +66,5 @@ class FeatureAdminClient(AdminClient):
 
 def open_feature_admin(**settings: Any) -> Any:
     """A `FeatureAdminClient`; raises CommandError when no broker listens."""
-    check_reachable(settings["bootstrap_servers"])
+    settings["bootstrap_servers"] = answering(settings["bootstrap_servers"])
     return FeatureAdminClient(**settings)

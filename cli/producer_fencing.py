@@ -7,7 +7,7 @@ do the same.
 
 from typing import Any, Final
 
-from cli.connection import check_reachable
+from cli.connection import answering
 from cli.consumer_group_describe import AdminClient
 from cli.kafka_library import KafkaError
 
@@ -48,5 +48,5 @@ class FencingAdminClient(AdminClient):
 
 def open_fencing_admin(**settings: Any) -> Any:
     """A `FencingAdminClient`; raises CommandError when no broker listens."""
-    check_reachable(settings["bootstrap_servers"])
+    settings["bootstrap_servers"] = answering(settings["bootstrap_servers"])
     return FencingAdminClient(**settings)

@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from cli import kafka_schemas
-from cli.connection import check_reachable
+from cli.connection import answering
 from cli.consumer_group_describe import AdminClient
 from cli.kafka_library import TopicPartition
 
@@ -72,5 +72,5 @@ class ReassignmentAdminClient(AdminClient):
 
 def open_reassignment_admin(**settings: Any) -> Any:
     """A `ReassignmentAdminClient`; raises CommandError when no broker listens."""
-    check_reachable(settings["bootstrap_servers"])
+    settings["bootstrap_servers"] = answering(settings["bootstrap_servers"])
     return ReassignmentAdminClient(**settings)

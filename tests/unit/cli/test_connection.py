@@ -2,14 +2,17 @@
 
 import argparse
 import socket
+import threading
 from collections.abc import Callable
 
 import pytest
 
+from cli import connection
 from cli.connection import (
     CommandError,
     add_connection_arguments,
     answer_text,
+    answering,
     check_answer,
     check_reachable,
     client,
@@ -42,6 +45,50 @@ def test_other_addresses_are_refused(text: str, capsys: pytest.CaptureFixture[st
     with pytest.raises(SystemExit):
         _parse("--bootstrap-server", text)
     assert "is not host:port" in capsys.readouterr().err
+
+
+def test_one_server_is_not_asked() -> None:
+    """There is no choice: the library says what is wrong with it."""
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        address = f"127.0.0.1:{server.getsockname()[1]}"
+        assert answering(address) == address
+
+
+def test_the_first_server_that_answers_is_taken() -> None:
+    """One that accepts connections need not answer."""
+    with (
+        socket.create_server(("127.0.0.1", 0)) as silent,
+        socket.create_server(("127.0.0.1", 0)) as server,
+    ):
+
+        def serve(one: socket.socket, answer: bytes, connections: int) -> None:
+            for _ in range(connections):
+                accepted, _ = one.accept()
+                with accepted:
+                    accepted.recv(100)
+                    accepted.sendall(answer)
+
+        # The first one is connected to once more, to find out whether any listens.
+        threads = [
+            threading.Thread(target=serve, args=(silent, b"", 2)),
+            threading.Thread(target=serve, args=(server, b"\0", 1)),
+        ]
+        for thread in threads:
+            thread.start()
+        first, second = (f"127.0.0.1:{one.getsockname()[1]}" for one in (silent, server))
+        assert answering(f"{first},{second}") == second
+        for thread in threads:
+            thread.join()
+
+
+def test_servers_of_which_none_answers_are_left_to_the_library(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """One may only be slow."""
+    monkeypatch.setattr(connection, "ANSWER_TIMEOUT_S", 0.01)
+    with socket.create_server(("127.0.0.1", 0)) as hung:
+        address = f"127.0.0.1:{hung.getsockname()[1]}"
+        assert answering(f"{address},{address}") == f"{address},{address}"
 
 
 def test_nobody_listening_is_said_with_the_reason() -> None:
