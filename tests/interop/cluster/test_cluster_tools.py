@@ -3,6 +3,8 @@
 import json
 import re
 
+import pytest
+
 from bench.cluster.cluster import Cluster
 from bench.cluster.replicas import wait_until_equal
 from bench.kafka_release import (
@@ -14,6 +16,7 @@ from bench.kafka_release import (
     LOG_DIRS,
     TOPICS,
 )
+from cli.main import main
 from tests.interop.tool_server import ToolServer
 
 
@@ -154,3 +157,23 @@ def test_an_unclean_election_is_held_when_the_topic_allows_it(
     cluster.wait_until("a leader", lambda: cluster.leader_of(topic) in {2, 3})
     cluster.heal()
     cluster.wait_until_in_sync([topic])
+
+
+def test_commands_go_on_while_metadata_names_a_dead_broker(
+    cluster: Cluster, topic: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Any broker may be asked first, and all of them for sizes: those that serve have it all."""
+    cluster.create_topic(topic, [(1, 2, 3)])
+    cluster.kill(1)
+    cluster.wait_until(
+        "broker 1 is in no ISR",
+        lambda: all(
+            1 not in one.isr
+            for node in cluster.answering
+            for one in cluster.state_at(node, [topic]).partitions
+        ),
+    )
+    commands = (["cluster", "describe"], ["topics", "describe", topic], ["transactions", "list"])
+    for words in commands * 4:
+        assert main([*words, "--bootstrap-server", cluster.bootstrap]) == 0, capsys.readouterr()
+    cluster.heal()
