@@ -20,7 +20,7 @@ async def fetch_page(address: str, path: str) -> tuple[int, bytes]:
     """Status and body of `GET path` at `host:port`.
 
     Raises:
-        PageError: It cannot be reached, answers too late, too much, or no HTTP.
+        PageError: It cannot be reached, answers too late, too much, in part, or no HTTP.
     """
     host, _, port = address.rpartition(":")
     try:
@@ -38,14 +38,29 @@ async def fetch_page(address: str, path: str) -> tuple[int, bytes]:
 
 
 async def _answer(reader: asyncio.StreamReader) -> tuple[int, bytes]:
-    """Up to the connection's end, which the admin port makes after each answer."""
+    """Up to the connection's end, which the admin port makes after each answer.
+
+    A process that is killed ends it, too, in the middle of a page: a number would be cut short, and
+    nothing would tell it from a small one.
+    """
     head = await reader.readuntil(b"\r\n\r\n")
     if not head.startswith(b"HTTP/1.") or head.count(b" ") < 2:
         raise PageError("no HTTP")
     status = int(head.split(b" ", 2)[1])
+    length = _content_length(head)
     body = bytearray()
     while chunk := await reader.read(_CHUNK):
         body += chunk
         if len(body) > PAGE_BYTES_MAX:
             raise PageError(f"more than {PAGE_BYTES_MAX} bytes")
+    if len(body) != length:
+        raise PageError(f"{len(body)} bytes of {length}")
     return status, bytes(body)
+
+
+def _content_length(head: bytes) -> int:
+    for line in head.split(b"\r\n"):
+        name, _, value = line.partition(b":")
+        if name.lower() == b"content-length":
+            return int(value)
+    raise PageError("no Content-Length")

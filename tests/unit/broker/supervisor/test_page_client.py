@@ -33,8 +33,19 @@ async def test_nothing_grows_without_a_bound(address: str, monkeypatch: pytest.M
         await fetch_page(address, "/large")
 
 
-@pytest.mark.parametrize("said", [b"", b"hello", b"HTTP/1.1 what\r\n\r\n", b"\r\n\r\n"])
-async def test_what_is_no_http_is_an_error_of_ours(said: bytes) -> None:
+@pytest.mark.parametrize(
+    "said",
+    [
+        b"",
+        b"hello",
+        b"HTTP/1.1 what\r\n\r\n",
+        b"\r\n\r\n",
+        b"HTTP/1.1 200 OK\r\n\r\nup 1\n",
+        # The broker was killed while it wrote `up 10`.
+        b"HTTP/1.1 200 OK\r\nContent-Length: 6\r\n\r\nup 1",
+    ],
+)
+async def test_what_is_no_whole_page_is_an_error_of_ours(said: bytes) -> None:
     async def answer(_reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         writer.write(said)
         writer.close()
