@@ -10,8 +10,12 @@
 
 A directory that says that it had something which is not there is refused: not mounted, moved, or
 lost, and only an operator knows which. Nothing is begun anew in its place.
+
+One whose disk fails, while others work and say which brokers there are, is left as it is: each
+broker takes its own folder there offline, and serves what it has in the others.
 """
 
+import logging
 from collections.abc import Sequence
 from posixpath import dirname, join
 
@@ -29,8 +33,10 @@ from storage.checkpoints.brokers_note import (
 from storage.checkpoints.log_directory import LOCK_FILE
 from storage.checkpoints.meta_properties import META_PROPERTIES
 from storage.environment.filesystem import Filesystem, Lock
-from storage.errors import StorageError
+from storage.errors import DiskError, StorageError
 from storage.types.partition_directory import parse_directory
+
+LOGGER = logging.getLogger(__name__)
 
 
 class SharedDirectories:
@@ -48,17 +54,23 @@ class SharedDirectories:
         self._paths = tuple(paths)
         self._store = store
         self._locks: list[Lock] = []
+        # Of `paths`, those whose disk fails, and how.
+        self._failed: dict[str, DiskError] = {}
 
     def lock(self) -> None:
         """Make the directories where they are not there, and keep other processes out.
 
         Raises:
-            StartupError: A disk refuses, or another process has one.
+            StartupError: The metadata store's disk fails, a disk has no room, or another process
+                has a directory.
         """
         try:
             for path in self._paths:
-                self._make(path)
-                self._locks.append(self._filesystem.lock(join(path, LOCK_FILE)))
+                try:
+                    self._make(path)
+                    self._locks.append(self._filesystem.lock(join(path, LOCK_FILE)))
+                except DiskError as error:
+                    self._take_offline(path, error)
             if self._store:
                 # Its own folder is made, with a narrower mode, by who serves it.
                 self._make(dirname(self._store))
@@ -71,6 +83,7 @@ class SharedDirectories:
         for lock in self._locks:
             lock.release()
         self._locks.clear()
+        self._failed.clear()
 
     def check(self, node_ids: Sequence[int]) -> None:
         """Refuse what these brokers must not be started on; nothing is written.
@@ -80,13 +93,12 @@ class SharedDirectories:
         """
         try:
             noted: set[int] = set()
-            for path in self._paths:
-                note = read_brokers_note(self._filesystem, path)
-                if note is None:
-                    self._check_unused(path)
-                else:
-                    self._check_complete(path, note)
-                    noted.update(note)
+            for path in self._working():
+                try:
+                    noted.update(self._check_directory(path))
+                except DiskError as error:
+                    self._take_offline(path, error)
+            self._check_failed(is_first_start=not noted)
             self._check_count(sorted(noted), node_ids)
             if noted and self._store:
                 self._check_store()
@@ -100,7 +112,7 @@ class SharedDirectories:
             StartupError: A disk refuses.
         """
         try:
-            for path in self._paths:
+            for path in self._working():
                 for node_id in node_ids:
                     self._make(join(path, broker_folder(node_id)))
                 if read_brokers_note(self._filesystem, path) != tuple(sorted(node_ids)):
@@ -108,11 +120,49 @@ class SharedDirectories:
         except StorageError as error:
             raise StartupError(str(error)) from error
 
+    def _working(self) -> Sequence[str]:
+        return [path for path in self._paths if path not in self._failed]
+
+    def _take_offline(self, path: str, error: DiskError) -> None:
+        """Go on without the directory.
+
+        Raises:
+            DiskError: That is no failure of its disk, or the metadata store lies there.
+        """
+        if not error.is_disk_failure or path == dirname(self._store):
+            raise error
+        self._failed[path] = error.to_keep()
+
+    def _check_failed(self, *, is_first_start: bool) -> None:
+        """Log the disks that fail; a first start has nothing to serve, and is refused.
+
+        Raises:
+            DiskError: Of the first of them.
+        """
+        for path, error in self._failed.items():
+            if is_first_start:
+                raise error
+            LOGGER.error(
+                "log directory fails, brokers are started without what they have there "
+                "path=%s error=%s",
+                path,
+                error,
+            )
+
     def _make(self, path: str) -> None:
         if not self._filesystem.exists(path):
             self._filesystem.mkdir(path)
             # Else a power cut takes the name of what a note names.
             self._filesystem.sync_directory(dirname(path) or "/")
+
+    def _check_directory(self, path: str) -> Sequence[int]:
+        """Node ids that it names; none: it is new."""
+        note = read_brokers_note(self._filesystem, path)
+        if note is None:
+            self._check_unused(path)
+            return ()
+        self._check_complete(path, note)
+        return note
 
     def _check_unused(self, path: str) -> None:
         """A directory without a note has neither a single broker's data nor several's."""

@@ -161,3 +161,40 @@ def test_a_disk_that_refuses_is_a_sentence(disk: FakeFilesystem) -> None:
     disk.fail("mkdir", errno.EROFS, path="/a")
     with pytest.raises(StartupError, match="/a"):
         shared(disk).lock()
+
+
+def test_a_disk_that_fails_keeps_no_broker_from_its_others(disk: FakeFilesystem) -> None:
+    """Each broker takes its folder there offline by itself, as a single one does."""
+    begin(disk, range(1, 3), "/a", "/b")
+    disk.fail("open", errno.EROFS, path="/b/.lock", times=9)
+    begin(disk, range(1, 3), "/a", "/b")
+    disk.heal()
+    disk.fail("read", errno.EIO, path="/b/", times=9)
+    begin(disk, range(1, 4), "/a", "/b")
+    assert read_brokers_note(disk, "/a") == (1, 2, 3)
+    disk.heal()
+    # Its next start with all disks makes up for what it has missed.
+    begin(disk, range(1, 4), "/a", "/b")
+    assert read_brokers_note(disk, "/b") == (1, 2, 3)
+    assert disk.exists("/b/broker-3")
+
+
+def test_a_disk_that_fails_is_refused_where_the_store_lies(disk: FakeFilesystem) -> None:
+    begin(disk, range(1, 3), "/a", "/b")
+    disk.fail("open", errno.EROFS, path="/a/.lock")
+    with pytest.raises(StartupError, match="/a"):
+        shared(disk, "/a", "/b").lock()
+
+
+def test_a_disk_that_fails_is_refused_at_a_first_start(disk: FakeFilesystem) -> None:
+    """Without a note nobody knows whether brokers have run on it."""
+    disk.fail("mkdir", errno.EROFS, path="/b", times=9)
+    assert "/b" in refused(disk, range(1, 3), "/a", "/b")
+
+
+def test_a_full_disk_is_no_failed_one(disk: FakeFilesystem) -> None:
+    """Its directory would be taken for a new one by brokers, once there is room, without a note."""
+    begin(disk, range(1, 3), "/a")
+    disk.fail("mkdir", errno.ENOSPC, path="/b")
+    with pytest.raises(StartupError, match="/b"):
+        shared(disk, "/a", "/b").lock()
