@@ -42,15 +42,32 @@ def ask_admin(address: str, method: str, path: str, query: Mapping[str, str]) ->
     Raises:
         CommandError: No broker answers, or it refuses; the text has the reason.
     """
+    status, body = _request(address, method, f"{path}?{urlencode(query)}")
+    document = _document(body)
+    if status == 404:
+        raise CommandError(_why_not_there(address))
+    if status != 200:
+        said = document.get("error") if isinstance(document, dict) else None
+        text = said or body.decode(errors="replace").strip()
+        raise CommandError(f"the broker at {address} refuses: {text}")
+    return document
+
+
+def _request(address: str, method: str, path: str) -> tuple[int, bytes]:
+    """Status and body.
+
+    Raises:
+        CommandError: No broker answers.
+    """
     target = host_and_port(address)
     assert target is not None, "the option's type has checked it"
     timeout_s = ACTION_TIMEOUT_S if method == "POST" else TIMEOUT_S
     connection = http.client.HTTPConnection(*target, timeout=timeout_s)
     try:
         # The header says that no web page has made a browser send this.
-        connection.request(method, f"{path}?{urlencode(query)}", headers={"Varve-Action": "1"})
+        connection.request(method, path, headers={"Varve-Action": "1"})
         response = connection.getresponse()
-        body = response.read()
+        return response.status, response.read()
     except (OSError, http.client.HTTPException) as error:
         reason = (error.strerror if isinstance(error, OSError) else None) or str(error)
         raise CommandError(
@@ -59,14 +76,24 @@ def ask_admin(address: str, method: str, path: str, query: Mapping[str, str]) ->
         ) from error
     finally:
         connection.close()
+
+
+def _document(body: bytes) -> Any:
+    """Of JSON; None: it is none."""
     try:
-        document = json.loads(body)
+        return json.loads(body)
     except ValueError:
-        document = None
-    if response.status == 404:
-        raise CommandError(f"the broker at {address} has no remote storage")
-    if response.status != 200:
-        said = document.get("error") if isinstance(document, dict) else None
-        text = said or body.decode(errors="replace").strip()
-        raise CommandError(f"the broker at {address} refuses: {text}")
-    return document
+        return None
+
+
+def _why_not_there(address: str) -> str:
+    """Why an admin port has no pages of remote storage: a supervisor has only its brokers'."""
+    status, body = _request(address, "GET", "/brokers")
+    brokers = _document(body) if status == 200 else None
+    if not isinstance(brokers, list):
+        return f"the broker at {address} has no remote storage"
+    ports = [f"{one['admin']} (broker {one['broker']})" for one in brokers if one["admin"]]
+    return (
+        f"{address} is the admin port of several brokers together (`varve serve --brokers`): "
+        f"--admin takes one's own, now {', '.join(ports) or 'none, as none serves'}"
+    )

@@ -18,16 +18,21 @@ class Server:
 
     def __init__(self) -> None:
         self.status, self.body = 200, b"{}"
+        # Of what `--brokers` has beside: /brokers is on a supervisor's admin port alone.
+        self.brokers: bytes | None = None
         self.asked: list[tuple[str, str, str | None]] = []
         outer = self
 
         class Handler(BaseHTTPRequestHandler):
             def answer(self) -> None:
                 outer.asked.append((self.command, self.path, self.headers["Varve-Action"]))
-                self.send_response(outer.status)
-                self.send_header("Content-Length", str(len(outer.body)))
+                status, body = outer.status, outer.body
+                if self.path == "/brokers" and outer.brokers is not None:
+                    status, body = 200, outer.brokers
+                self.send_response(status)
+                self.send_header("Content-Length", str(len(body)))
                 self.end_headers()
-                self.wfile.write(outer.body)
+                self.wfile.write(body)
 
             do_GET = do_POST = answer
 
@@ -67,6 +72,20 @@ def test_an_answer_is_a_document(server: Server) -> None:
 def test_a_refusal_is_one_line(server: Server, status: int, body: bytes, said: str) -> None:
     """With the broker's own words."""
     server.status, server.body = status, body
+    with pytest.raises(CommandError, match=said):
+        ask_admin(server.address, "GET", "/tier", {})
+
+
+@pytest.mark.parametrize(
+    ("admin", "said"),
+    [("127.0.0.1:4711", r"now 127\.0\.0\.1:4711 \(broker 2\)$"), (None, "none serves")],
+)
+def test_a_supervisors_port_is_told_from_a_brokers(
+    server: Server, admin: str | None, said: str
+) -> None:
+    """It has the default address, and its brokers may well have remote storage."""
+    server.status, server.body = 404, b"there is only /brokers /cluster /metrics"
+    server.brokers = json.dumps([{"broker": 2, "admin": admin}]).encode()
     with pytest.raises(CommandError, match=said):
         ask_admin(server.address, "GET", "/tier", {})
 
