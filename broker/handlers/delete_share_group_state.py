@@ -9,10 +9,9 @@ Source: KIP-932.
 
 from collections.abc import Callable
 from typing import TYPE_CHECKING
-from uuid import UUID
 
 from broker.coordinator.persister import SharePartitionKey
-from broker.share.state.requests import for_each_partition, refusal
+from broker.share.state.requests import for_each_partition
 from protocol.api_keys import ApiKey
 from protocol.error_codes import ErrorCode
 from protocol.messages.delete_share_group_state import (
@@ -36,24 +35,23 @@ def handle(
     services: "ShareServices", context: "RequestContext", request: DeleteShareGroupStateRequest
 ) -> "DeleteShareGroupStateResponse | Answer[DeleteShareGroupStateResponse]":
     """Call the share coordinator for each partition."""
-    refused = refusal(services, context)
 
     def begin(
-        topic_id: UUID, wanted: PartitionData, done: Callable[[PartitionResult], None]
+        key: SharePartitionKey, wanted: PartitionData, done: Callable[[PartitionResult], None]
     ) -> None:
-        if refused is not None:
-            done(_result(wanted.partition, refused))
-            return
         services.share_coordinator.delete(
-            SharePartitionKey(request.group_id, topic_id, wanted.partition),
-            lambda code: done(_result(wanted.partition, code)),
+            key,
+            lambda code: done(_result(key.partition, code)),
             wait=False,
         )
 
     return for_each_partition(
-        request.topics if request.group_id else (),
+        services,
+        context,
+        request,
         begin,
-        lambda found: DeleteShareGroupStateResponse(
+        refuse=_result,
+        response=lambda found: DeleteShareGroupStateResponse(
             results=[
                 DeleteStateResult(topic_id=topic_id, partitions=results)
                 for topic_id, results in found

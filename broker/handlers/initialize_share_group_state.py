@@ -10,10 +10,9 @@ Source: KIP-932.
 
 from collections.abc import Callable
 from typing import TYPE_CHECKING
-from uuid import UUID
 
 from broker.coordinator.persister import SharePartitionKey
-from broker.share.state.requests import for_each_partition, refusal
+from broker.share.state.requests import for_each_partition
 from protocol.api_keys import ApiKey
 from protocol.error_codes import ErrorCode
 from protocol.messages.initialize_share_group_state import (
@@ -37,26 +36,25 @@ def handle(
     services: "ShareServices", context: "RequestContext", request: InitializeShareGroupStateRequest
 ) -> "InitializeShareGroupStateResponse | Answer[InitializeShareGroupStateResponse]":
     """Call the share coordinator for each partition."""
-    refused = refusal(services, context)
 
     def begin(
-        topic_id: UUID, wanted: PartitionData, done: Callable[[PartitionResult], None]
+        key: SharePartitionKey, wanted: PartitionData, done: Callable[[PartitionResult], None]
     ) -> None:
-        if refused is not None:
-            done(_result(wanted.partition, refused))
-            return
         services.share_coordinator.initialize(
-            SharePartitionKey(request.group_id, topic_id, wanted.partition),
+            key,
             wanted.state_epoch,
             wanted.start_offset,
-            lambda code: done(_result(wanted.partition, code)),
+            lambda code: done(_result(key.partition, code)),
             wait=False,
         )
 
     return for_each_partition(
-        request.topics if request.group_id else (),
+        services,
+        context,
+        request,
         begin,
-        lambda found: InitializeShareGroupStateResponse(
+        refuse=_result,
+        response=lambda found: InitializeShareGroupStateResponse(
             results=[
                 InitializeStateResult(topic_id=topic_id, partitions=results)
                 for topic_id, results in found

@@ -9,10 +9,9 @@ Source: KIP-932.
 
 from collections.abc import Callable
 from typing import TYPE_CHECKING
-from uuid import UUID
 
 from broker.coordinator.persister import SharePartitionKey, ShareState
-from broker.share.state.requests import for_each_partition, refusal
+from broker.share.state.requests import for_each_partition
 from protocol.api_keys import ApiKey
 from protocol.error_codes import ErrorCode
 from protocol.messages.read_share_group_state import (
@@ -37,25 +36,24 @@ def handle(
     services: "ShareServices", context: "RequestContext", request: ReadShareGroupStateRequest
 ) -> "ReadShareGroupStateResponse | Answer[ReadShareGroupStateResponse]":
     """Call the share coordinator for each partition."""
-    refused = refusal(services, context)
 
     def begin(
-        topic_id: UUID, wanted: PartitionData, done: Callable[[PartitionResult], None]
+        key: SharePartitionKey, wanted: PartitionData, done: Callable[[PartitionResult], None]
     ) -> None:
-        if refused is not None:
-            done(_result(wanted.partition, refused, None))
-            return
         services.share_coordinator.read(
-            SharePartitionKey(request.group_id, topic_id, wanted.partition),
+            key,
             wanted.leader_epoch,
-            lambda code, state: done(_result(wanted.partition, code, state)),
+            lambda code, state: done(_result(key.partition, code, state)),
             wait=False,
         )
 
     return for_each_partition(
-        request.topics if request.group_id else (),
+        services,
+        context,
+        request,
         begin,
-        lambda found: ReadShareGroupStateResponse(
+        refuse=_result,
+        response=lambda found: ReadShareGroupStateResponse(
             results=[
                 ReadStateResult(topic_id=topic_id, partitions=results)
                 for topic_id, results in found
@@ -64,7 +62,7 @@ def handle(
     )
 
 
-def _result(partition: int, code: ErrorCode, state: ShareState | None) -> PartitionResult:
+def _result(partition: int, code: ErrorCode, state: ShareState | None = None) -> PartitionResult:
     if state is None:
         return PartitionResult(partition=partition, error_code=code, error_message=code.message)
     return PartitionResult(

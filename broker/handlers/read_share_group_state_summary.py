@@ -10,10 +10,9 @@ Source: KIP-932.
 
 from collections.abc import Callable
 from typing import TYPE_CHECKING
-from uuid import UUID
 
 from broker.coordinator.persister import SharePartitionKey, ShareSummary
-from broker.share.state.requests import for_each_partition, refusal
+from broker.share.state.requests import for_each_partition
 from protocol.api_keys import ApiKey
 from protocol.error_codes import ErrorCode
 from protocol.messages.read_share_group_state_summary import (
@@ -39,24 +38,23 @@ def handle(
     request: ReadShareGroupStateSummaryRequest,
 ) -> "ReadShareGroupStateSummaryResponse | Answer[ReadShareGroupStateSummaryResponse]":
     """Call the share coordinator for each partition."""
-    refused = refusal(services, context)
 
     def begin(
-        topic_id: UUID, wanted: PartitionData, done: Callable[[PartitionResult], None]
+        key: SharePartitionKey, wanted: PartitionData, done: Callable[[PartitionResult], None]
     ) -> None:
-        if refused is not None:
-            done(_result(wanted.partition, refused, None))
-            return
         services.share_coordinator.read_summary(
-            SharePartitionKey(request.group_id, topic_id, wanted.partition),
-            lambda code, summary: done(_result(wanted.partition, code, summary)),
+            key,
+            lambda code, summary: done(_result(key.partition, code, summary)),
             wait=False,
         )
 
     return for_each_partition(
-        request.topics if request.group_id else (),
+        services,
+        context,
+        request,
         begin,
-        lambda found: ReadShareGroupStateSummaryResponse(
+        refuse=_result,
+        response=lambda found: ReadShareGroupStateSummaryResponse(
             results=[
                 ReadStateSummaryResult(topic_id=topic_id, partitions=results)
                 for topic_id, results in found
@@ -65,7 +63,9 @@ def handle(
     )
 
 
-def _result(partition: int, code: ErrorCode, summary: ShareSummary | None) -> PartitionResult:
+def _result(
+    partition: int, code: ErrorCode, summary: ShareSummary | None = None
+) -> PartitionResult:
     if summary is None:
         return PartitionResult(partition=partition, error_code=code, error_message=code.message)
     return PartitionResult(

@@ -10,10 +10,9 @@ Source: KIP-932.
 
 from collections.abc import Callable
 from typing import TYPE_CHECKING
-from uuid import UUID
 
 from broker.coordinator.persister import SharePartitionKey
-from broker.share.state.requests import for_each_partition, refusal
+from broker.share.state.requests import for_each_partition
 from protocol.api_keys import ApiKey
 from protocol.error_codes import ErrorCode
 from protocol.internal.share_state import StateBatch
@@ -38,16 +37,12 @@ def handle(
     services: "ShareServices", context: "RequestContext", request: WriteShareGroupStateRequest
 ) -> "WriteShareGroupStateResponse | Answer[WriteShareGroupStateResponse]":
     """Call the share coordinator for each partition."""
-    refused = refusal(services, context)
 
     def begin(
-        topic_id: UUID, wanted: PartitionData, done: Callable[[PartitionResult], None]
+        key: SharePartitionKey, wanted: PartitionData, done: Callable[[PartitionResult], None]
     ) -> None:
-        if refused is not None:
-            done(_result(wanted.partition, refused))
-            return
         services.share_coordinator.write(
-            SharePartitionKey(request.group_id, topic_id, wanted.partition),
+            key,
             state_epoch=wanted.state_epoch,
             leader_epoch=wanted.leader_epoch,
             start_offset=wanted.start_offset,
@@ -61,14 +56,17 @@ def handle(
                 )
                 for batch in wanted.state_batches
             ],
-            done=lambda code: done(_result(wanted.partition, code)),
+            done=lambda code: done(_result(key.partition, code)),
             wait=False,
         )
 
     return for_each_partition(
-        request.topics if request.group_id else (),
+        services,
+        context,
+        request,
         begin,
-        lambda found: WriteShareGroupStateResponse(
+        refuse=_result,
+        response=lambda found: WriteShareGroupStateResponse(
             results=[
                 WriteStateResult(topic_id=topic_id, partitions=results)
                 for topic_id, results in found

@@ -11,6 +11,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Protocol, TypeVar
 from uuid import UUID
 
+from broker.coordinator.persister import SharePartitionKey
 from broker.requests.answer import Answer
 from broker.requests.inter_broker import is_inter_broker
 from protocol.error_codes import ErrorCode
@@ -19,16 +20,16 @@ if TYPE_CHECKING:
     from broker.requests.request_context import RequestContext
     from broker.share.services import ShareServices
 
-P = TypeVar("P")
+
+class PartitionOf(Protocol):
+    """A partition of the request."""
+
+    partition: int
+
+
+P = TypeVar("P", bound=PartitionOf)
 R = TypeVar("R")
 A = TypeVar("A")
-
-
-def refusal(services: "ShareServices", context: "RequestContext") -> ErrorCode | None:
-    """Why no partition of the request is served: it has not come in where brokers call."""
-    if is_inter_broker(services.settings, context):
-        return None
-    return ErrorCode.CLUSTER_AUTHORIZATION_FAILED
 
 
 class TopicOf(Protocol[P]):
@@ -38,15 +39,40 @@ class TopicOf(Protocol[P]):
     partitions: list[P]
 
 
+class StateRequest(Protocol[P]):
+    """A request for the state of a group's share-partitions."""
+
+    group_id: str
+
+    @property
+    def topics(self) -> Sequence[TopicOf[P]]:
+        """Its topics."""
+        ...
+
+
 def for_each_partition(
-    topics: Sequence[TopicOf[P]],
-    begin: Callable[[UUID, P, Callable[[R], None]], None],
+    services: "ShareServices",
+    context: "RequestContext",
+    request: StateRequest[P],
+    begin: Callable[[SharePartitionKey, P, Callable[[R], None]], None],
+    *,
+    refuse: Callable[[int, ErrorCode], R],
     response: Callable[[list[tuple[UUID, list[R]]]], A],
 ) -> "A | Answer[A]":
-    """Start all partitions, and answer when the last has its result; results keep their order."""
+    """Start all partitions, and answer when the last has its result; results keep their order.
+
+    Args:
+        services: Of the broker.
+        context: Of the request: whether it has come in where brokers call.
+        request: Names the group, topics and partitions.
+        begin: Calls the share coordinator for one partition.
+        refuse: The result of a partition that is not served.
+        response: Made of all results, by topic.
+    """
     answer: Answer[A] = Answer()
+    topics = [topic for topic in request.topics if topic.partitions] if request.group_id else []
     results: list[tuple[UUID, list[R | None]]] = [
-        (topic.topic_id, [None] * len(topic.partitions)) for topic in topics if topic.partitions
+        (topic.topic_id, [None] * len(topic.partitions)) for topic in topics
     ]
     left = sum(len(topic.partitions) for topic in topics)
 
@@ -66,7 +92,13 @@ def for_each_partition(
 
     if not left:
         finish()
-    for topic_at, topic in enumerate(topic for topic in topics if topic.partitions):
+    is_served = is_inter_broker(services.settings, context)
+    for topic_at, topic in enumerate(topics):
         for at, wanted in enumerate(topic.partitions):
-            begin(topic.topic_id, wanted, partial(done, topic_at, at))
+            this_done = partial(done, topic_at, at)
+            if is_served:
+                key = SharePartitionKey(request.group_id, topic.topic_id, wanted.partition)
+                begin(key, wanted, this_done)
+            else:
+                this_done(refuse(wanted.partition, ErrorCode.CLUSTER_AUTHORIZATION_FAILED))
     return answer.result()
