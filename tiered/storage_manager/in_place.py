@@ -24,6 +24,7 @@ from tiered.format.chunk_file import ChunkFile, ChunkKey, chunk_path, folder_of
 from tiered.format.chunk_reference import Reference
 from tiered.segment_metadata import RemoteLogSegmentMetadata
 from tiered.storage_manager.manifest_cache import OpenManifest
+from tiered.storage_manager.read import write_file
 from tiered.tier import FoundChunk, FoundChunks
 
 BLOCK_BYTES: Final = 1024 * 1024
@@ -73,7 +74,8 @@ def refer_to_chunks(
                 continue
             name = ChunkFile(ChunkKey(metadata.id, number), length, crc, is_reference=True)
             reference = Reference(place, position, size, modified_ns)
-            _write(filesystem, chunk_path(directory, name), reference.encode())
+            # Under its name at once: half of one is no reference, and is dropped when it is read.
+            write_file(filesystem, chunk_path(directory, name), reference.encode())
             found.append(FoundChunk(number, length, crc, position))
     except DiskError:
         # A read of one of the others will report it.
@@ -93,14 +95,3 @@ def _crc(file: File, position: int, length: int, block: memoryview) -> int | Non
         crc = crc32.iscsi(part, crc)
         done += count
     return crc
-
-
-def _write(filesystem: Filesystem, path: str, data: bytes) -> None:
-    """Under its name at once: half of one is no reference, and is dropped when it is read."""
-    file = filesystem.open(path, create=True)
-    try:
-        if file.size():
-            file.truncate(0)
-        file.write_at(data, 0)
-    finally:
-        file.close()

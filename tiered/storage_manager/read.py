@@ -8,8 +8,9 @@ An object that is shorter than its manifest says is distinguished from an interr
 its size.
 """
 
-from collections.abc import Sequence
-from typing import Final
+from collections.abc import Awaitable, Callable, Sequence
+from functools import partial
+from typing import Final, TypeVar
 
 from protocol.records.batch import crc32c
 from storage.environment.filesystem import Filesystem
@@ -44,6 +45,9 @@ from tiered.storage_manager.manifest_cache import ManifestMemory, OpenManifest
 from tiered.storage_manager.statistics import TierStatistics
 from tiered.storage_manager.workspace import ROOM_BYTES_MAX, Workspace
 from tiered.tier import SideFile
+
+Fetched = TypeVar("Fetched")
+Restored = TypeVar("Restored")
 
 _MANIFEST_FILE: Final = "the manifest on this disk"
 
@@ -82,19 +86,12 @@ class SegmentReader:
             RemoteStorageError: The data key cannot be unwrapped here.
         """
         key = keys.manifest
-        for attempt in (1, 2):
-            data = await self._store.get(key, max_bytes=MANIFEST_BYTES_MAX)
-            try:
-                opened = await self._threads.run(self._open, data, key, metadata)
-            except CorruptRemoteDataError:
-                if attempt == 2:
-                    self._statistics.corrupt_reads += 1
-                    raise
-            else:
-                self._statistics.second_reads += attempt - 1
-                self._manifests.put(opened)
-                return opened, data
-        raise AssertionError("not reached")
+        data, opened = await self._read_twice(
+            partial(self._store.get, key, max_bytes=MANIFEST_BYTES_MAX),
+            lambda data: (data, self._open(data, key, metadata)),
+        )
+        self._manifests.put(opened)
+        return opened, data
 
     async def opened(
         self, metadata: RemoteLogSegmentMetadata, keys: SegmentKeys, path: str = ""
@@ -217,22 +214,14 @@ class SegmentReader:
             stored = workspace.room(0, chunk.stored_size)
         except (IndexError, ValueError) as error:
             raise RemoteStorageError(f"{keys.log} cannot be read: {error}") from error
-        for attempt in (1, 2):
-            await get_whole_range(
-                self._store, keys.log, chunk.stored_position, stored, opened.manifest.log_size
-            )
-            try:
-                original = await self._threads.run(
-                    restore_chunk, opened, keys.log, chunk, stored, workspace, batch_at
-                )
-            except CorruptRemoteDataError:
-                if attempt == 2:
-                    self._statistics.corrupt_reads += 1
-                    raise
-            else:
-                self._statistics.second_reads += attempt - 1
-                return original
-        raise AssertionError("not reached")
+        return await self._read_twice(
+            partial(
+                get_whole_range,
+                *(self._store, keys.log, chunk.stored_position, stored),
+                opened.manifest.log_size,
+            ),
+            lambda _: restore_chunk(opened, keys.log, chunk, stored, workspace, batch_at),
+        )
 
     # -- side files --------------------------------------------------------------------------
 
@@ -254,15 +243,34 @@ class SegmentReader:
         if end - begin > SIDE_FILES_BYTES_MAX:
             raise RemoteStorageError(f"{keys.indexes} claims {end - begin} bytes of side files")
         data = memoryview(bytearray(end - begin))
-        for attempt in (1, 2):
+
+        async def fetch() -> None:
             if data:
                 await get_whole_range(
                     self._store, keys.indexes, begin, data, opened.manifest.indexes_size
                 )
+
+        return await self._read_twice(
+            fetch, lambda _: restore_side_files(opened, keys.indexes, wanted, data, begin)
+        )
+
+    # -- damage ------------------------------------------------------------------------------
+
+    async def _read_twice(
+        self, fetch: Callable[[], Awaitable[Fetched]], restore: Callable[[Fetched], Restored]
+    ) -> Restored:
+        """Fetch bytes and restore them in a thread; a second time if they are damaged.
+
+        The damage may have come on the way, then the second read has none.
+
+        Raises:
+            CorruptRemoteDataError: Both reads are damaged.
+            RemoteStorageError: As `fetch` raises it, at once.
+        """
+        for attempt in (1, 2):
+            fetched = await fetch()
             try:
-                restored = await self._threads.run(
-                    restore_side_files, opened, keys.indexes, wanted, data, begin
-                )
+                restored = await self._threads.run(restore, fetched)
             except CorruptRemoteDataError:
                 if attempt == 2:
                     self._statistics.corrupt_reads += 1
@@ -384,15 +392,15 @@ def write_new(filesystem: Filesystem, path: str, data: memoryview | bytes) -> No
     """A file of a cache: whole or not there, but not synced, as it can be fetched again."""
     temporary = path + ".tmp"
     try:
-        write_temporary(filesystem, temporary, data)
+        write_file(filesystem, temporary, data)
         filesystem.rename(temporary, path)
     except DiskError:
         filesystem.unlink(temporary, missing_ok=True)
         raise
 
 
-def write_temporary(filesystem: Filesystem, path: str, data: memoryview | bytes) -> None:
-    """The file before it is renamed."""
+def write_file(filesystem: Filesystem, path: str, data: memoryview | bytes) -> None:
+    """The content of a file, whatever it had before; not synced, and half of it after a crash."""
     file = filesystem.open(path, create=True)
     try:
         if file.size():

@@ -39,7 +39,7 @@ from tiered.storage_manager.copy import SegmentCopier, remove_objects
 from tiered.storage_manager.disk_threads import DiskThreads
 from tiered.storage_manager.in_place import NOTHING_FOUND, refer_to_chunks
 from tiered.storage_manager.manifest_cache import ManifestMemory, OpenManifest
-from tiered.storage_manager.read import SegmentReader, write_new, write_temporary
+from tiered.storage_manager.read import SegmentReader, write_file, write_new
 from tiered.storage_manager.statistics import OperationStatistics, TierStatistics
 from tiered.storage_manager.verify import verify_segment
 from tiered.storage_manager.workspace import ROOM_BYTES_MAX, WorkspacePool
@@ -210,7 +210,7 @@ class RemoteStorageManager:
         files[stem + MANIFEST_SUFFIX] = manifest
         try:
             for path, data in files.items():
-                write_temporary(self._filesystem, path + ".tmp", data)
+                write_file(self._filesystem, path + ".tmp", data)
             for path in files:
                 self._filesystem.rename(path + ".tmp", path)
         except DiskError:
