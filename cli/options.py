@@ -1,6 +1,7 @@
 """Types of command-line options: text in, value out, a clear sentence for what is neither."""
 
 import argparse
+from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 from broker.controller.images.topic_names import name_problem
@@ -18,6 +19,18 @@ def whole_number(text: str) -> int:
     if not text.isdecimal():
         raise argparse.ArgumentTypeError(f"{text!r} is not a whole number, 0 or above")
     return int(text)
+
+
+def one_of(words: Sequence[str]) -> Callable[[str], str]:
+    """One of some words, in upper or lower case; the value is as the word is listed."""
+
+    def read(text: str) -> str:
+        for word in words:
+            if word.lower() == text.lower():
+                return word
+        raise argparse.ArgumentTypeError(f"{text!r} is none of {', '.join(words)}")
+
+    return read
 
 
 def key_value(text: str) -> tuple[str, str]:
@@ -53,3 +66,14 @@ def topic_partitions(text: str) -> TopicPartitions:
     if not all(word.isdecimal() for word in words):
         raise argparse.ArgumentTypeError(f"{text!r} is not TOPIC or TOPIC:0,1,2")
     return TopicPartitions(topic, tuple(dict.fromkeys(map(int, words))))
+
+
+def add_topics_argument(parser: argparse.ArgumentParser) -> None:
+    """Declare `topics`: any number of `TOPIC` or `TOPIC:0,1,2`."""
+    parser.add_argument(
+        "topics",
+        metavar="TOPIC",
+        nargs="*",
+        help="topics, or some of their partitions as TOPIC:0,1 (default: all)",
+        type=topic_partitions,
+    )

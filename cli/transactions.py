@@ -24,7 +24,7 @@ from cli.connection import (
     complain,
 )
 from cli.hanging_transactions import OpenTransaction, find_hanging, open_transactions
-from cli.options import TopicPartitions, topic_partitions, whole_number
+from cli.options import TopicPartitions, one_of, topic_partitions, whole_number
 from cli.table import Cell, format_json, format_table
 from storage.environment.clock import SystemClock
 
@@ -70,13 +70,6 @@ def run(args: argparse.Namespace, *, connect: ClientFactory = open_admin) -> int
 # -- what coordinators know --
 
 
-def _state(text: str) -> str:
-    for state in STATES:
-        if state.lower() == text.lower():
-            return state
-    raise argparse.ArgumentTypeError(f"{text!r} is none of {', '.join(STATES)}")
-
-
 def _pattern(text: str) -> str:
     try:
         re.compile(text)
@@ -88,7 +81,7 @@ def _pattern(text: str) -> str:
 def _list_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--state",
-        type=_state,
+        type=one_of(STATES),
         action="append",
         metavar="STATE",
         help=f"only these ({', '.join(STATES)}); may be repeated",

@@ -24,7 +24,7 @@ from cli.connection import (
     host_and_port,
     open_admin,
 )
-from cli.options import TopicPartitions, topic_partitions, whole_number
+from cli.options import TopicPartitions, add_topics_argument, whole_number
 from cli.table import counted, format_json, format_table
 from protocol.error_codes import ErrorCode
 
@@ -176,13 +176,7 @@ def _can_restart(args: argparse.Namespace, connect: ClientFactory) -> int:
 
 
 def _elect_leaders_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument(
-        "topics",
-        metavar="TOPIC",
-        nargs="*",
-        help="topics, or some of their partitions as TOPIC:0,1 (default: all)",
-        type=topic_partitions,
-    )
+    add_topics_argument(parser)
 
 
 def _elect_leaders(args: argparse.Namespace, connect: ClientFactory) -> int:

@@ -28,7 +28,7 @@ from cli.connection import (
     complain,
     open_admin,
 )
-from cli.options import TopicPartitions, positive, topic_partitions, whole_number
+from cli.options import TopicPartitions, add_topics_argument, positive, whole_number
 from cli.table import counted, format_json, format_table
 
 LEADER_RATE: Final = "leader.replication.throttled.rate"
@@ -47,13 +47,7 @@ SUMMARY: Final = "move replicas to other brokers: plan, execute, verify, cancel"
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the options."""
-    parser.add_argument(
-        "topics",
-        metavar="TOPIC",
-        nargs="*",
-        help="topics, or some of their partitions as TOPIC:0,1 (default: all)",
-        type=topic_partitions,
-    )
+    add_topics_argument(parser)
     what = parser.add_mutually_exclusive_group(required=True)
     what.add_argument(
         "--to", metavar="ID,ID", type=_brokers, help="these replicas, the preferred leader first"

@@ -10,7 +10,7 @@ answers are not of one moment, so a lag may be a little off, but it is never sho
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from cli.connection import CommandError, answer_text
+from cli.connection import CommandError, check_answer
 from cli.groups.group_answers import by_topic, coordinator_of, sorted_members
 from cli.groups.group_description import GroupDescription, MemberDescription, OffsetDescription
 from cli.groups.share_group_descriptions import describe_share_group
@@ -78,9 +78,7 @@ def _describe_newer_group(admin: Any, group: str) -> GroupDescription:
         if shared is None:
             raise CommandError(f"group {group!r} does not exist")
         return shared
-    if answer["error_code"] != 0:
-        said = answer_text(f"group {group!r}", answer["error_code"], answer["error_message"])
-        raise CommandError(said)
+    check_answer(f"group {group!r}", answer["error_code"], answer["error_message"])
     members = tuple(map(_consumer_member, answer["members"]))
     return GroupDescription(
         group=group,

@@ -19,7 +19,7 @@ from cli.connection import (
 from cli.groups.group_description import GroupDescription
 from cli.groups.group_descriptions import describe_group
 from cli.groups.groups_reset import reset, reset_arguments
-from cli.options import topic_partitions
+from cli.options import one_of, topic_partitions
 from cli.table import Cell, format_json, format_table
 from protocol.error_codes import ErrorCode
 
@@ -53,17 +53,10 @@ def run(args: argparse.Namespace, *, connect: ClientFactory = open_admin) -> int
     return run_action(ACTIONS, args, connect)
 
 
-def _state(text: str) -> str:
-    for state in STATES:
-        if state.lower() == text.lower():
-            return state
-    raise argparse.ArgumentTypeError(f"{text!r} is none of {', '.join(STATES)}")
-
-
 def _list_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--state",
-        type=_state,
+        type=one_of(STATES),
         action="append",
         metavar="STATE",
         help=f"only groups in this state ({', '.join(STATES)}); may be repeated",

@@ -6,7 +6,7 @@ is the broker's own: it knows which records above the start offset are done alre
 
 from typing import Any
 
-from cli.connection import CommandError, answer_text
+from cli.connection import check_answer
 from cli.groups.group_answers import by_topic, coordinator_of, sorted_members
 from cli.groups.group_description import GroupDescription, MemberDescription, OffsetDescription
 from protocol.error_codes import ErrorCode
@@ -24,9 +24,7 @@ def describe_share_group(admin: Any, group: str) -> GroupDescription | None:
     answer = _answer(admin, group)
     if answer is None or answer["error_code"] == ErrorCode.GROUP_ID_NOT_FOUND:
         return None
-    if answer["error_code"] != 0:
-        said = answer_text(f"group {group!r}", answer["error_code"], answer["error_message"])
-        raise CommandError(said)
+    check_answer(f"group {group!r}", answer["error_code"], answer["error_message"])
     return GroupDescription(
         group=group,
         state=answer["group_state"],
@@ -68,9 +66,7 @@ def _member(answer: dict[str, Any]) -> MemberDescription:
 
 def _offsets(admin: Any, group: str) -> tuple[OffsetDescription, ...]:
     answer = admin.share_group_offsets(group)
-    if answer["error_code"] != 0:
-        said = answer_text(f"group {group!r}", answer["error_code"], answer["error_message"])
-        raise CommandError(said)
+    check_answer(f"group {group!r}", answer["error_code"], answer["error_message"])
     return tuple(
         OffsetDescription(
             topic=topic["topic_name"],

@@ -5,7 +5,7 @@ from collections.abc import Callable
 
 import pytest
 
-from cli.options import key_value, positive, topic_name, topic_partitions, whole_number
+from cli.options import key_value, one_of, positive, topic_name, topic_partitions, whole_number
 
 
 def test_values_are_read() -> None:
@@ -14,6 +14,7 @@ def test_values_are_read() -> None:
     assert key_value("a=b=c") == ("a", "b=c")
     assert key_value("a=") == ("a", "")
     assert topic_name("a.b-c_1") == "a.b-c_1"
+    assert one_of(("Empty", "Stable"))("stable") == "Stable"
     assert topic_partitions("t") == ("t", None)
     assert topic_partitions("t:2,0,2") == ("t", (2, 0))
 
@@ -26,6 +27,7 @@ def test_values_are_read() -> None:
         (positive, "x"),
         (whole_number, "-1"),
         (whole_number, "1.5"),
+        (one_of(("Empty", "Stable")), "stab"),
         (key_value, "a"),
         (key_value, "=b"),
         (topic_name, "a b"),
