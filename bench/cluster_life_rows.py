@@ -182,6 +182,10 @@ def _gap(fault: Fault) -> Callable[[Bench, Cluster], dict[str, float]]:
 
 
 _IN_SYNC = Metric("in_sync_s", "s until in sync again", "lower")
+_AT_REST = (
+    Metric("rss_mb", "MB", "lower", 0.2),
+    Metric("cpu_percent", "% of a core", "lower", 0.5),
+)
 _GAPS = {
     "rf3-gap-leader": (0, 3.0),
     "rf3-gap-controller": (1, 3.0),
@@ -197,14 +201,14 @@ LIFE_ROWS: tuple[Row, ...] = (
     Row(
         "rf3-idle",
         "three replicas: at rest, each broker",
-        (Metric("rss_mb", "MB", "lower", 0.2), Metric("cpu_percent", "% of a core", "lower", 0.5)),
+        _AT_REST,
         run_cluster=_idle,
         pairs_max=1,
     ),
     Row(
         "rf3-idle-many",
         "three replicas: at rest with 5,000 partitions, each broker",
-        (Metric("rss_mb", "MB", "lower", 0.2), Metric("cpu_percent", "% of a core", "lower", 0.5)),
+        _AT_REST,
         run_cluster=_idle_many,
         pairs_max=1,
     ),

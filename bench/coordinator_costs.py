@@ -12,29 +12,24 @@ handler, the coordinator, its append, and the loop's turns; not the kernel's par
 `VARVE_NATIVE` says which code runs.
 """
 
-import argparse
 import asyncio
-import gc
 import itertools
 import struct
-import tempfile
 from collections.abc import Callable
 from functools import partial
-from pathlib import Path
 from typing import Final
 
-from native.loader import code_path, prefer_compiled
+from native.loader import prefer_compiled
 
 prefer_compiled()
 
-from bench import group_wire, transaction_wire, wire
-from bench.cost_meter import CostMeter, count_instructions
+from bench import flexible, group_wire, transaction_wire, wire
+from bench.cost_meter import CostMeter
 from bench.group_wire import CommitFrame, Joined, Subscription
+from bench.measured_broker import freeze_memory, main, measured_broker
 from bench.played_client import PlayedClient
 from bench.transaction_wire import TV1, TV2, Producer, Versions
-from broker.app import COLLECT_AFTER, new_loop
 from broker.broker import Broker
-from config.load import load
 
 AT_ONCE: Final = 32
 """Requests of a connection in flight: as in the row `commits-saturated`."""
@@ -164,7 +159,7 @@ class World:
                 for one in self.producers
             ]
             answers = await timed("AddPartitionsToTxn v3, 3 partitions", add)
-            _check([transaction_wire.partition_errors(one) == {0} for one in answers])
+            _check([flexible.partition_codes(one) == {0} for one in answers])
             await self.client.ask(
                 [transaction_wire.add_offsets_frame(one, "tx", 0) for one in self.producers]
             )
@@ -192,7 +187,7 @@ class World:
         ]
         name = f"TxnOffsetCommit v{versions.txn_offset_commit}, 1 partition"
         answers = await timed(name, commit)
-        _check([transaction_wire.partition_errors(one) == {0} for one in answers])
+        _check([flexible.partition_codes(one) == {0} for one in answers])
         end = [
             transaction_wire.end_txn_frame(one, versions, 0, commit=True) for one in self.producers
         ]
@@ -220,21 +215,10 @@ async def measure(rounds: int, only: str) -> dict[str, float]:
     if meter.counts_instructions:
         rounds = 1
     spent: dict[str, list[float]] = {}
-    with tempfile.TemporaryDirectory(prefix="varve-costs-") as directory:
-        loaded = load(
-            assignments=[
-                f"log.dirs={directory}",
-                "listeners=PLAINTEXT://127.0.0.1:0",
-                "admin.listener=",
-            ]
-        )
-        broker = Broker(loaded.broker)
-        await broker.start()
+    async with measured_broker() as broker:
         world = World(broker)
         await world.begin()
-        gc.collect()
-        gc.freeze()
-        gc.set_threshold(*COLLECT_AFTER)
+        freeze_memory()
         rows: dict[str, Prepare] = {
             "OffsetCommit v8, 1 partition": world.commits(8, 1, "g"),
             "OffsetCommit v8, 10 partitions": world.commits(8, 10, "g"),
@@ -269,30 +253,12 @@ async def measure(rounds: int, only: str) -> dict[str, float]:
                     await world.transactions(CostMeter(counts=False), versions, {})
                 for _ in range(rounds):
                     await world.transactions(meter, versions, spent)
-        await broker.stop()
     return {name: min(each) for name, each in spent.items()}
 
 
-def main() -> None:
-    """Print a table."""
-    parser = argparse.ArgumentParser(prog="bench.coordinator_costs", description=__doc__)
-    parser.add_argument("--rounds", type=int, default=40)
-    parser.add_argument("--only", default="")
-    parser.add_argument("--callgrind", type=Path, help="a folder that exists")
-    chosen = parser.parse_args()
-    print(f"code {code_path().describe()}")
-    if chosen.callgrind is not None:
-        found = count_instructions(
-            "bench.coordinator_costs", ["--only", chosen.only], chosen.callgrind
-        )
-        for name, total in found.items():
-            requests = AT_ONCE * 4 if "at once" in name else PRODUCERS
-            print(f"{name:64} {total / requests:10,.0f} instructions")
-        return
-    with asyncio.Runner(loop_factory=new_loop) as runner:
-        for name, seconds in runner.run(measure(chosen.rounds, chosen.only)).items():
-            print(f"{name:64} {seconds * 1e6:8.1f} us")
+def _requests_of(row: str) -> int:
+    return AT_ONCE * 4 if "at once" in row else PRODUCERS
 
 
 if __name__ == "__main__":
-    main()
+    main("bench.coordinator_costs", __doc__, measure, width=64, requests_of=_requests_of)

@@ -2,14 +2,13 @@
 
 import os
 import shutil
-import signal
 import subprocess
 import urllib.request
 from pathlib import Path
 from typing import Final
 
 from bench.node import free_ports
-from bench.process import pause
+from bench.server_process import ServerProcess
 
 BUILT: Final = Path(__file__).parents[1] / ".build" / "etcd" / "etcd"
 """Where `.ci/etcd` puts it."""
@@ -25,7 +24,7 @@ def find_etcd() -> str | None:
     return None
 
 
-class EtcdServer:
+class EtcdServer(ServerProcess):
     """One member, a cluster of its own if nothing else is said; its disk is never synced.
 
     Attributes:
@@ -43,13 +42,13 @@ class EtcdServer:
         scheme: str = "http",
         election_ms: int = 100,
     ) -> None:
+        super().__init__()
         self._program = program
         self._folder = folder
         self.arguments = arguments
         self._name = name
         self._scheme = scheme
         self._election_ms = election_ms
-        self._process: subprocess.Popen[bytes] | None = None
         client_port, peer_port = free_ports(2)
         self.endpoint = f"127.0.0.1:{client_port}"
         self.peer = f"http://127.0.0.1:{peer_port}"
@@ -75,34 +74,6 @@ class EtcdServer:
         ]
         with (self._folder / f"{self._name}.log").open("ab") as log:
             self._process = subprocess.Popen(command, stdout=log, stderr=subprocess.STDOUT)
-
-    def kill(self) -> None:
-        """End it as a power cut would; harmless when it does not run."""
-        if self._process is not None:
-            self._process.kill()
-            self._process.wait()
-            self._process = None
-
-    def pause(self) -> None:
-        """Stop it where it is: it accepts connections and answers nothing."""
-        assert self._process is not None
-        pause(self._process.pid)
-
-    def resume(self) -> None:
-        """Let it go on."""
-        assert self._process is not None
-        self._process.send_signal(signal.SIGCONT)
-
-    @property
-    def pid(self) -> int:
-        """Of its process."""
-        assert self._process is not None
-        return self._process.pid
-
-    @property
-    def is_running(self) -> bool:
-        """Whether its process lives, paused or not."""
-        return self._process is not None and self._process.poll() is None
 
     @property
     def is_leader(self) -> bool:

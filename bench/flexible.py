@@ -79,3 +79,21 @@ def answer_of(data: bytes) -> FlexibleReader:
     reader.int32()
     reader.tags()
     return reader
+
+
+def partition_codes(answer: bytes) -> set[int]:
+    """All error codes, 0 included, of a flexible answer that has one for each partition.
+
+    OffsetCommit v8, AddPartitionsToTxn v3 and TxnOffsetCommit v3 to v5.
+    """
+    reader = answer_of(answer)
+    reader.int32()
+    found = set()
+    for _ in reader.compact_times():
+        reader.compact_string()
+        for _ in reader.compact_times():
+            reader.int32()
+            found.add(reader.int16())
+            reader.tags()
+        reader.tags()
+    return found

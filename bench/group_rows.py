@@ -25,18 +25,24 @@ _LAG = "varve_event_loop_lag_seconds"
 _COMMIT_RATE = 10_000
 
 
+Figures = dict[str, float]
+Join = Callable[..., GroupResult | ModernGroupResult]
+
+
 def _members(bench: Bench) -> int:
     return 20 if bench.quick else 100
 
 
-def _classic_row(stagger_s: float) -> Callable[[Bench, Node], dict[str, float]]:
-    def run(bench: Bench, node: Node) -> dict[str, float]:
+def _join_row(join: Join, counted: str, stagger_s: float) -> Callable[[Bench, Node], Figures]:
+    """Members join a group of `join`'s protocol; `counted`: what else of its result is shown."""
+
+    def run(bench: Bench, node: Node) -> Figures:
         topic, partitions = bench.topic(), 100
         with node.connect() as connection:
             wire.create_topic(connection, topic, partitions, TRANSIENT)
-        result: GroupResult = run_apart(
+        result: GroupResult | ModernGroupResult = run_apart(
             None,
-            join_group,
+            join,
             *(node.host, node.port, node.pid, topic, partitions, f"group-{topic}"),
             _members(bench),
             stagger_s,
@@ -48,35 +54,18 @@ def _classic_row(stagger_s: float) -> Callable[[Bench, Node], dict[str, float]]:
             "leave_s": result.leave_s,
             "join_cpu_s": result.broker_cpu_join_s,
             "leave_cpu_s": result.broker_cpu_leave_s,
-            "generations": float(result.generations),
+            counted: float(getattr(result, counted)),
         }
 
     return run
 
 
-def _modern_row(stagger_s: float) -> Callable[[Bench, Node], dict[str, float]]:
-    def run(bench: Bench, node: Node) -> dict[str, float]:
-        topic, partitions = bench.topic(), 100
-        with node.connect() as connection:
-            wire.create_topic(connection, topic, partitions, TRANSIENT)
-        result: ModernGroupResult = run_apart(
-            None,
-            join_modern_group,
-            *(node.host, node.port, node.pid, topic, partitions, f"group-{topic}"),
-            _members(bench),
-            stagger_s,
-        )
-        with node.connect() as connection:
-            wire.delete_topics(connection, [topic])
-        return {
-            "join_s": result.join_s,
-            "leave_s": result.leave_s,
-            "join_cpu_s": result.broker_cpu_join_s,
-            "leave_cpu_s": result.broker_cpu_leave_s,
-            "joins": float(result.joins),
-        }
+def _classic_row(stagger_s: float) -> Callable[[Bench, Node], Figures]:
+    return _join_row(join_group, "generations", stagger_s)
 
-    return run
+
+def _modern_row(stagger_s: float) -> Callable[[Bench, Node], Figures]:
+    return _join_row(join_modern_group, "joins", stagger_s)
 
 
 def _client_consumers(bench: Bench, kind: str) -> dict[str, float]:

@@ -268,17 +268,7 @@ class CommitFrame:
 
 def commit_errors(answer: bytes) -> set[int]:
     """The error codes other than 0 in an OffsetCommit v8 answer."""
-    reader = answer_of(answer)
-    reader.int32()
-    found = set()
-    for _ in reader.compact_times():
-        reader.compact_string()
-        for _ in reader.compact_times():
-            reader.int32()
-            found.add(reader.int16())
-            reader.tags()
-        reader.tags()
-    return found - {0}
+    return flexible.partition_codes(answer) - {0}
 
 
 def offset_fetch_frame(group: str, topic: str, partitions: Iterable[int], number: int) -> bytes:

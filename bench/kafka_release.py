@@ -80,9 +80,8 @@ appender.console.layout.type = PatternLayout
 appender.console.layout.pattern = [%d] %p %m (%c)%n
 """
 
-# What the start scripts of kafka-producer-perf-test and its like give to Java.
-PERFORMANCE_OPTIONS = (
-    "-Xmx512M",
+# What Kafka's start scripts give to Java, of brokers and of tools alike.
+START_OPTIONS = (
     "-server",
     "-XX:+UseG1GC",
     "-XX:MaxGCPauseMillis=20",
@@ -90,6 +89,9 @@ PERFORMANCE_OPTIONS = (
     "-XX:+ExplicitGCInvokesConcurrent",
     "-Djava.awt.headless=true",
 )
+
+# What the start scripts of kafka-producer-perf-test and its like give to Java.
+PERFORMANCE_OPTIONS = ("-Xmx512M", *START_OPTIONS)
 
 # Tools live for a second: the small compiler and the serial collector start fastest.
 _TOOL_OPTIONS = ("-Xmx256M", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-Xshare:auto")

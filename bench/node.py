@@ -19,7 +19,7 @@ from pathlib import Path
 from typing_extensions import override
 
 from bench import wire
-from bench.kafka_release import KAFKA_HEAP, KafkaRelease, KafkaReleaseError
+from bench.kafka_release import KAFKA_HEAP, START_OPTIONS, KafkaRelease, KafkaReleaseError
 from bench.process import pause, pin
 
 REPOSITORY = Path(__file__).resolve().parent.parent
@@ -356,13 +356,7 @@ class KafkaNode(OwnedNode):
         return [
             self.release.java,
             *self.heap,
-            # What Kafka's own start script passes.
-            "-server",
-            "-XX:+UseG1GC",
-            "-XX:MaxGCPauseMillis=20",
-            "-XX:InitiatingHeapOccupancyPercent=35",
-            "-XX:+ExplicitGCInvokesConcurrent",
-            "-Djava.awt.headless=true",
+            *START_OPTIONS,
             *self.release.logging_options,
             "-cp",
             self.release.classpath,

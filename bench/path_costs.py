@@ -12,25 +12,19 @@ not in it, nor are its copies of files.
     for code in off require; do VARVE_NATIVE=$code python -m bench.path_costs --callgrind DIR; done
 """
 
-import argparse
-import asyncio
-import gc
 import struct
-import tempfile
 from collections.abc import Awaitable, Callable
-from pathlib import Path
 from typing import Final
 
-from native.loader import code_path, prefer_compiled
+from native.loader import prefer_compiled
 
 prefer_compiled()
 
 from bench import wire
-from bench.cost_meter import CostMeter, count_instructions
+from bench.cost_meter import CostMeter
+from bench.measured_broker import freeze_memory, main, measured_broker
 from bench.played_client import PlayedClient
-from broker.app import COLLECT_AFTER, new_loop
 from broker.broker import Broker
-from config.load import load
 
 TOPIC: Final = "t"
 REQUESTS: Final = 64
@@ -107,19 +101,10 @@ async def measure(rounds: int, only: str) -> dict[str, float]:
     if meter.counts_instructions:
         rounds = 1
     spent: dict[str, float] = {}
-    with tempfile.TemporaryDirectory(prefix="varve-costs-") as directory:
-        assignments = [
-            f"log.dirs={directory}",
-            "listeners=PLAINTEXT://127.0.0.1:0",
-            "admin.listener=",
-        ]
-        broker = Broker(load(assignments=assignments).broker)
-        await broker.start()
+    async with measured_broker() as broker:
         work = Work(broker)
         await work.begin()
-        gc.collect()
-        gc.freeze()
-        gc.set_threshold(*COLLECT_AFTER)
+        freeze_memory()
         for name, row in work.rows().items():
             if only not in name:
                 continue
@@ -130,27 +115,8 @@ async def measure(rounds: int, only: str) -> dict[str, float]:
                 await row()
                 found.append(meter.end(name) / REQUESTS)
             spent[name] = min(found)
-        await broker.stop()
     return spent
 
 
-def main() -> None:
-    """Print a table."""
-    parser = argparse.ArgumentParser(prog="bench.path_costs", description=__doc__)
-    parser.add_argument("--rounds", type=int, default=40)
-    parser.add_argument("--only", default="", help="rows whose name has this part")
-    parser.add_argument("--callgrind", type=Path, help="a folder that exists")
-    chosen = parser.parse_args()
-    print(f"code {code_path().describe()}")
-    if chosen.callgrind is not None:
-        found = count_instructions("bench.path_costs", ["--only", chosen.only], chosen.callgrind)
-        for name, total in found.items():
-            print(f"{name:48} {total / REQUESTS:10,.0f} instructions")
-        return
-    with asyncio.Runner(loop_factory=new_loop) as runner:
-        for name, seconds in runner.run(measure(chosen.rounds, chosen.only)).items():
-            print(f"{name:48} {seconds * 1e6:8.1f} us")
-
-
 if __name__ == "__main__":
-    main()
+    main("bench.path_costs", __doc__, measure, width=48, requests_of=lambda _: REQUESTS)

@@ -171,24 +171,6 @@ def txn_offset_commit_frame(
     return wire.frame(TXN_OFFSET_COMMIT, versions.txn_offset_commit, number, body, flexible=True)
 
 
-def partition_errors(answer: bytes) -> set[int]:
-    """All codes, 0 included, of answers with one code a partition.
-
-    AddPartitionsToTxn v3 and TxnOffsetCommit v3 to v5.
-    """
-    reader = answer_of(answer)
-    reader.int32()
-    found = set()
-    for _ in reader.compact_times():
-        reader.compact_string()
-        for _ in reader.compact_times():
-            reader.int32()
-            found.add(reader.int16())
-            reader.tags()
-        reader.tags()
-    return found
-
-
 def is_control(batch: memoryview) -> bool:
     """Whether a batch holds a marker rather than records of a client."""
     attributes: int

@@ -18,7 +18,7 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
-from bench import transaction_wire, wire
+from bench import flexible, transaction_wire, wire
 from bench.coordinator_lookup import RETRIABLE, TRANSACTION, find_coordinator
 from bench.generator import GeneratorError, percentile
 from bench.pipeline import Connection, Loop
@@ -193,7 +193,7 @@ class TransactionalProducer:
             lambda number: transaction_wire.add_partitions_frame(
                 self.producer, self._load.topic, self._load.partitions, number
             ),
-            transaction_wire.partition_errors,
+            flexible.partition_codes,
             self._produce,
             "AddPartitionsToTxn",
         )
@@ -249,7 +249,7 @@ class TransactionalProducer:
                 self._load.versions,
                 number,
             ),
-            transaction_wire.partition_errors,
+            flexible.partition_codes,
             self._end,
             "TxnOffsetCommit",
         )

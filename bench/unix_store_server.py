@@ -12,13 +12,13 @@ import sys
 from pathlib import Path
 
 from bench.node import REPOSITORY
-from bench.process import pause
+from bench.server_process import ServerProcess
 from broker.controller.store.unix.store_host import SOCKET_FILE, StoreHost
 from broker.offline.opening import command_environment
 
 
-class UnixStoreServer:
-    """The process; with the names that `bench.etcd_server.EtcdServer` has.
+class UnixStoreServer(ServerProcess):
+    """A store in a process of its own, as `bench.etcd_server.EtcdServer` is.
 
     Attributes:
         socket: Path of the socket; the same after a restart.
@@ -26,10 +26,10 @@ class UnixStoreServer:
     """
 
     def __init__(self, folder: Path) -> None:
+        super().__init__()
         self.directory = folder / "store"
         self.socket = str(self.directory / SOCKET_FILE)
         self._folder = folder
-        self._process: subprocess.Popen[bytes] | None = None
 
     @property
     def address(self) -> str:
@@ -48,13 +48,6 @@ class UnixStoreServer:
                 cwd=REPOSITORY,
             )
 
-    def kill(self) -> None:
-        """SIGKILL; harmless when it does not run."""
-        if self._process is not None:
-            self._process.kill()
-            self._process.wait()
-            self._process = None
-
     def stop(self) -> int:
         """SIGTERM; its exit status."""
         assert self._process is not None
@@ -62,27 +55,6 @@ class UnixStoreServer:
         status = self._process.wait(30)
         self._process = None
         return status
-
-    def pause(self) -> None:
-        """Stop it where it is: it accepts connections and answers nothing."""
-        assert self._process is not None
-        pause(self._process.pid)
-
-    def resume(self) -> None:
-        """Let it go on."""
-        assert self._process is not None
-        self._process.send_signal(signal.SIGCONT)
-
-    @property
-    def pid(self) -> int:
-        """Of its process."""
-        assert self._process is not None
-        return self._process.pid
-
-    @property
-    def is_running(self) -> bool:
-        """Whether its process lives, paused or not."""
-        return self._process is not None and self._process.poll() is None
 
 
 async def _serve(directory: str) -> None:

@@ -27,6 +27,12 @@ REPLICATED = {
 }
 """What a cluster of three brokers is asked for, of either kind."""
 
+
+def replicated(brokers: int) -> dict[str, str]:
+    """The same of a cluster of some brokers, which has no more replicas than brokers."""
+    return {key: str(min(int(value), brokers)) for key, value in REPLICATED.items()}
+
+
 SMALL_HEAP = ("-Xmx512M", "-Xms512M")
 """For three brokers on one machine, where nothing of their speed is measured."""
 
@@ -38,6 +44,18 @@ BROKERS_LISTENER = "BROKERS"
 def rack_of(racks: Sequence[str], node_id: int) -> dict[str, str]:
     """The setting of one broker's rack; empty where there are no racks."""
     return {"broker.rack": racks[node_id - 1]} if racks else {}
+
+
+def _varve_nodes(
+    directory: Path, properties: Mapping[str, str], brokers: int, racks: Sequence[str] = ()
+) -> dict[int, VarveNode]:
+    """Brokers by node id, each with a directory and a name of its own."""
+    nodes = {}
+    for node_id in range(1, brokers + 1):
+        own = {"node.id": str(node_id), **rack_of(racks, node_id)}
+        node = nodes[node_id] = VarveNode(directory / f"{node_id}", {**properties, **own})
+        node.name = f"varve {node_id}"
+    return nodes
 
 
 class VarveCluster(Cluster):
@@ -75,23 +93,12 @@ class VarveCluster(Cluster):
         else:
             self.etcd = EtcdCluster(program, etcd_directory, etcd_members)
             endpoints = self.etcd.endpoints
-        replicas = min(brokers, 3)
         given = {
-            **{key: str(min(int(value), replicas)) for key, value in REPLICATED.items()},
+            **replicated(brokers),
             "metadata.store": f"etcd://{','.join(endpoints)}",
             **(properties or {}),
         }
-        super().__init__(
-            {
-                node_id: VarveNode(
-                    directory / f"{node_id}",
-                    {**given, "node.id": str(node_id), **rack_of(racks, node_id)},
-                )
-                for node_id in range(1, brokers + 1)
-            }
-        )
-        for node_id, node in self.nodes.items():
-            node.name = f"varve {node_id}"
+        super().__init__(_varve_nodes(directory, given, brokers, racks))
         self.links: Links | None = None
         if links:
             self.links = Links(directory / "links.log")
@@ -191,20 +198,12 @@ class SocketCluster(Cluster):
         brokers: int = 3,
     ) -> None:
         self.store = UnixStoreServer(directory / "metadata")
-        replicas = min(brokers, 3)
         given = {
-            **{key: str(min(int(value), replicas)) for key, value in REPLICATED.items()},
+            **replicated(brokers),
             "metadata.store": self.store.address,
             **(properties or {}),
         }
-        super().__init__(
-            {
-                node_id: VarveNode(directory / f"{node_id}", {**given, "node.id": str(node_id)})
-                for node_id in range(1, brokers + 1)
-            }
-        )
-        for node_id, node in self.nodes.items():
-            node.name = f"varve {node_id}"
+        super().__init__(_varve_nodes(directory, given, brokers))
 
     @override
     def cpu_seconds(self) -> float:
@@ -251,11 +250,10 @@ class KafkaCluster(Cluster):
             for node_id in range(1, brokers + 1)
         }
         voters = ",".join(f"{node_id}@127.0.0.1:{n.second_port}" for node_id, n in nodes.items())
-        replicas = min(brokers, 3)
         for node_id, node in nodes.items():
             node.name = f"kafka {node_id}"
             node.properties |= {
-                **{key: str(min(int(value), replicas)) for key, value in REPLICATED.items()},
+                **replicated(brokers),
                 **(properties or {}),
                 "node.id": str(node_id),
                 "controller.quorum.voters": voters,

@@ -2,7 +2,7 @@
 
 import pytest
 
-from bench import transaction_wire
+from bench import flexible, transaction_wire
 from bench.transaction_wire import TV1, TV2, Producer, Versions
 from protocol.hot import produce as hot_produce
 from protocol.messages import (
@@ -93,4 +93,4 @@ def test_offsets_of_a_transaction() -> None:
     response = cls.TxnOffsetCommitResponse(
         topics=[cls.TxnOffsetCommitResponseTopic(name="topic", partitions=partitions)]
     )
-    assert transaction_wire.partition_errors(answer(cls, response, 5)) == {51}
+    assert flexible.partition_codes(answer(cls, response, 5)) == {51}
