@@ -24,7 +24,6 @@ from broker.controller.store.metadata_store import (
     StoreReplacedError,
     StoreUnavailableError,
     Watch,
-    key_absent,
 )
 from broker.controller.store.write_sequence import WriteSequence
 from broker.controller.store_compaction import StoreCompaction
@@ -32,8 +31,7 @@ from broker.runtime.timer import TimerWheel
 from storage.environment.clock import SystemClock
 from tests.harness.certificates import make_certificate
 from tests.harness.etcd import etcd_or_skip, open_etcd
-
-WITHIN_S = 60.0
+from tests.harness.store_callers import WITHIN_S, follow, write
 
 
 @pytest.fixture
@@ -61,22 +59,6 @@ async def opened(*endpoints: str, floor_revision: int = 0) -> AsyncIterator[Etcd
         await store.aclose()
 
 
-async def write(store: EtcdStore, key: str, value: bytes = b"x") -> int:
-    """As a caller does that may repeat: it compares first, and reads after an unknown outcome."""
-    async with asyncio.timeout(WITHIN_S):
-        while True:
-            try:
-                result = await store.txn([key_absent(key)], [Put(key, value)])
-                if result.succeeded:
-                    return result.revision
-            except StoreUnavailableError:
-                await asyncio.sleep(0.05)
-            with contextlib.suppress(StoreUnavailableError):
-                item = await store.get(key)
-                if item is not None:
-                    return item.mod_revision
-
-
 async def made_by(writes: WriteSequence, change: Put) -> None:
     """Again, as long as the store is too slow for it."""
     async with asyncio.timeout(WITHIN_S):
@@ -92,17 +74,6 @@ async def found(store: EtcdStore, key: str) -> KeyValue | None:
         while True:
             with contextlib.suppress(StoreUnavailableError):
                 return await store.get(key)
-
-
-async def follow(watch: Watch, last: str) -> list[str]:
-    """Keys in the order in which the watch delivers them, up to `last`."""
-    keys: list[str] = []
-    async with asyncio.timeout(WITHIN_S):
-        async for changes in watch:
-            keys.extend(event.key for event in changes.events)
-            if last in keys:
-                break
-    return keys
 
 
 async def test_a_watch_misses_and_doubles_nothing_over_restarts(server: EtcdServer) -> None:

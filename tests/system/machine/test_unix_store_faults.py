@@ -16,8 +16,6 @@ from broker.controller.store.metadata_store import (
     Put,
     StoreReplacedError,
     StoreUnavailableError,
-    Watch,
-    key_absent,
 )
 from broker.controller.store.unix.link import REQUEST_MS
 from broker.controller.store.unix.store_host import SOCKET_FILE, STORE_FILE
@@ -25,6 +23,7 @@ from broker.controller.store.unix.unix_store import UnixStore
 from broker.controller.store.write_sequence import WriteSequence
 from broker.runtime.timer import TimerWheel
 from storage.environment.clock import SystemClock
+from tests.harness.store_callers import follow, write
 
 LEASE_MS = 6_000
 """Longer than a busy machine needs from a grant to what comes next."""
@@ -51,33 +50,6 @@ async def opened(server: UnixStoreServer, *, floor_revision: int = 0) -> AsyncIt
         yield store
     finally:
         await store.aclose()
-
-
-async def write(store: UnixStore, key: str, value: bytes = b"x") -> int:
-    """As a caller does that may repeat: it compares first, and reads after an unknown outcome."""
-    async with asyncio.timeout(60):
-        while True:
-            try:
-                result = await store.txn([key_absent(key)], [Put(key, value)])
-                if result.succeeded:
-                    return result.revision
-            except StoreUnavailableError:
-                await asyncio.sleep(0.02)
-            with contextlib.suppress(StoreUnavailableError):
-                item = await store.get(key)
-                if item is not None:
-                    return item.mod_revision
-
-
-async def follow(watch: Watch, last: str) -> list[str]:
-    """Keys in the order in which the watch delivers them, up to `last`."""
-    keys: list[str] = []
-    async with asyncio.timeout(60):
-        async for changes in watch:
-            keys.extend(event.key for event in changes.events)
-            if last in keys:
-                break
-    return keys
 
 
 async def follow_and_list(store: UnixStore, prefix: str, last: str) -> set[str]:

@@ -15,13 +15,11 @@ from protocol.records.batch import HEADER_SIZE
 from protocol.records.builder import build_batch
 from protocol.records.compression import Codec
 from storage.environment.randomness import SeededRandomness
-from storage.types.uuid_text import format_uuid
 from tests.fakes.clock import ManualClock
 from tests.fakes.tiered.memory_object_store import StoredObject
-from tests.fakes.tiered.plugin_writer import PluginKey, PluginSegment, plugin_objects
 from tests.unit.tiered.format.closed_segments import FIRST_TIME_MS, TOPIC, Segment, make_segment
+from tests.unit.tiered.format.plugin_segments import objects_of
 from tests.unit.tiered.storage_manager.memory_tier import PlainKeyRing, TierWorld, tier_world
-from tiered.format.encryption import DataKey
 from tiered.format.key_ring import KeyRing
 from tiered.segment_metadata import RemoteLogSegmentMetadata
 from tiered.storage_manager.manifest_cache import ManifestMemory
@@ -129,37 +127,8 @@ def record_segment(
     return make_segment(payloads, records=records, codec=codec, **changes)
 
 
-def plugin_objects_of(
-    world: SegmentWorld,
-    segment: Segment,
-    *,
-    chunk_size: int,
-    compression: bool = False,
-    encryption: bool = False,
-) -> RemotePiece:
+def plugin_objects_of(world: SegmentWorld, segment: Segment, **form: Any) -> RemotePiece:
     """Put a segment into the bucket as Aiven's plugin would; the piece is all of it."""
-    found = segment.metadata
-    key = None
-    if encryption:
-        key = PluginKey(b"k" * 32, b"a" * 32, "none:d3JhcHBlZA==")
-        world.key_ring.keys[key.aad] = DataKey(key.key, key.aad)  # type: ignore[attr-defined]  # the fake ring
-    objects = plugin_objects(
-        PluginSegment(
-            found.partition.topic,
-            format_uuid(found.partition.topic_id),
-            found.partition.partition,
-            format_uuid(found.id),
-            found.start_offset,
-            found.end_offset,
-            found.max_timestamp_ms,
-            dict(found.segment_leader_epochs),
-        ),
-        bytes(segment.log),
-        {kind.value: bytes(data) for kind, data in segment.parts.items()},
-        chunk_size=chunk_size,
-        compression=compression,
-        encryption=key,
-    )
-    for name, data in objects.items():
+    for name, data in objects_of(segment, world.key_ring, **form).items():
         world.store.objects[name] = StoredObject(data, 0)
-    return piece_of(found)
+    return piece_of(segment.metadata)

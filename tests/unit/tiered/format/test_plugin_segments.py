@@ -1,16 +1,15 @@
 """Segments that Kafka with Aiven's plugin has copied are read like our own, as far as sums go."""
 
 import json
+from typing import Any
 
 import pytest
 
-from storage.types.uuid_text import format_uuid
-from tests.fakes.tiered.plugin_writer import PluginKey, PluginSegment, plugin_objects
 from tests.unit.tiered.format.closed_segments import Segment, metadata
+from tests.unit.tiered.format.plugin_segments import objects_of
 from tests.unit.tiered.storage_manager.memory_tier import TierWorld, text_segment, tier_world
 from tiered.cache.index_files import load
 from tiered.errors import CorruptRemoteDataError
-from tiered.format.encryption import DataKey
 from tiered.format.manifest import SegmentManifest
 from tiered.format.object_keys import ObjectKeys
 from tiered.restore.restore import read_bucket
@@ -19,36 +18,9 @@ from tiered.tier import SideFile
 FORMS = [(False, False), (True, False), (False, True), (True, True)]
 
 
-def _objects(
-    world: TierWorld,
-    segment: Segment,
-    *,
-    compression: bool = False,
-    encryption: bool = False,
-    chunk_size: int = 1000,
-) -> dict[str, bytes]:
-    found = segment.metadata
-    key = None
-    if encryption:
-        key = PluginKey(b"k" * 32, b"a" * 32, "none:d3JhcHBlZA==")
-        world.tier._reader._key_ring.keys[key.aad] = DataKey(key.key, key.aad)  # type: ignore[attr-defined]  # the fake ring
-    objects = plugin_objects(
-        PluginSegment(
-            found.partition.topic,
-            format_uuid(found.partition.topic_id),
-            found.partition.partition,
-            format_uuid(found.id),
-            found.start_offset,
-            found.end_offset,
-            found.max_timestamp_ms,
-            dict(found.segment_leader_epochs),
-        ),
-        bytes(segment.log),
-        {kind.value: bytes(data) for kind, data in segment.parts.items()},
-        chunk_size=chunk_size,
-        compression=compression,
-        encryption=key,
-    )
+def _objects(world: TierWorld, segment: Segment, **form: Any) -> dict[str, bytes]:
+    """Put a segment into the bucket as the plugin would."""
+    objects = objects_of(segment, world.tier._reader._key_ring, **form)
     for name, data in objects.items():
         world.store._store(name, data, None)
     return objects
