@@ -11,14 +11,7 @@ metadata is the truth, and a start brings the disk in line with it.
 
 import asyncio
 import logging
-from collections.abc import (
-    Awaitable,
-    Callable,
-    Collection,
-    Iterable,
-    Mapping,
-    Sequence,
-)
+from collections.abc import Awaitable, Callable, Collection, Iterable, Mapping, Sequence
 from uuid import UUID
 
 from broker.controller.changes import Changes
@@ -30,70 +23,46 @@ from broker.controller.configs.group_settings import (
     GroupSettings,
     ShareGroupSettings,
 )
+from broker.controller.feature_changes import FeatureChanges
 from broker.controller.image_feed import ImageFeed, Listener, ListenerOfNow
-from broker.controller.images.broker_records import broker_key
 from broker.controller.images.cluster_image import (
     BrokerEndpoint,
     BrokerImage,
     ClusterImage,
     TopicImage,
 )
-from broker.controller.images.features import (
-    FeatureUpdate,
-    RecordLevel,
-    Refusal,
-    plan_update,
-    writes,
-)
+from broker.controller.images.features import FeatureUpdate
 from broker.controller.images.metadata_records import (
-    FEATURES_KEY,
     ConfigResource,
-    ResourceType,
-    config_key,
     deleted_topic_key,
     directory_key,
     encode_directory,
-    encode_features,
-    partitions_prefix,
-    topic_key,
 )
 from broker.controller.images.response_cache import ResponseCache
-from broker.controller.images.results import CreateTopicResult, Result, result_of
+from broker.controller.images.results import CreateTopicResult, Result
 from broker.controller.producer_ids import (
     PRODUCER_ID_BLOCK_SIZE,
     ProducerIdBlocks,
     ProducerIds,
 )
-from broker.controller.store.metadata_store import (
-    Delete,
-    MetadataStore,
-    Put,
-    StoreReplacedError,
-    key_present,
-    unchanged_since,
-)
+from broker.controller.store.metadata_store import Delete, MetadataStore, Put, StoreReplacedError
 from broker.controller.store.store_writer import Unit
+from broker.controller.topic_changes import TopicChanges
 from broker.controller.topic_planner import TopicPlanner
 from broker.controller.topics.auto_creation import AutoCreation
 from broker.controller.topics.lingering_brokers import LingeringBrokers
-from broker.controller.topics.tiered_topics import check_metadata_stays, shown, tiered_topics
+from broker.controller.topics.tiered_topics import shown, tiered_topics
 from broker.controller.topics.topic_metadata import TopicMetadata
-from broker.controller.topics.topics import (
-    NewPartitions,
-    NewTopic,
-)
+from broker.controller.topics.topics import NewPartitions, NewTopic
 from broker.runtime.errors import ApiError
 from broker.runtime.timer import Timer
 from config.broker import BrokerConfig
 from config.errors import InvalidConfigError
-from config.topic import has_remote_history
 from config.topic_rules import check_stored
 from protocol.error_codes import ErrorCode
 from storage.environment.randomness import Randomness
 
 LOGGER = logging.getLogger(__name__)
-
-NO_ROOM = "no log directory has room"
 
 
 class RemoteStorageDisabledError(Exception):
@@ -142,7 +111,13 @@ class Controller:
             self.changes, image=lambda: self._feed.image, rules=self.config_rules
         )
         self._group_settings = GroupSettings(settings)
+        self._feature_changes = FeatureChanges(
+            self.changes, image=lambda: self._feed.image, node_id=settings.node_id
+        )
         self._planner = TopicPlanner(settings, self.config_rules, randomness)
+        self.topic_changes = TopicChanges(
+            self.changes, self._planner, image=lambda: self._feed.image
+        )
         self._auto_creation = AutoCreation(
             settings,
             image=lambda: self._feed.image,
@@ -150,10 +125,6 @@ class Controller:
             start=self.changes.start,
             lowers_replication=is_alone,
         )
-        # Whether a log that is made now finds a directory: asked before a topic is committed.
-        self.has_room: Callable[[], bool] = lambda: True
-        self.may_be_remote: Callable[[TopicImage], bool] = lambda _topic: False
-        """Whether a topic may have something in remote storage, whatever its settings say."""
         self.create_by_controller: (
             Callable[[Sequence[NewTopic]], Awaitable[list[CreateTopicResult] | None]] | None
         ) = None
@@ -318,28 +289,7 @@ class Controller:
         """
         if validate_only:
             return [result for result, _ in self._planner.plan_topics(self._feed.image, topics)]
-        return await self.changes.run(self._create_topics(topics))
-
-    async def _create_topics(self, topics: Sequence[NewTopic]) -> list[CreateTopicResult]:
-        if not self.has_room():
-            return [
-                result
-                if unit is None
-                else CreateTopicResult(result.name, ErrorCode.KAFKA_STORAGE_ERROR, NO_ROOM)
-                for result, unit in self._planner.plan_topics(self._feed.image, topics)
-            ]
-        planned = self._planner.plan_topics(self._feed.image, topics)
-        units = [unit for _, unit in planned if unit is not None]
-        outcomes = iter(await self.changes.commit(units))
-        results = []
-        for result, unit in planned:
-            error = next(outcomes) if unit is not None else None
-            if error is None:
-                results.append(result)
-            else:
-                failed = result_of(error)
-                results.append(CreateTopicResult(result.name, failed.error, failed.message))
-        return results
+        return await self.changes.run(self.topic_changes.create(topics))
 
     async def delete_topics(self, topic_ids: Iterable[UUID]) -> dict[UUID, Result]:
         """Delete topics by id: their partitions, settings, and through the listeners their logs.
@@ -347,43 +297,7 @@ class Controller:
         Once committed it is done: a crash before the logs are gone leaves directories whose topic
         id is not in the image, which the next start removes.
         """
-        return await self.changes.run(self._delete_topics(list(dict.fromkeys(topic_ids))))
-
-    async def _delete_topics(self, topic_ids: Sequence[UUID]) -> dict[UUID, Result]:
-        image = self._feed.image
-        results: dict[UUID, Result] = {}
-        units: dict[UUID, Unit] = {}
-        for topic_id in topic_ids:
-            topic = image.topics_by_id.get(topic_id)
-            if topic is None:
-                results[topic_id] = Result(
-                    ErrorCode.UNKNOWN_TOPIC_ID, ErrorCode.UNKNOWN_TOPIC_ID.message
-                )
-                continue
-            try:
-                check_metadata_stays(image, topic.name, "be deleted")
-            except ApiError as refusal:
-                results[topic_id] = Result(refusal.code, refusal.message)
-                continue
-            resource = ConfigResource(ResourceType.TOPIC, topic.name)
-            tombstone: tuple[Put, ...] = ()
-            if has_remote_history(topic.overrides) or self.may_be_remote(topic):
-                # A crash may come before the deletion is in the remote log's metadata. And what the
-                # topic has there the metadata knows, not its settings as they are now.
-                tombstone = (Put(deleted_topic_key(topic_id), topic.name.encode()),)
-            units[topic_id] = Unit(
-                compare=(key_present(topic_key(topic.name)),),
-                operations=(
-                    Delete(topic_key(topic.name)),
-                    Delete(partitions_prefix(topic_id), prefix=True),
-                    Delete(config_key(resource)),
-                    *tombstone,
-                ),
-            )
-        outcomes = await self.changes.commit(list(units.values()))
-        for topic_id, error in zip(units, outcomes, strict=True):
-            results[topic_id] = result_of(error)
-        return results
+        return await self.changes.run(self.topic_changes.delete(list(dict.fromkeys(topic_ids))))
 
     async def forget_deleted(self, topic_ids: Iterable[UUID]) -> None:
         """Nothing of these is left in remote storage.
@@ -395,14 +309,7 @@ class Controller:
             for topic_id in topic_ids:
                 await self._store.txn(then=[Delete(deleted_topic_key(topic_id))])
             return
-        await self.changes.run(
-            self.changes.commit(
-                [
-                    Unit(compare=(), operations=(Delete(deleted_topic_key(topic_id)),))
-                    for topic_id in topic_ids
-                ]
-            )
-        )
+        await self.changes.run(self.topic_changes.forget_deleted(list(topic_ids)))
 
     async def create_partitions(
         self, requests: Sequence[NewPartitions], *, validate_only: bool = False
@@ -415,22 +322,7 @@ class Controller:
                     self._planner.plan_extension(self._feed.image, request) for request in requests
                 )
             ]
-        return await self.changes.run(self._create_partitions(requests))
-
-    async def _create_partitions(self, requests: Sequence[NewPartitions]) -> list[Result]:
-        choose = self._planner.placement()
-        planned = [
-            self._planner.plan_extension(self._feed.image, request, choose) for request in requests
-        ]
-        if not self.has_room():
-            return [
-                result if unit is None else Result(ErrorCode.KAFKA_STORAGE_ERROR, NO_ROOM)
-                for result, unit in planned
-            ]
-        outcomes = iter(
-            await self.changes.commit([unit for _, unit in planned if unit is not None])
-        )
-        return [result if unit is None else result_of(next(outcomes)) for result, unit in planned]
+        return await self.changes.run(self.topic_changes.extend(requests))
 
     async def begin_epochs(self, lost: Mapping[UUID, Collection[int]]) -> set[UUID]:
         """Raise the leader epochs of partitions whose logs are lost: their new logs are empty.
@@ -442,15 +334,7 @@ class Controller:
             The topics for which this is committed; the others have been deleted, or the store
             refuses.
         """
-        return await self.changes.run(self._begin_epochs(lost))
-
-    async def _begin_epochs(self, lost: Mapping[UUID, Collection[int]]) -> set[UUID]:
-        image = self._feed.image
-        there = [topic_id for topic_id in lost if topic_id in image.topics_by_id]
-        errors = await self.changes.commit(
-            [self._planner.plan_new_epochs(image, topic_id, lost[topic_id]) for topic_id in there]
-        )
-        return {topic_id for topic_id, error in zip(there, errors, strict=True) if error is None}
+        return await self.changes.run(self.topic_changes.begin_epochs(lost))
 
     # -- log directories of this node --------------------------------------------------------------
 
@@ -470,15 +354,7 @@ class Controller:
         """
         if self.assign_by_controller is not None:
             return await self.assign_by_controller(places)
-        return await self.changes.run(self._assign_directories(places))
-
-    async def _assign_directories(self, places: Mapping[UUID, Mapping[int, UUID]]) -> set[UUID]:
-        image = self._feed.image
-        there = [topic_id for topic_id in places if topic_id in image.topics_by_id]
-        errors = await self.changes.commit(
-            [self._planner.plan_places(image, topic_id, places[topic_id]) for topic_id in there]
-        )
-        return {topic_id for topic_id, error in zip(there, errors, strict=True) if error is None}
+        return await self.changes.run(self.topic_changes.assign_directories(places))
 
     async def record_directories(self, paths: Mapping[UUID, str | None]) -> None:
         """Write down which log directories this node has, and where; None: it has it no longer.
@@ -530,44 +406,13 @@ class Controller:
             raise ApiError(result.error, result.message)
         return result.topic
 
-    # -- settings ----------------------------------------------------------------------------------
-
-    # -- features --------------------------------------------------------------------------------
+    # -- features and settings ---------------------------------------------------------------------
 
     async def update_features(
         self, updates: Sequence[FeatureUpdate], *, validate_only: bool = False
     ) -> tuple[ErrorCode, str | None]:
         """Change finalised levels, all that are asked for or none; the error and why."""
-        return await self.changes.run(self._update_features(updates, validate_only))
-
-    async def _update_features(
-        self, updates: Sequence[FeatureUpdate], validate_only: bool
-    ) -> tuple[ErrorCode, str | None]:
-        current = self._feed.image.features
-        brokers = {
-            node: broker.registration.features
-            for node, broker in self._feed.image.brokers.items()
-            if broker.registration is not None
-        }
-        planned = plan_update(current, updates, node_id=self._settings.node_id, brokers=brokers)
-        if isinstance(planned, Refusal):
-            return planned
-        if lost := _lost_by(current, planned, self._feed.image):
-            return ErrorCode.INVALID_UPDATE_VERSION, lost
-        if validate_only or planned == current:
-            return ErrorCode.NONE, None
-        # A broker that registers in this moment may have less: it is not let in then.
-        same = tuple(
-            unchanged_since(broker_key(node), broker.epoch)
-            for node, broker in self._feed.image.brokers.items()
-            if broker.registration is not None
-        )
-        put = Put(FEATURES_KEY, encode_features(planned))
-        (error,) = await self.changes.commit([Unit(compare=same, operations=(put,))])
-        result = result_of(error)
-        if error is None:
-            LOGGER.info("features changed levels=%s", planned)
-        return result.error, result.message
+        return await self._feature_changes.update(updates, validate_only=validate_only)
 
     async def alter_configs(
         self,
@@ -601,17 +446,3 @@ class Controller:
     async def allocate_producer_ids(self, count: int = PRODUCER_ID_BLOCK_SIZE) -> range:
         """A block of producer ids, never given out twice; see `ProducerIdBlocks.allocate`."""
         return await self._blocks.allocate(count)
-
-
-def _lost_by(current: Mapping[str, int], planned: Mapping[str, int], image: ClusterImage) -> str:
-    """Why a lower level would lose what records have now; empty: nothing would be."""
-    if not writes(current, RecordLevel.MOVES) or writes(planned, RecordLevel.MOVES):
-        return ""
-    for topic in image.topics.values():
-        for partition in topic.partitions:
-            if partition.is_reassigning:
-                return (
-                    f"{topic.name}-{partition.index} is being reassigned, which records of the "
-                    "lower level cannot say: let it end, or cancel it."
-                )
-    return ""

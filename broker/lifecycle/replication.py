@@ -65,7 +65,7 @@ def connect_replicas(
     replicas.known_name = lambda topic_id: controller.image.name_of(topic_id)
     if not is_alone:
         replicas.leader_hints = LeaderHints(lambda: controller.image)
-    controller.has_room = lambda: manager.room.has_room
+    controller.topic_changes.has_room = lambda: manager.room.has_room
     terms, settings = replicas.terms, controller.settings
     terms.lag_time_max_ms = settings.replica_lag_time_max_ms
     terms.fetch_wait_max_ms = settings.replica_fetch_wait_max_ms

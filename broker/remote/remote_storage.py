@@ -111,7 +111,7 @@ class RemoteStorage:
         self._forgetting: asyncio.Task[None] | None = None
         self._closed = False
         self._apply(settings)
-        controller.may_be_remote = self._may_have
+        controller.topic_changes.may_be_remote = self._may_have
 
     # -- life ------------------------------------------------------------------------------------
 

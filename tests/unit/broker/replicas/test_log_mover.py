@@ -135,7 +135,7 @@ async def test_a_log_is_served_until_its_new_place_can_be_noted(moving: Moving) 
         nonlocal asked
         asked += 1
         if not answers:
-            return await controller.changes.run(controller._assign_directories(places))
+            return await controller.changes.run(controller.topic_changes.assign_directories(places))
         answer = answers.pop(0)
         if isinstance(answer, StoreError):
             raise answer
