@@ -18,7 +18,6 @@ import asyncio
 import logging
 from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING
-from uuid import UUID
 
 from broker.remote.metadata_topic import REMOTE_LOG_METADATA
 from config.tier import TierConfig
@@ -35,6 +34,7 @@ if TYPE_CHECKING:
     from broker.controller.images.cluster_image import TopicImage
     from broker.coordinator.peer_batches import PeerRequests
     from broker.remote.cluster_metadata_log import ClusterMetadataLog
+    from broker.remote.deleted_topics import DeletedTopics
     from broker.remote.metadata_log import ReplicaMetadataLog
     from broker.replicas.partition import Partition
     from broker.replicas.replica_manager import ReplicaManager
@@ -106,9 +106,7 @@ class RemoteStorage:
         self._metadata_log: ReplicaMetadataLog | ClusterMetadataLog | None = None
         # Of a member of a cluster.
         self._peers: PeerRequests | None = None
-        # Of deleted topics: when it was first seen that all of their segments are gone.
-        self._gone_ms: dict[UUID, float] = {}
-        self._forgetting: asyncio.Task[None] | None = None
+        self._deleted_topics: DeletedTopics | None = None
         self._closed = False
         self._apply(settings)
         controller.topic_changes.may_be_remote = self._may_have
@@ -133,6 +131,7 @@ class RemoteStorage:
         if self.manager is not None:
             return self.manager
         # Imported by the first topic that needs them: a start should not wait for them.
+        from broker.remote.deleted_topics import DeletedTopics
         from tiered.fetch.reader import Reader
         from tiered.metadata.publisher import MetadataPublisher
         from tiered.metadata.snapshot_store import (
@@ -172,6 +171,9 @@ class RemoteStorage:
             is_deleted=lambda topic_id: topic_id in self._controller.image.deleted_topics,
             alerts=self._alerts,
         )
+        self._deleted_topics = DeletedTopics(
+            self._controller, metadata, manager, clock=self._clock, settings=self._present
+        )
         self._follower_state = TierStateMachine(
             metadata=metadata,
             tier=tier,
@@ -194,7 +196,7 @@ class RemoteStorage:
         reader.start()
         manager.start()
         self._replicas.remote.reader = reader
-        self._delete_leftovers()
+        self._check_leftovers()
         LOGGER.info(
             "remote storage open location=%s worker=%s", self.location, settings.tier_worker
         )
@@ -248,56 +250,15 @@ class RemoteStorage:
     def _present(self) -> TierConfig:
         return self.settings
 
-    def _delete_leftovers(self) -> None:
-        """Remove what topics have in remote storage that were deleted just before a crash.
-
-        The controller forgets a topic first, then its deletion is published. In between only the
-        controller's note says so; that a topic is unknown here says nothing.
-        """
-        if self._closed or self.metadata is None or self.manager is None:
+    def _check_leftovers(self) -> None:
+        """Find, now and at intervals, what has remote segments and no task here."""
+        if self._closed or self._deleted_topics is None:
             return
         self._timer.call_later_ms(
-            float(self.settings.remote_log_manager_task_interval_ms), self._delete_leftovers
+            float(self.settings.remote_log_manager_task_interval_ms), self._check_leftovers
         )
         self._lead_leftovers()
-        deleted = self._controller.image.deleted_topics
-        if not deleted:
-            return
-        left = [
-            id_partition
-            for id_partition in self.metadata.known()
-            if id_partition.topic_id in deleted
-        ]
-        for id_partition in left:
-            if (
-                self.manager.tasks_of(id_partition) is None
-                and id_partition not in self.manager.gone
-                and self.metadata.leads(id_partition)
-            ):
-                LOGGER.info(
-                    "deleting remote segments of a deleted topic partition=%s", id_partition
-                )
-                self.manager.on_stop(id_partition, delete_remote=True)
-        done = self._swept(deleted - {id_partition.topic_id for id_partition in left})
-        is_ours = self.metadata.is_steward and self.metadata.is_complete
-        if done and is_ours and self._forgetting is None:
-            self._forgetting = asyncio.ensure_future(self._forget(done))
-
-    def _swept(self, done: frozenset[UUID]) -> frozenset[UUID]:
-        """Of topics whose segments are gone, those of which no object can appear any more.
-
-        What a copy was uploading when it was cancelled may appear after all has been removed. It is
-        found by a collection of garbage, once it is old enough, and by the note that the topic was
-        deleted here: so the note stays until one has passed since.
-        """
-        assert self.manager is not None
-        now_ms = self._clock.monotonic_ms()
-        self._gone_ms = {one: self._gone_ms.get(one, now_ms) for one in done}
-        scrubber = self.manager.scrubber
-        if scrubber.last is None or scrubber.last_began_ms is None or scrubber.last.lost:
-            return frozenset()
-        latest_ms = scrubber.last_began_ms - self.settings.tier_gc_grace_ms
-        return frozenset(one for one, gone_ms in self._gone_ms.items() if gone_ms <= latest_ms)
+        self._deleted_topics.check()
 
     def _may_have(self, topic: "TopicImage") -> bool:
         """Whether the metadata knows of a segment of a topic, or is not loaded yet."""
@@ -320,24 +281,12 @@ class RemoteStorage:
             if partition is not None and partition.topic_id == id_partition.topic_id:
                 self._lead(partition)
 
-    async def _forget(self, done: frozenset[UUID]) -> None:
-        try:
-            await self._controller.forget_deleted(done)
-        except Exception:
-            # It is retried at the next check.
-            LOGGER.exception(
-                "topics whose remote segments are deleted could not be removed from the metadata "
-                "store"
-            )
-        finally:
-            self._forgetting = None
-
     async def stop(self) -> None:
         """End what is under way; the next start goes on with it."""
         self._closed = True
         self._replicas.remote.reader = None
-        if self._forgetting is not None:
-            await asyncio.wait([self._forgetting])
+        if self._deleted_topics is not None:
+            await self._deleted_topics.stop()
         if self.manager is not None:
             await self.manager.stop()
         if self.reader is not None:

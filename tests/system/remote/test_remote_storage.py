@@ -236,7 +236,9 @@ async def test_a_topic_deleted_just_before_a_crash_leaves_nothing(
     assert controller is not None
     assert remote is not None
     (topic_id,) = controller.image.deleted_topics
-    await until(lambda: bool(remote._gone_ms))
+    leftovers = remote._deleted_topics
+    assert leftovers is not None
+    await until(lambda: bool(leftovers.gone_ms))
     # A copy that was cancelled may leave something yet: the note stays until that was looked for.
     late = data / "varve-objects" / f"t-{format_uuid(topic_id)}" / "0"
     late.mkdir(parents=True, exist_ok=True)
@@ -272,7 +274,7 @@ async def test_a_topic_that_is_merely_unknown_keeps_its_history(
     assert remote is not None
     await until(lambda: remote.metadata is not None and remote.metadata.is_complete)
     for _ in range(3):
-        remote._delete_leftovers()
+        remote._check_leftovers()
     assert manifests(data) == stored != []
 
 
