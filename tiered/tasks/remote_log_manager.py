@@ -32,7 +32,7 @@ from tiered.deadline import CallDeadlines, Deadline
 from tiered.errors import RemoteStorageError, TieredError
 from tiered.maintenance.bucket_ownership import Claim
 from tiered.maintenance.garbage_collector import Scrubber, ScrubReport
-from tiered.maintenance.lost_metadata import HOW_TO_GO_ON, head_in_doubt, learn_epochs
+from tiered.maintenance.held_back import HeldBackPartitions
 from tiered.maintenance.verified_position import VerifiedPosition
 from tiered.maintenance.verifier import Verifier
 from tiered.metadata.publisher import MetadataPublisher
@@ -59,8 +59,6 @@ from tiered.tasks.unfinished_copies import UnfinishedCopies
 from tiered.tier import Tier
 
 _log = logging.getLogger(__name__)
-
-METADATA_TOPIC: Final = "__remote_log_metadata"
 
 TICK_MS: Final = 100.0
 """Between two checks of partitions that wait: for their metadata, or the end of a job."""
@@ -134,8 +132,8 @@ class RemoteLogManager:
         self._tick_handle: TimerHandle | None = None
         self._chores_handle: TimerHandle | None = None
         self._is_started = False
-        self.held_back: dict[TopicIdPartition, str] = {}
-        self._accepted: set[TopicIdPartition] = set()
+        self._held = HeldBackPartitions(metadata, self._alerts)
+        self.held_back = self._held.reasons
 
         deadlines = CallDeadlines(environment.timer, settings().store.call_timeout_ms)
         publisher = MetadataPublisher(metadata, environment, broker_id)
@@ -370,7 +368,7 @@ class RemoteLogManager:
         elif tasks.state is PartitionState.DELETING:
             return
         tasks.delete_remote |= delete_remote
-        self._admit(partition)
+        self._held.admit(partition)
         tasks.retire()
         self.history.drop(partition)
         if tasks.state is not PartitionState.STOPPING:
@@ -555,49 +553,22 @@ class RemoteLogManager:
             self._roles.purge(tasks, led)
         else:
             try:
-                doubt = self._doubt(tasks.partition, led)
+                doubt = self._held.doubt(tasks.partition, led.tiered.log)
                 if doubt:
                     # Not checked at every tick: an operator has to act first.
-                    self._hold_back(tasks.partition, doubt)
+                    self._held.hold(tasks.partition, doubt)
                     return True
                 led.settle(self._metadata, self._deletion, fresh=True)
             except (TieredError, StorageError) as error:
                 _log.warning("%s: remote log tasks cannot start yet: %s", tasks.partition, error)
                 return False
-            self._admit(tasks.partition)
+            self._held.admit(tasks.partition)
             tasks.move(PartitionState.LEADING)
             self.history.keep(led)
             self._roles.lead(tasks, led)
         return True
 
     # -- partitions whose metadata is lost ---------------------------------------------------
-
-    def _doubt(self, partition: TopicIdPartition, led: LedPartition) -> str:
-        log = led.tiered.log
-        if learn_epochs(self._metadata, partition, log):
-            _log.warning(
-                "%s: leader epochs restored from remote segments: %s",
-                partition,
-                log.leader_epochs.entries(),
-            )
-        if partition in self._accepted:
-            return ""
-        lost = self._metadata.lost(partition)
-        if partition in self.held_back:
-            lost = lost or "a part of __remote_log_metadata was lost"
-        return head_in_doubt(self._metadata, partition, log, lost=lost)
-
-    def _hold_back(self, partition: TopicIdPartition, doubt: str) -> None:
-        """It stays as it is, its remote reads wait, and nothing in the bucket is touched."""
-        self.held_back[partition] = doubt
-        self._metadata.withhold(partition, doubt)
-        self._alerts.set(AlertKind.TIER_METADATA_LOST, str(partition), doubt)
-
-    def _admit(self, partition: TopicIdPartition) -> None:
-        self._accepted.discard(partition)
-        if self.held_back.pop(partition, None) is not None:
-            self._metadata.withhold(partition, "")
-            self._alerts.clear(AlertKind.TIER_METADATA_LOST, str(partition))
 
     def check_held_back(self) -> None:
         """Check partitions that are held back again, as what was lost may be back."""
@@ -606,17 +577,9 @@ class RemoteLogManager:
             if tasks is not None and not self._advance(tasks):
                 self._set_moving(partition)
 
-    def _report_losses(self) -> None:
-        losses = self._metadata.losses()
-        if losses:
-            text = f"{'; '.join(losses)}. No garbage is collected; {HOW_TO_GO_ON}"
-            self._alerts.set(AlertKind.TIER_METADATA_LOST, METADATA_TOPIC, text)
-        else:
-            self._alerts.clear(AlertKind.TIER_METADATA_LOST, METADATA_TOPIC)
-
     def accept_losses(self) -> None:
         """Partitions that are held back begin where they have records; for `check_held_back`."""
-        self._accepted.update(self.held_back)
+        self._held.accept_losses()
 
     @property
     def in_flight(self) -> Container[UUID]:
@@ -627,7 +590,7 @@ class RemoteLogManager:
         """Nothing is left to do for it."""
         partition = tasks.partition
         self._alerts.clear(AlertKind.TIER_COPY_BLOCKED, str(partition))
-        self._admit(partition)
+        self._held.admit(partition)
         self._alerts.clear(AlertKind.TIER_LEFT_BEHIND, str(partition))
         tasks.retire()
         tasks.move(PartitionState.STOPPED)
@@ -644,7 +607,7 @@ class RemoteLogManager:
         self._chores_handle = self._timer.call_later_ms(
             self._settings().remote_log_manager_task_interval_ms, self._do_chores
         )
-        self._report_losses()
+        self._held.report_losses()
         self.check_held_back()
         for deletion in self._metadata.deletions():
             partition = deletion.partition
