@@ -32,7 +32,7 @@ LOOK_S = 0.1
 """Between two looks whether a start that is to end waits for what may never come."""
 
 LET_IN_S = 10.0
-"""How long the supervisor is not told that this broker listens while it is not yet let in."""
+"""How long the supervisor does not hear that this broker listens while it is not yet let in."""
 
 COLLECT_AFTER = (20_000, 2, 25)
 """Thresholds of the garbage collector: new objects, and collections of the younger generation.

@@ -111,7 +111,7 @@ def load(
     given.update(_from_command_line(assignments, mistakes))
     _move_to_fixed_names(given)
 
-    known, passed_over = _sort_out(given, mistakes)
+    known, passed_over = _classify(given, mistakes)
     _leave_out_controller_listeners(known, given)
     values: dict[str, object] = {}
     for setting in known.values():
@@ -190,7 +190,7 @@ def _move_to_fixed_names(given: dict[str, Given]) -> None:
         given[new] = Given(new, text, setting.source, setting.origin)
 
 
-def _sort_out(
+def _classify(
     given: Mapping[str, Given], mistakes: list[Mistake]
 ) -> tuple[dict[str, Given], list[Given]]:
     """Our settings, and those of Kafka that are passed over; the rest are mistakes."""

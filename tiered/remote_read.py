@@ -73,7 +73,7 @@ class RemoteRead(Protocol):
     """Set by the waiter; called once, on the loop."""
 
     def cancel(self) -> None:
-        """The client has gone; see `TierConfig.abandoned_reads`."""
+        """The client has gone; see `TierConfig.tier_abandoned_reads`."""
         ...
 
     def release(self) -> None:

@@ -1,6 +1,6 @@
 """The side of a broker that looks at the cluster: alone, or a member beside others.
 
-    Alone     one node on SQLite: always let in, always the controller, follows nobody
+    Alone     one node on SQLite: always let in, always the controller, follows no broker
     Member    a lease in the store, an election, peers; takes part only while the cluster lets it
 
 The rest of a broker is put together in one way, whichever side it has.

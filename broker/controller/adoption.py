@@ -64,7 +64,7 @@ LOGGER = logging.getLogger(__name__)
 
 LEADER_EPOCH_CHECKPOINT = "leader-epoch-checkpoint"
 UNKNOWN_PRODUCER_IDS_START = 1_000_000_000
-"""Where producer ids begin when nothing tells which were given out: far above any that were."""
+"""Where producer ids begin when nothing says which were given out: far above any that were."""
 
 NOT_TOPICS = frozenset({"__cluster_metadata"})
 
@@ -106,7 +106,7 @@ class Found:
     is_ours: bool = False
 
 
-def look_around(
+def scan_log_dirs(
     filesystem: Filesystem, log_dirs: Iterable[str], metadata_dir: str | None = None
 ) -> Found:
     """List what log directories hold. Blocks for the disk.
@@ -192,7 +192,7 @@ async def adopt(
         node_id: Whose it is.
         randomness: For the ids of topics that have none.
         settings: For the settings of internal topics.
-        first_producer_id: Where producer ids begin when nothing tells which were given out.
+        first_producer_id: Where producer ids begin when nothing says which were given out.
 
     Raises:
         StoreError: The store refused.

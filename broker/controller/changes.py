@@ -6,9 +6,9 @@
                      │                          or was elected again after the turn began
                      └── the image has what the turns before have committed, or nothing is committed
 
-A plan is good for the image that it was made on, and that only while nobody else commits: one that
-was made before another controller had its time would give leader epochs out again. So would one on
-an image that lacks the last commit, if the store could not be read behind that.
+A plan is good for the image that it was made on, and that only while no other caller commits: one
+that was made before another controller had its time would give leader epochs out again. So would
+one on an image that lacks the last commit, if the store could not be read behind that.
 
 A change that has begun is finished even when its client has gone.
 """

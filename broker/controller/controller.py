@@ -302,7 +302,7 @@ class Controller:
     async def forget_deleted(self, topic_ids: Iterable[UUID]) -> None:
         """Nothing of these is left in remote storage.
 
-        In a cluster any broker says so: ids of topics never come back, and nobody decides anything
+        In a cluster any broker says so: ids of topics never come back, and nothing is decided
         by the note's absence.
         """
         if not self._is_alone:

@@ -108,7 +108,7 @@ class ControllerElection:
         self._image = new
         if self._ours and new.controller_epoch != self._ours:
             self._resign()
-        self._look()
+        self._act_on_image()
 
     def on_deposed(self, epoch: int) -> None:
         """A transaction was refused: the key is gone, whatever the image says."""
@@ -128,8 +128,8 @@ class ControllerElection:
         self._ours = 0
         self._elected.on_resigned()
 
-    def _look(self) -> None:
-        """Do what the newest image asks for; what is running looks again when it ends."""
+    def _act_on_image(self) -> None:
+        """Do what the newest image asks for; what is running calls this again when it ends."""
         image = self._image
         if self._is_stopped or self._is_busy or image is None:
             return
@@ -138,11 +138,11 @@ class ControllerElection:
             me = image.brokers.get(self._node_id)
             # Without a lease there is nothing to try; that it has one will be another image.
             if me is not None and me.is_live:
-                self._look_after(TURN_MS * _rank(image, self._node_id), self._create)
+                self._call_later(TURN_MS * _rank(image, self._node_id), self._create)
         elif image.controller_id == self._node_id and epoch not in (self._ours, self._foreign):
             self._run(self._make_sure(epoch))
 
-    def _look_after(self, delay_ms: float, then: Callable[[], None]) -> None:
+    def _call_later(self, delay_ms: float, then: Callable[[], None]) -> None:
         if self._next is None:
 
             def due() -> None:
@@ -156,14 +156,14 @@ class ControllerElection:
         if self._is_stopped or self._is_busy or image is None:
             return
         if image.controller_epoch:
-            # There is one meanwhile; it may be this broker, to be looked at again.
-            self._look()
+            # There is one meanwhile; it may be this broker, which has to act on it then.
+            self._act_on_image()
             return
         lease = self._member.lease
         if lease:
             self._run(self._put(lease))
         else:
-            self._look_after(TURN_MS, self._look)
+            self._call_later(TURN_MS, self._act_on_image)
 
     def _run(self, attempt: Coroutine[Any, Any, None]) -> None:
         self._is_busy = True
@@ -186,9 +186,9 @@ class ControllerElection:
             LOGGER.info("controller election: attempt failed error=%s", error)
         self._is_busy = False
         if self._image is not None and self._image.controller_epoch:
-            self._look()
+            self._act_on_image()
         else:
-            self._look_after(AGAIN_MS, self._look)
+            self._call_later(AGAIN_MS, self._act_on_image)
 
     async def _make_sure(self, epoch: int) -> None:
         """The key names this broker: of this life, or of an earlier one that died just now?"""
@@ -197,7 +197,7 @@ class ControllerElection:
         except StoreError as error:
             LOGGER.info("controller election: key cannot be read error=%s", error)
             self._is_busy = False
-            self._look_after(AGAIN_MS, self._look)
+            self._call_later(AGAIN_MS, self._act_on_image)
             return
         self._is_busy = False
         image = self._image
@@ -207,14 +207,14 @@ class ControllerElection:
             lease = self._member.lease
             if not lease:
                 # Which lease is ours is open just now; it may be the key's, which then stays.
-                self._look_after(AGAIN_MS, self._look)
+                self._call_later(AGAIN_MS, self._act_on_image)
                 return
             if item is not None and item.create_revision == epoch and item.lease == lease:
                 self._ours = epoch
                 self._elected.on_elected(epoch)
                 return
             self._foreign = epoch
-        self._look()
+        self._act_on_image()
 
 
 def _rank(image: ClusterImage, node_id: int) -> int:

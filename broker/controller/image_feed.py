@@ -53,7 +53,7 @@ Listener = Callable[[ClusterImage, ClusterImage], Awaitable[None]]
 ListenerOfNow = Callable[[ClusterImage, ClusterImage], None]
 """Called with the old and the new image in the turn in which the new one came."""
 
-UNTOLD_MAX = 1_000
+PENDING_MAX = 1_000
 """Images that wait for awaited listeners; behind these, the last one is replaced by the next."""
 
 
@@ -72,9 +72,9 @@ class ImageFeed:
         self._listeners: list[Listener] = []
         self._listeners_of_now: list[ListenerOfNow] = []
         # What awaited listeners have had, and what they have not had yet.
-        self._told = image
-        self._untold: deque[ClusterImage] = deque()
-        self._telling: asyncio.Task[None] | None = None
+        self._notified = image
+        self._pending: deque[ClusterImage] = deque()
+        self._notifying: asyncio.Task[None] | None = None
         self._watch: Watch | None = None
         self._placed = False
         # Callers of `reach` take what the watch has, one at a time.
@@ -97,14 +97,14 @@ class ImageFeed:
         self._listeners_of_now.append(listener)
 
     @property
-    def untold(self) -> int:
+    def pending(self) -> int:
         """Images that awaited listeners have not had yet."""
-        return len(self._untold)
+        return len(self._pending)
 
     def place_brokers(self, brokers: list[BrokerImage]) -> None:
         """Replace the brokers of the image: those of a single node, which are not in the store."""
         self._placed = True
-        self._replace_untold(self.image.with_brokers(brokers))
+        self._replace_pending(self.image.with_brokers(brokers))
 
     async def reach(self, revision: int) -> None:
         """Wait until the image is of `revision` or later, and every listener has had it.
@@ -114,11 +114,11 @@ class ImageFeed:
             StoreError: The store cannot be read.
         """
         await self.see(revision)
-        while self._untold and self._told.revision < revision:
+        while self._pending and self._notified.revision < revision:
             if self._closed:
                 raise StoreClosedError("the feed of images is closed")
-            assert self._telling is not None
-            await asyncio.shield(self._telling)
+            assert self._notifying is not None
+            await asyncio.shield(self._notifying)
 
     async def see(self, revision: int) -> None:
         """Wait until the image is of `revision` or later, whatever awaited listeners are at.
@@ -163,8 +163,8 @@ class ImageFeed:
         self._closed = True
         if self._watch is not None:
             await self._watch.aclose()
-        if self._telling is not None:
-            await self._telling
+        if self._notifying is not None:
+            await self._notifying
 
     async def _end_watch(self) -> None:
         watch, self._watch = self._watch, None
@@ -199,7 +199,7 @@ class ImageFeed:
             if is_shown(event.key)
         ]
         if not keys:
-            self._replace_untold(self.image.at(changes.revision))
+            self._replace_pending(self.image.at(changes.revision))
             return
         decoded: dict[str, list[PartitionImage]] = {}
         try:
@@ -238,12 +238,12 @@ class ImageFeed:
             image.with_brokers_of(before) if self._placed else image.with_brokers_after(before)
         )
 
-    def _replace_untold(self, image: ClusterImage) -> None:
+    def _replace_pending(self, image: ClusterImage) -> None:
         """Replace the image by one in which nothing has changed that listeners look at."""
-        if self._told is self.image:
-            self._told = image
-        elif self._untold[-1] is self.image:
-            self._untold[-1] = image
+        if self._notified is self.image:
+            self._notified = image
+        elif self._pending[-1] is self.image:
+            self._pending[-1] = image
         self.image = image
 
     def _replace(self, image: ClusterImage) -> None:
@@ -253,22 +253,24 @@ class ImageFeed:
                 listener(old, image)
             except Exception:  # the metadata is committed: it stands whatever a listener could do
                 LOGGER.exception("metadata listener failed revision=%d", image.revision)
-        if len(self._untold) >= UNTOLD_MAX:
-            self._untold.pop()
-        self._untold.append(image)
-        if self._telling is None or self._telling.done():
-            self._telling = asyncio.get_running_loop().create_task(self._tell(), name="image feed")
+        if len(self._pending) >= PENDING_MAX:
+            self._pending.pop()
+        self._pending.append(image)
+        if self._notifying is None or self._notifying.done():
+            self._notifying = asyncio.get_running_loop().create_task(
+                self._notify(), name="image feed"
+            )
 
-    async def _tell(self) -> None:
-        while self._untold and not self._closed:
-            image = self._untold[0]
+    async def _notify(self) -> None:
+        while self._pending and not self._closed:
+            image = self._pending[0]
             for listener in self._listeners:
                 try:
-                    await listener(self._told, image)
+                    await listener(self._notified, image)
                 except Exception:  # as above
                     LOGGER.exception("metadata listener failed revision=%d", image.revision)
             # It may have been replaced meanwhile by one that differs in nothing of theirs.
-            self._told = self._untold.popleft()
+            self._notified = self._pending.popleft()
 
     def _item_can_be_read(self, item: KeyValue) -> bool:
         return is_shown(item.key) and self._can_be_read((item.key, item.value))

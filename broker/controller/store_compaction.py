@@ -1,8 +1,8 @@
 """Compaction of a cluster's metadata store: its history is forgotten but for the newest revisions.
 
-etcd keeps every revision until it is told otherwise, and refuses writes when its quota is full. The
-active controller compacts once an hour; who follows changes is never that far behind, or reads all
-of it again.
+etcd keeps every revision until a compaction is requested, and refuses writes when its quota is
+full. The active controller compacts once an hour; a broker that follows changes is never that far
+behind, or reads all of it again.
 """
 
 import asyncio

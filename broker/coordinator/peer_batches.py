@@ -28,14 +28,14 @@ Soon = Callable[[Callable[[], None]], object]
 """Calls back when the turn ends (`IterationEnd.call`)."""
 
 NO_LEADER: Final = -1
-"""A partition that nobody leads now, or whose leader is not in the image."""
+"""A partition that no broker leads now, or whose leader is not in the image."""
 
 NO_PARTITION: Final = -2
 """No such partition: its topic was deleted, since images come in order and none is left out."""
 
 
 class PeerRequests(Protocol):
-    """What is asked of `broker.peers.Peers`."""
+    """What is asked of `broker.peers.peers.Peers`."""
 
     def request(
         self,
@@ -126,7 +126,7 @@ def when_answered(
         elif isinstance(error, PeerUnavailableError):
             failed(error)
         else:
-            # Of our own code: whoever waits must get an outcome all the same.
+            # Of our own code: what waits must get an outcome all the same.
             logger.error("request to a broker failed", exc_info=error)
             failed(PeerUnavailableError(-1, sent=True, reason=str(error)))
 

@@ -15,7 +15,7 @@ changes nothing. An election in the epoch of a shard that loads or serves is ign
 another broker may have been leader in between: the shard is unloaded, and the partition is loaded
 again. A resignation in the election's own epoch or a newer one ends it.
 
-A shard serves while its partition is led here and nobody else may lead it
+A shard serves while its partition is led here and no other broker may lead it
 (`Partition.is_in_doubt`): a broker that was paused or cut off says NOT_COORDINATOR before it has
 heard of its successor.
 
@@ -211,7 +211,7 @@ class CoordinatorRuntime(Generic[AnyShard]):
         if leader_epoch is not None:
             if self._is_outdated(partition_index, leader_epoch):
                 return
-            # Another broker's to report, or nobody's.
+            # Another broker's to report, or none's.
             self.unavailable.clear(partition_index)
         election = self._elections.get(partition_index)
         if election is not None:

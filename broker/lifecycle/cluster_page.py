@@ -1,7 +1,7 @@
 """The admin port's `/cluster`: what this broker has of the cluster, and of its own membership.
 
 Kafka's protocol has brokers, controller and partitions (`varve cluster describe` asks for those);
-epochs, fences and their reasons, and the end of a lease are nobody's business but an operator's.
+epochs, fences and their reasons, and the end of a lease are for operators alone.
 """
 
 import json

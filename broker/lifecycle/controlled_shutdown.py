@@ -4,7 +4,7 @@
          ──> the image says that nothing is left to give away (30 s at most)
          ──> 200 ms more, in which clients are named their new leaders ──> the broker stops
 
-What nobody else could lead stays to the end. Without another broker, without a lease, or with
+What no other broker could lead stays to the end. Without another broker, without a lease, or with
 `controlled.shutdown.enable` off, there is nothing to wait for.
 """
 

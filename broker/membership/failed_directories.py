@@ -3,15 +3,15 @@
     directory fails ──> offline/<id> has its id and the epoch ──> the controller elects others for
                                  │                                 what lay there
               store is away: again and again, for log.dir.failure.timeout.ms
-                                 └──> the broker fails: nobody would replace its leaders
+                                 └──> the broker fails: no broker would replace its leaders
 
 Directories without room are in it, too, and leave it when they have room again: meanwhile others
 lead and take records, if there are others; reading goes on.
 
-Not under the lease: it is true for as long as this process lives, whoever is the controller. A
-later life has another epoch, and says in its registration which directories work.
+Not under the lease: it is true for as long as this process lives, whichever broker is the
+controller. A later life has another epoch, and says in its registration which directories work.
 
-Source: KIP-858 (Kafka tells it with BrokerHeartbeat).
+Source: KIP-858 (Kafka reports it with BrokerHeartbeat).
 """
 
 import asyncio

@@ -97,7 +97,7 @@ class LeaseKeeper:
         Args:
             validity: Moved on with each renewal.
             beat: Of the data loop.
-            owner: Told of what it must act on.
+            owner: Called with what it must act on.
             clock: Monotonic, and goes on while the machine sleeps.
             interval_ms: Between two renewals.
             stall_max_ms: How old the beat may be.

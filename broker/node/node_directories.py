@@ -131,7 +131,7 @@ class NodeDirectories:
                 self.missing.pop(again[directory], None)
         if self.missing and not self._is_replaced:
             self._leave_unused([directory for directory in fresh if directory not in again])
-        self._say_what_is_missing(counts)
+        self._report_missing(counts)
         await self._run(
             self._log_manager.startup.claim, image.cluster_id, self._node_id, store_id, again
         )
@@ -283,7 +283,7 @@ class NodeDirectories:
                     "be the empty mount point of that one. It is used once that is back or dropped",
                 )
 
-    def _say_what_is_missing(self, counts: Counter[UUID]) -> None:
+    def _report_missing(self, counts: Counter[UUID]) -> None:
         by_path = {directory.path: directory for directory in self._log_manager.directories}
         for directory_id, path in self.missing.items():
             there = by_path.get(path)

@@ -29,7 +29,7 @@ from broker.controller.adoption import (
     Found,
     adopt,
     expected_elsewhere,
-    look_around,
+    scan_log_dirs,
 )
 from broker.controller.dropped_directory import (
     drop_directory,
@@ -179,7 +179,7 @@ class NodeStore:
                 f"{unread[0].path} cannot be read ({unread[0].offline_reason}), and may hold the "
                 "metadata store: take it out of log.dirs if it is lost for good"
             )
-        found = await self._look_around()
+        found = await self._scan_log_dirs()
         if not found.topics:
             raise NodeStoreError("the log directories hold no partitions: nothing to adopt")
         ours = [d for d in self._directories if d.meta is not None and d.meta.is_ours]
@@ -304,16 +304,16 @@ class NodeStore:
 
     # -- begun -----------------------------------------------------------------------------------
 
-    async def _look_around(self) -> Found:
+    async def _scan_log_dirs(self) -> Found:
         paths = [d.path for d in self._directories if d is not self._metadata_directory]
         other = self._metadata_directory
         found: Found = await self._run(
-            look_around, self._filesystem, paths, other.path if other is not None else None
+            scan_log_dirs, self._filesystem, paths, other.path if other is not None else None
         )
         return found
 
     async def _begin(self) -> str:
-        found = await self._look_around()
+        found = await self._scan_log_dirs()
         if found.topics and found.metadata is None:
             raise NodeStoreError(self._without_settings(found))
         return await self._begin_from(found)

@@ -168,7 +168,7 @@ class Planner:
         spread = _replicas_of_others(planned.partitions, sorted(self._nodes))
         for index, partition in enumerate(planned.partitions):
             if not partition.replicas:
-                # No broker has its log, and nobody says which ones should: as its neighbours.
+                # No broker has its log, and nothing says which ones should: as its neighbours.
                 planned.partitions[index] = replace(partition, replicas=spread, isr=spread)
         plan.topics.append(planned)
 

@@ -3,7 +3,7 @@
     NOT_LEADER_OR_FOLLOWER, of a Fetch also FENCED_LEADER_EPOCH
         └──> (leader id, leader epoch) beside the error, and where that broker listens
 
-So a client goes to the next leader at once, and asks nobody for metadata. Both are read from the
+So a client goes to the next leader at once, and asks no broker for metadata. Both are read from the
 image, which may be newer than what the client knows, or older: it compares leader epochs.
 
 Source: Kafka, KafkaApis.getCurrentLeader.

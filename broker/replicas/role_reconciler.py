@@ -6,7 +6,7 @@
 
                     ┌───────────<─────────── leader again, or in a later epoch ────<───┐
                     v                                                                  │
-    NO ROLE ──> LEADER (epoch) ──another leads, or nobody──> FOLLOWER (leader, epoch) ─┤
+    NO ROLE ──> LEADER (epoch) ──another leads, or none────> FOLLOWER (leader, epoch) ─┤
       ^  └──────────────────────────────────────────────────────^   └──later epoch──>──┘
       └── this broker is fenced, or is no replica any more <── from LEADER and FOLLOWER
 

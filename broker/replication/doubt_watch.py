@@ -10,7 +10,7 @@ NOT_LEADER_OR_FOLLOWER sends it there; a batch that was committed after all is a
 Appends of coordinators go on waiting: their memory has to agree with the log.
 
 A broker whose every replicated partition is in doubt is *isolated*: Metadata then does not name it,
-or its clients would look for the new leader where nobody has heard of one, again and again.
+or its clients would look for the new leader where no broker has heard of one, again and again.
 """
 
 from collections.abc import Callable, Iterable

@@ -3,7 +3,7 @@
     broker      ──> one line of JSON, once it listens: its addresses
     supervisor  ──> nothing; its end closes with its process, however that ends
 
-A broker whose supervisor has ended stops: nobody would start it again, and the metadata store that
+A broker whose supervisor has ended stops: nothing would start it again, and the metadata store that
 a supervisor serves has gone with it.
 """
 

@@ -154,7 +154,7 @@ class SupervisedBroker:
         try:
             process = await asyncio.shield(launching)
         except asyncio.CancelledError:
-            # Told to stop meanwhile: a process that begins now is not left behind.
+            # Asked to stop meanwhile: a process that begins now is not left behind.
             process = await launching
             process.terminate()
         except OSError as error:

@@ -2,7 +2,7 @@
 
 open    directories locked and examined ─> store served ─> folders and notes
 start   all brokers at once
-stop    brokers told to stop, one after the other, each handing over what it leads ─> store closed
+stop    brokers asked to stop, one after the other, each handing over what it leads ─> store closed
 """
 
 import asyncio

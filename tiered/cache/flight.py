@@ -213,7 +213,7 @@ class Flights(Generic[K, T]):
 
     Attributes:
         name: For messages.
-        finish_abandoned: See `TierConfig.abandoned_reads`.
+        finish_abandoned: See `TierConfig.tier_abandoned_reads`.
         begun: Pieces of work since start; `joined` had one already.
         cancelled: Downloads stopped for want of a waiter, of `cancelled_bytes` together:
             what they would have brought, so an upper bound of what had come.

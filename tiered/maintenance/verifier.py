@@ -56,7 +56,7 @@ SAVE_MS: Final = 60_000.0
 """Between two writes of the position: what is read again, at most, after a broker was killed."""
 
 INSPECTION_MS: Final = 30_000.0
-"""For the metadata of one partition to be read: where nobody leads it, the others go on without."""
+"""For the metadata of one partition to be read: where it has no leader, others go on without."""
 
 
 class SegmentFaults(NamedTuple):

@@ -4,9 +4,10 @@
                                                                              v
     find, segments, ... <── MetadataPartitionState <──── MetadataReader: read back, in order
 
-Only events that were read back from the topic change what look-ups see (see `metadata_reader`). The
-check before writing keeps mistakes out of the topic; the one after reading is the one that counts,
-because another event may have come in between, from this broker or, in a cluster, from another.
+Only events that were read back from the topic change what look-ups see (see `partition_reader`).
+The check before writing keeps mistakes out of the topic; the one after reading is the one that
+counts, because another event may have come in between, from this broker or, in a cluster, from
+another.
 
 A metadata partition is read when a user partition in it is assigned, or when this broker leads it:
 then `deletions` names the partitions whose deletion was begun, also those that are not assigned.
@@ -251,7 +252,7 @@ class TopicMetadataManager:
         """Whether this broker does what is done once for the whole cluster.
 
         It leads the first metadata partition, and reads all of them: so it has what is known of
-        every user partition, whoever hosts it.
+        every user partition, whichever broker hosts it.
         """
         return 0 in self._led
 

@@ -376,7 +376,7 @@ class RemoteStorageManager:
     # ----------------------------------------------------------------------------------------
 
     def statistics(self) -> Mapping[str, Any]:
-        """Counters as `tier_statistics` shows them."""
+        """Counters; see `Tier.statistics`."""
         store = getattr(self._store, "statistics", None)
         return {
             **self._statistics.as_dict(),

@@ -210,7 +210,7 @@ class RemoteLogManager:
             settings=settings(),
             alerts=self._alerts,
             # Not within its own job, which is still running.
-            on_gone=lambda gone: self._call_soon(lambda: self._let_go(gone)),
+            on_gone=lambda gone: self._call_soon(lambda: self._release(gone)),
         )
         self.copier_pool = self._roles.copier_pool
         self.expiration_pool = self._roles.expiration_pool
@@ -322,13 +322,13 @@ class RemoteLogManager:
         Also for a partition whose remote storage was switched off with
         `remote.log.delete.on.disable`: what it has there is removed.
         """
-        self._take_up(tiered, is_leader=True)
+        self._assume_role(tiered, is_leader=True)
 
     def on_follower(self, tiered: TieredPartition) -> None:
         """This broker follows: it only learns how far the leader has copied."""
-        self._take_up(tiered, is_leader=False)
+        self._assume_role(tiered, is_leader=False)
 
-    def _take_up(self, tiered: TieredPartition, *, is_leader: bool) -> None:
+    def _assume_role(self, tiered: TieredPartition, *, is_leader: bool) -> None:
         partition = tiered.partition
         tasks = self._partitions.get(partition)
         if tasks is None:
@@ -395,7 +395,7 @@ class RemoteLogManager:
         leads = tasks.state is PartitionState.LEADING
         if (leads or purges) and tasks.led.tiered.log.remote_storage is purges:
             # It was switched on or off.
-            self._take_up(tasks.led.tiered, is_leader=True)
+            self._assume_role(tasks.led.tiered, is_leader=True)
             return
         if tasks.copy is not None and not tasks.led.tiered.log.copies_to_remote:
             # Not to be finished first, as in Kafka: its segment may be the reason.
@@ -532,7 +532,7 @@ class RemoteLogManager:
             if tasks.delete_remote:
                 self._roles.delete(tasks)
             else:
-                self._let_go(tasks)
+                self._release(tasks)
         else:
             # Its settings have changed.
             for task in tasks.tasks():
@@ -586,7 +586,7 @@ class RemoteLogManager:
         """Ids of the copies under way."""
         return self._copier.copy.in_flight
 
-    def _let_go(self, tasks: PartitionTasks) -> None:
+    def _release(self, tasks: PartitionTasks) -> None:
         """Nothing is left to do for it."""
         partition = tasks.partition
         self._alerts.clear(AlertKind.TIER_COPY_BLOCKED, str(partition))

@@ -6,7 +6,7 @@
          └─ at least two, and half of all, within 500 ms   ┴ their time: nothing moves for 1 s
 
 An end that brokers had evidence for (`broker.membership.fencing`) is not counted: it went together
-with what they had said of it, and nobody's clock was in it.
+with what they had said of it, and no other broker's clock was in it.
 
 A store whose leader was paused deletes live leases when it wakes. Their brokers put them again
 within milliseconds, with the same epoch, so a moment of patience costs no leader.

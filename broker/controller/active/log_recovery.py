@@ -2,7 +2,7 @@
 
               all that were in sync last live (Balanced), one replica does (Aggressive)
     WAITING ────────────────────────────────────────────────────────────> ASKING
-      ^  ^──── one of these did not answer, nobody did (Aggressive) ────────┤
+      ^  ^──── one of these did not answer, none did (Aggressive) ──────────┤
       │                                                                     │ answers: the greatest
       │                                                                     v (last epoch, end)
       └──── the record, or a life of those that answered, has changed ─── CHOSEN ──committed──> over
@@ -72,7 +72,7 @@ class Asked(NamedTuple):
 
 
 Ask = Callable[[int, Sequence[Asked], float], Awaitable[Mapping[Asked, LogEnd]]]
-"""Asks a broker, with a time-out in ms: the ends that it has told; what it has not is left out."""
+"""Asks a broker, with a time-out in ms: the ends that it has sent; what it has not is left out."""
 
 
 class Phase(enum.Enum):
@@ -182,7 +182,7 @@ class LogRecovery:
             again: Called when what waits is to be looked at once more, later.
             start: Runs a round.
         """
-        self.ask: Ask = _nobody
+        self.ask: Ask = _no_answers
         self.waiting: dict[UUID, int] = {}
         self._elect = elect
         self._again = again
@@ -296,7 +296,7 @@ def report_recovered(chosen: Iterable[PartitionRecovery]) -> None:
         LOGGER.warning("partitions recovered partitions=%d", len(elected))
 
 
-async def _nobody(
+async def _no_answers(
     _node_id: int, _asked: Sequence[Asked], _timeout_ms: float
 ) -> Mapping[Asked, LogEnd]:
     """Before there are connections."""

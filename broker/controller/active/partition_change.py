@@ -40,7 +40,7 @@ from typing import Final, NamedTuple
 
 from broker.controller.images.partition_image import NO_LEADER, PartitionImage
 
-NOBODY: Final[frozenset[int]] = frozenset()
+NO_BROKERS: Final[frozenset[int]] = frozenset()
 
 
 class Election(enum.Enum):
@@ -69,7 +69,7 @@ class Terms:
         election: Who may become leader.
         lost: Brokers whose logs may lack what they had: they leave ISR and ELR.
         has_elr: Eligible leader replicas are kept; else the last ISR is.
-        recovery: What is done where nobody can lead cleanly.
+        recovery: What is done where no broker can lead cleanly.
         chosen: The replica that has turned out to have the longest log; `NO_LEADER`: not known.
         takes_added: An unclean election may end with a replica that is being added, and may have
             next to nothing: only where an administrator asks for it.
@@ -80,12 +80,12 @@ class Terms:
     may_lead: Collection[int]
     min_isr: int
     election: Election = Election.ONLINE
-    lost: Collection[int] = NOBODY
+    lost: Collection[int] = NO_BROKERS
     has_elr: bool = True
     takes_added: bool = False
     recovery: Recovery = Recovery.BALANCED
     chosen: int = NO_LEADER
-    without_lease: Collection[int] = NOBODY
+    without_lease: Collection[int] = NO_BROKERS
 
     def takes(self, node: int, leader: int) -> bool:
         """Whether a broker may lead where `leader` does: go on, or be elected."""
@@ -198,7 +198,7 @@ def replicas_to_compare(partition: PartitionImage, terms: Terms) -> Compared | N
 
     Balanced: all that were in ISR or ELR last, once both are empty; the partition waits for them.
     The others are compared as far as they live: who was last in sync alone may have lost more than
-    they ever lacked. Aggressive: all there are, as soon as nobody leads it; those that answer in
+    they ever lacked. Aggressive: all there are, as soon as no broker leads it; those that answer in
     time count. The leader of before comes first.
     """
     if partition.leader != NO_LEADER or terms.recovery is Recovery.NONE:
@@ -226,7 +226,7 @@ def is_complete(partition: PartitionImage, terms: Terms, isr: tuple[int, ...]) -
     if not staying or (
         partition.leader != NO_LEADER and terms.takes_none(staying, partition.leader)
     ):
-        # Else it would end with a partition that nobody leads.
+        # Else it would end with a partition that no broker leads.
         return False
     if len(staying) == len(target):
         return True

@@ -4,7 +4,7 @@
                  not those whose log directory does not work (KIP-858), nor, while another could
                  lead, those whose directory has no room
     leader       one that may lead (`broker.controller.active.partition_change`); one that wants to
-                 stop goes on where nobody else could
+                 stop goes on where no other broker could
     reassigned   a reassignment that is complete by now ends
     ELR          without brokers whose logs may lack what they had, or that are not registered
 

@@ -1,7 +1,7 @@
 """What elections of each partition go by: settings of its topic and cluster, at one moment."""
 
 from broker.controller.active.broker_states import BrokerStates
-from broker.controller.active.partition_change import NOBODY, Election, Recovery, Terms
+from broker.controller.active.partition_change import NO_BROKERS, Election, Recovery, Terms
 from broker.controller.configs.configs import MIN_ISR, ConfigRules
 from broker.controller.images.cluster_image import ClusterImage, TopicImage
 from broker.controller.images.features import ELR_VERSION
@@ -38,7 +38,7 @@ class TopicTerms:
         partition: PartitionImage,
         *,
         election: Election | None = None,
-        lost: frozenset[int] = NOBODY,
+        lost: frozenset[int] = NO_BROKERS,
         may_also_lead: int | None = None,
         chosen: int = NO_LEADER,
     ) -> Terms:

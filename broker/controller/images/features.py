@@ -15,9 +15,9 @@ accordingly; an operator changes them with UpdateFeatures. A new cluster begins 
 `INITIAL`, and so does one whose metadata was written before features were.
 
 `varve.version` lets two releases run side by side. A release that reads a record and does not know
-a field writes the record without it: so nobody writes a field before the level that brought it is
-finalised, and it is finalised only when all registered brokers have it. Who is about to write such
-a field asks `writes`. A release that has less than what is finalised does not start.
+a field writes the record without it: so no broker writes a field before the level that brought it
+is finalised, and it is finalised only when all registered brokers have it. A caller that is about
+to write such a field asks `writes`. A release that has less than what is finalised does not start.
 
 Source: Kafka, FeatureControlManager.java, QuorumFeatures.java, TransactionVersion.java.
 """

@@ -8,7 +8,7 @@ A caller that is cancelled while it waits changes nothing: its transaction is ca
 same, and readers see it.
 
 With a clock, a lease whose time is up much later than the timer was to say so gets its full time
-again: the process stood still (SIGSTOP, a machine asleep), so whoever held it could not renew it.
+again: the process stood still (SIGSTOP, a machine asleep), so its owner could not renew it.
 """
 
 import asyncio

@@ -7,7 +7,8 @@ to leader -1"). The answer that names the new leader is mostly the first without
 every failover took its clients a second longer. A broker that is dead and named costs a client that
 tries it a refused connection, as one does that has died a moment ago.
 
-DescribeCluster tells the fenced from the others at once, and partitions name nobody who is fenced.
+DescribeCluster tells the fenced from the others at once, and partitions name no broker that is
+fenced.
 """
 
 from collections.abc import Sequence

@@ -1,7 +1,7 @@
 """Characters of RE2 expressions: escapes, and the sets between brackets.
 
 Reads one element at a place and leaves the place behind it. What is a set is returned as one
-(`topic_regex_classes`), with the other case of each letter while `_folds` is set.
+(`broker.groups.regex.classes`), with the other case of each letter while `_folds` is set.
 
 Source: RE2/J 1.8, Parser.java (parseEscape, parseClass, parseUnicodeClass).
 """

@@ -76,7 +76,7 @@ class Assignment:
         """Whether the cluster says that other brokers have the replicas of a log found here.
 
         Not if it says nothing of the partition, or the log does not say which topic it is of; nor
-        while nobody leads it: this replica might be the last that is whole.
+        while no broker leads it: this replica might be the last that is whole.
         """
         partition = image.partition(*topic_partition)
         return (

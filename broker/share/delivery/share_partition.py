@@ -3,7 +3,7 @@
     EMPTY ──> INITIALIZING ──state read──> ACTIVE ──> FENCED     leader changed, state was reset,
                     └──────────────> FAILED                      topic deleted
 
-A start offset that nobody has chosen yet is chosen, and written before anything is delivered.
+A start offset that was not chosen yet is chosen, and written before anything is delivered.
 
 Records from the start offset to the end offset (exclusive) are in flight:
 `broker.share.delivery.in_flight`. Below it all are done; above it none was delivered.
@@ -183,8 +183,8 @@ class SharePartition:
     def _begin_at(self, offset: int, state: ShareState, done: Done) -> None:
         """Begin at a chosen offset once it is written.
 
-        Kafka writes it with the first acknowledgement. What was delivered before that would be
-        delivered to nobody again if this broker failed: the next leader would choose a later end.
+        Kafka writes it with the first acknowledgement. What was delivered before that would not be
+        delivered again if this broker failed: the next leader would choose a later end.
         """
 
         def written(code: ErrorCode) -> None:

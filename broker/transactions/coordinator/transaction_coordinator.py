@@ -60,7 +60,7 @@ _LISTED_PER_SLICE = 500
 class TransactionCoordinator:
     """Coordinates the transactional ids whose partitions this broker leads.
 
-    All methods run on the event loop and none blocks. Implements `parts.PartitionRegistrar`.
+    All methods run on the event loop and none blocks. Implements `interfaces.PartitionRegistrar`.
     `stats` counts since the start.
     """
 
@@ -247,7 +247,7 @@ class TransactionCoordinator:
         add: bool,
         done: Callable[[PartitionErrors], None],
     ) -> None:
-        """See `parts.PartitionRegistrar`; to verify needs memory only, and answers at once."""
+        """See `interfaces.PartitionRegistrar`; to verify needs memory only, and answers at once."""
         if not add:
             done(self._partitions.verify(transactional_id, producer, partitions))
             return

@@ -2,7 +2,7 @@
 
     write ──┬── led here ────────────────> `LocalMarkerWriter`
             ├── led by another broker ───> WriteTxnMarkers, batched by broker and turn
-            ├── led by nobody now ───────> NOT_LEADER_OR_FOLLOWER
+            ├── led by no broker now ────> NOT_LEADER_OR_FOLLOWER
             └── not in the image ────────> UNKNOWN_TOPIC_OR_PARTITION: the topic was deleted
     done ◄── when all of them have an outcome
 

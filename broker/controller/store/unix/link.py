@@ -205,7 +205,7 @@ class Link:
             wire.pending.pop(number, None)
 
     def _number(self) -> int:
-        # 0 is nobody's: that of pings.
+        # 0 is no caller's: that of pings.
         return next(self._numbers) % 0xFFFF_FFFF + 1
 
     def _took(self, seconds: float) -> None:

@@ -9,7 +9,7 @@ from broker.controller.adoption import (
     UNKNOWN_PRODUCER_IDS_START,
     UNKNOWN_SETTINGS,
     adopt,
-    look_around,
+    scan_log_dirs,
 )
 from broker.controller.images.cluster_image import ClusterImage
 from broker.controller.images.metadata_records import PRODUCER_IDS_KEY, decode_next_producer_id
@@ -41,7 +41,7 @@ def partition(log_dir: Path, name: str, topic_id: UUID | None = TOPIC_ID, epoch:
 
 
 async def adopted(*log_dirs: Path) -> tuple[ClusterImage, MemoryStore, int]:
-    found = look_around(LocalFilesystem(), map(str, log_dirs))
+    found = scan_log_dirs(LocalFilesystem(), map(str, log_dirs))
     store = MemoryStore()
     count = await adopt(store, found, node_id=3, randomness=SeededRandomness(1))
     content = await store.range("")
@@ -160,7 +160,7 @@ async def test_what_is_in_remote_storage_stays_reachable(tmp_path: Path) -> None
     partition(tmp_path, "plain-0", UUID(int=5, version=4))
     (tmp_path / "plain-0" / "00000000000000000700.log").write_bytes(b"")
     (tmp_path / "log-start-offset-checkpoint").write_bytes(b"0\n1\nplain 0 700\n")
-    found = look_around(LocalFilesystem(), [str(tmp_path)])
+    found = scan_log_dirs(LocalFilesystem(), [str(tmp_path)])
     found.is_ours = True
     store = MemoryStore()
     await adopt(store, found, node_id=3, randomness=SeededRandomness(1))

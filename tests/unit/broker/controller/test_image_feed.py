@@ -258,7 +258,7 @@ async def test_no_image_waits_for_a_slow_listener() -> None:
     reaching = asyncio.ensure_future(feed.reach(3))
     for _ in range(5):
         await asyncio.sleep(0)
-    assert (reaching.done(), feed.untold) == (False, 3)
+    assert (reaching.done(), feed.pending) == (False, 3)
     free.set()
     await asyncio.wait_for(reaching, 30)
     await feed.reach(4)
@@ -285,7 +285,7 @@ async def test_a_listener_of_now_that_fails_keeps_the_others_from_nothing() -> N
 
 async def test_what_waits_for_listeners_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
     """They then see several changes as one, and miss nothing."""
-    monkeypatch.setattr("broker.controller.image_feed.UNTOLD_MAX", 2)
+    monkeypatch.setattr("broker.controller.image_feed.PENDING_MAX", 2)
     store = MemoryStore()
     feed = ImageFeed(store, ClusterImage.empty(controller_id=1).at(store.revision))
     told: list[tuple[int, int]] = []
@@ -298,7 +298,7 @@ async def test_what_waits_for_listeners_is_bounded(monkeypatch: pytest.MonkeyPat
     feed.subscribe(slow)
     for value in range(5):
         await feed.see(await set_config(store, str(value)))
-    assert feed.untold == 2
+    assert feed.pending == 2
     free.set()
     await feed.reach(6)
     assert told == [(1, 2), (2, 6)]
