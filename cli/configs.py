@@ -68,7 +68,7 @@ def _describe_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def _describe(args: argparse.Namespace, connect: ClientFactory) -> int:
-    from cli.kafka_library import ConfigResource
+    from cli.admin.kafka_library import ConfigResource
 
     resource = _resource(args)
     with client(connect, args) as admin:
@@ -137,7 +137,7 @@ def _alter_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def _alter(args: argparse.Namespace, connect: ClientFactory) -> int:
-    from cli.kafka_library import AlterConfigOp, ConfigResource
+    from cli.admin.kafka_library import AlterConfigOp, ConfigResource
 
     resource = _resource(args)
     assigned = dict(args.assignments)

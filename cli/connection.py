@@ -134,7 +134,7 @@ def _answers(server: str) -> bool:
 def open_admin(**settings: Any) -> Any:
     """A `KafkaAdminClient`; raises CommandError when no broker listens."""
     settings["bootstrap_servers"] = answering(settings["bootstrap_servers"])
-    from cli.share_group_requests import ShareAdminClient
+    from cli.admin.share_group_requests import ShareAdminClient
 
     return ShareAdminClient(**settings)
 
@@ -142,7 +142,7 @@ def open_admin(**settings: Any) -> Any:
 def open_producer(**settings: Any) -> Any:
     """A `KafkaProducer`; raises CommandError when no broker listens."""
     check_reachable(settings["bootstrap_servers"])
-    from cli.kafka_library import KafkaProducer
+    from cli.admin.kafka_library import KafkaProducer
 
     return KafkaProducer(**settings)
 
@@ -150,7 +150,7 @@ def open_producer(**settings: Any) -> Any:
 def open_consumer(**settings: Any) -> Any:
     """A `KafkaConsumer` without a subscription; raises CommandError when no broker listens."""
     check_reachable(settings["bootstrap_servers"])
-    from cli.kafka_library import KafkaConsumer
+    from cli.admin.kafka_library import KafkaConsumer
 
     return KafkaConsumer(**settings)
 
@@ -176,7 +176,7 @@ def exit_status(action: Callable[[], int]) -> int:
     Returns:
         The action's own status, or that of the failure.
     """
-    from cli.kafka_library import KafkaError
+    from cli.admin.kafka_library import KafkaError
 
     try:
         return action()

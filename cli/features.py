@@ -20,7 +20,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def _open_admin(**settings: Any) -> Any:
     # Loads the client library.
-    from cli.feature_updates import open_feature_admin
+    from cli.admin.feature_updates import open_feature_admin
 
     return open_feature_admin(**settings)
 

@@ -96,7 +96,7 @@ def _in_order(topic: dict[str, Any]) -> list[dict[str, Any]]:
 
 
 def _overrides(admin: Any, names: list[str]) -> dict[str, dict[str, str | None]]:
-    from cli.kafka_library import ConfigResource
+    from cli.admin.kafka_library import ConfigResource
 
     answer = admin.describe_configs(
         [ConfigResource("topic", name) for name in names], config_filter="all"
@@ -115,7 +115,7 @@ Offsets = dict[tuple[str, int], int]
 
 
 def _offsets(admin: Any, topics: list[dict[str, Any]]) -> tuple[Offsets, Offsets]:
-    from cli.kafka_library import OffsetSpec, TopicPartition
+    from cli.admin.kafka_library import OffsetSpec, TopicPartition
 
     led = [
         TopicPartition(topic["name"], partition["partition_index"])

@@ -215,7 +215,7 @@ def _delete_records_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def _delete_records(args: argparse.Namespace, connect: ClientFactory) -> int:
-    from cli.kafka_library import KafkaError, TopicPartition
+    from cli.admin.kafka_library import KafkaError, TopicPartition
 
     target = TopicPartition(args.name, args.partition)
     with client(connect, args) as admin:

@@ -57,7 +57,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def open_admin(**settings: Any) -> Any:
     """The client of these actions, loaded when it is needed."""
     check_reachable(settings["bootstrap_servers"])
-    from cli.producer_fencing import open_fencing_admin
+    from cli.admin.producer_fencing import open_fencing_admin
 
     return open_fencing_admin(**settings)
 
@@ -171,7 +171,7 @@ def _partition_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def _library_partition(topic: str, partition: int) -> Any:
-    from cli.kafka_library import TopicPartition
+    from cli.admin.kafka_library import TopicPartition
 
     return TopicPartition(topic, partition)
 

@@ -148,7 +148,7 @@ def _brokers(
 
 def _least_in_sync(admin: Any, topics: Sequence[str]) -> dict[str, int]:
     """The effective `min.insync.replicas` of each topic, never above its replicas in effect."""
-    from cli.kafka_library import ConfigResource
+    from cli.admin.kafka_library import ConfigResource
 
     if not topics:
         return {}

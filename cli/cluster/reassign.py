@@ -281,7 +281,7 @@ def alter(admin: Any, kind: str, name: str, changes: Mapping[str, str | None]) -
     Raises:
         CommandError: The broker refuses.
     """
-    from cli.kafka_library import AlterConfigOp, ConfigResource
+    from cli.admin.kafka_library import AlterConfigOp, ConfigResource
 
     operations = {
         key: (AlterConfigOp.DELETE if value is None else AlterConfigOp.SET, value)

@@ -4,10 +4,10 @@ import warnings
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from cli import kafka_schemas
+from cli.admin import kafka_schemas
+from cli.admin.consumer_group_describe import AdminClient
+from cli.admin.kafka_library import TopicPartition
 from cli.connection import answering
-from cli.consumer_group_describe import AdminClient
-from cli.kafka_library import TopicPartition
 
 with warnings.catch_warnings():
     # The library reads message schemas by a deprecated call.

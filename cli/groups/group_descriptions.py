@@ -58,7 +58,7 @@ def group_states(admin: Any, groups: Sequence[str]) -> dict[str, str]:
 
 def _consumer_answers(admin: Any, groups: Sequence[str]) -> dict[str, dict[str, Any]]:
     """What ConsumerGroupDescribe says; nothing if the broker does not know it."""
-    from cli.kafka_library import KafkaError
+    from cli.admin.kafka_library import KafkaError
 
     if not groups:
         return {}
@@ -127,7 +127,7 @@ def _consumer_member(answer: dict[str, Any]) -> MemberDescription:
 def _offsets(
     admin: Any, group: str, members: Iterable[MemberDescription]
 ) -> tuple[OffsetDescription, ...]:
-    from cli.kafka_library import TopicPartition
+    from cli.admin.kafka_library import TopicPartition
 
     committed = {
         at: found.offset
@@ -161,7 +161,7 @@ def _offsets(
 
 def end_offsets(admin: Any, partitions: Iterable[Any]) -> dict[Any, int]:
     """End offset of those partitions that are there and have a leader."""
-    from cli.kafka_library import OffsetSpec
+    from cli.admin.kafka_library import OffsetSpec
 
     led = led_partitions(admin, {at.topic for at in partitions})
     asked = [at for at in partitions if at in led]
@@ -173,7 +173,7 @@ def end_offsets(admin: Any, partitions: Iterable[Any]) -> dict[Any, int]:
 
 def led_partitions(admin: Any, topics: Iterable[str]) -> set[Any]:
     """Those partitions of the topics that have a leader to ask."""
-    from cli.kafka_library import TopicPartition
+    from cli.admin.kafka_library import TopicPartition
 
     names = sorted(topics)
     if not names:

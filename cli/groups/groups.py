@@ -230,7 +230,7 @@ def _delete_offsets_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def _delete_offsets(args: argparse.Namespace, connect: ClientFactory) -> int:
-    from cli.kafka_library import TopicPartition
+    from cli.admin.kafka_library import TopicPartition
 
     with client(connect, args) as admin:
         # Not asked of the topic, which may be gone while its offsets are still there.
@@ -282,7 +282,7 @@ def _remove_members_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def _remove_members(args: argparse.Namespace, connect: ClientFactory) -> int:
-    from cli.kafka_library import MemberToRemove
+    from cli.admin.kafka_library import MemberToRemove
 
     with client(connect, args) as admin:
         if args.all:

@@ -76,7 +76,7 @@ def read_plan(path: str, groups: Sequence[str]) -> dict[str, dict[Any, int]]:
     Raises:
         CommandError: It cannot be read, or a line is something else.
     """
-    from cli.kafka_library import TopicPartition
+    from cli.admin.kafka_library import TopicPartition
 
     plans: dict[str, dict[Any, int]] = {}
     try:
@@ -125,7 +125,7 @@ def selected_partitions(
     Raises:
         CommandError: One of them does not exist, or the group has no offsets.
     """
-    from cli.kafka_library import TopicPartition
+    from cli.admin.kafka_library import TopicPartition
 
     if selection is None:
         committed = admin.list_group_offsets({group: None})[group]
@@ -160,7 +160,7 @@ def plan_changes(
     Raises:
         CommandError: To shift an offset there must be one.
     """
-    from cli.kafka_library import OffsetSpec
+    from cli.admin.kafka_library import OffsetSpec
 
     committed = {
         at: found.offset
@@ -218,7 +218,7 @@ def apply_changes(admin: Any, group: str, changes: Sequence[OffsetChange]) -> No
     Raises:
         CommandError: The coordinator refuses, as when a member has joined in between.
     """
-    from cli.kafka_library import OffsetAndMetadata, TopicPartition
+    from cli.admin.kafka_library import OffsetAndMetadata, TopicPartition
 
     answers = admin.alter_group_offsets(
         group,

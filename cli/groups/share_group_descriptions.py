@@ -41,7 +41,7 @@ def describe_share_group(admin: Any, group: str) -> GroupDescription | None:
 
 def _answer(admin: Any, group: str) -> dict[str, Any] | None:
     """What ShareGroupDescribe says; None if the broker does not know it, or has it switched off."""
-    from cli.kafka_library import KafkaError
+    from cli.admin.kafka_library import KafkaError
 
     try:
         answer: dict[str, Any] = admin.describe_share_groups([group])[group]

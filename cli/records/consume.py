@@ -103,7 +103,7 @@ def _consume(args: argparse.Namespace, connect: ClientFactory, clock: Clock) -> 
 
 def _start(consumer: Any, args: argparse.Namespace, partitions: Sequence[int]) -> None:
     """Take the partitions and go to where the options say."""
-    from cli.kafka_library import TopicPartition
+    from cli.admin.kafka_library import TopicPartition
 
     if args.partition is not None:
         if args.partition not in partitions:

@@ -151,7 +151,7 @@ def _source(path: str | None) -> Iterator[BinaryIO]:
 
 def _check_topic(producer: Any, topic: str, partition: int | None) -> None:
     # The first request for a topic's metadata has the broker create it, where it does that.
-    from cli.kafka_library import KafkaError
+    from cli.admin.kafka_library import KafkaError
 
     try:
         partitions = producer.partitions_for(topic)

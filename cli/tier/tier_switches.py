@@ -38,7 +38,7 @@ def resume(args: argparse.Namespace, connect: ClientFactory) -> int:
 
 
 def _switch(args: argparse.Namespace, connect: ClientFactory, *, paused: bool) -> int:
-    from cli.kafka_library import AlterConfigOp, ConfigResource
+    from cli.admin.kafka_library import AlterConfigOp, ConfigResource
 
     what = [word for word in _KEYS if vars(args)[word]] or list(_KEYS)
     change = (AlterConfigOp.SET, "true") if paused else (AlterConfigOp.DELETE, None)

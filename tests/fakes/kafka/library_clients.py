@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from types import SimpleNamespace
 from typing import Any
 
-from cli.kafka_library import KafkaError, OffsetAndMetadata, OffsetSpec, TopicPartition
+from cli.admin.kafka_library import KafkaError, OffsetAndMetadata, OffsetSpec, TopicPartition
 
 UNKNOWN_TOPIC, TOPIC_EXISTS, INVALID_PARTITIONS, INVALID_CONFIG = 3, 36, 37, 40
 

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from cli import features
-from cli.feature_updates import Refusal
+from cli.admin.feature_updates import Refusal
 from tests.unit.cli.commands import Shell
 
 

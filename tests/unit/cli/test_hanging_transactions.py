@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
+from cli.admin.kafka_library import TopicPartition
 from cli.hanging_transactions import PARTITIONS_PER_REQUEST, find_hanging, open_transactions
-from cli.kafka_library import TopicPartition
 
 T0, T1 = TopicPartition("t", 0), TopicPartition("t", 1)
 PID = 7

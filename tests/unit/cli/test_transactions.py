@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 import pytest
 
 from cli import transactions
-from cli.kafka_library import TopicPartition
+from cli.admin.kafka_library import TopicPartition
 from storage.environment.clock import SystemClock
 from tests.fakes.kafka.library_clients import error_class
 from tests.unit.cli.commands import Shell

@@ -2,9 +2,9 @@
 
 import pytest
 
+from cli.admin.kafka_library import TopicPartition
 from cli.connection import CommandError
 from cli.groups.group_descriptions import describe_group, end_offsets, led_partitions
-from cli.kafka_library import TopicPartition
 from tests.fakes.kafka.library_clients import FakeCluster, FakeGroup
 from tests.unit.cli.groups.test_groups import member
 

@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
+from cli.admin.kafka_library import TopicPartition
 from cli.groups import groups
-from cli.kafka_library import TopicPartition
 from tests.fakes.kafka.library_clients import FakeCluster, FakeGroup
 from tests.unit.cli.commands import Shell
 

@@ -4,6 +4,7 @@ from pathlib import Path
 
 import pytest
 
+from cli.admin.kafka_library import TopicPartition
 from cli.connection import CommandError
 from cli.groups.offset_resets import (
     OffsetChange,
@@ -15,7 +16,6 @@ from cli.groups.offset_resets import (
     read_plan,
     selected_partitions,
 )
-from cli.kafka_library import TopicPartition
 from cli.options import TopicPartitions
 from tests.fakes.kafka.library_clients import FakeCluster, FakeGroup
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from cli.kafka_library import TopicPartition
+from cli.admin.kafka_library import TopicPartition
 from cli.records import consume
 from tests.fakes.clock import ManualClock
 from tests.fakes.kafka.library_clients import FakeCluster, FakeConsumer, FakeGroup

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-import cli.kafka_library  # noqa: F401 because it keeps the client library's warnings away
+import cli.admin.kafka_library  # noqa: F401 because it keeps the client library's warnings away
 from protocol.errors import DecodeError
 from protocol.internal.consumer_protocol import (
     ConsumerAssignment,

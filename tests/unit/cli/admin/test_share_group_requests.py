@@ -7,7 +7,7 @@ from uuid import UUID
 
 import pytest
 
-from cli.share_group_requests import (
+from cli.admin.share_group_requests import (
     DescribeShareGroupOffsetsRequest,
     DescribeShareGroupOffsetsResponse,
     ShareAdminClient,

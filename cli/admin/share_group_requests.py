@@ -8,8 +8,8 @@ import warnings
 from collections.abc import Sequence
 from typing import Any
 
-from cli import kafka_schemas
-from cli.consumer_group_describe import AdminClient
+from cli.admin import kafka_schemas
+from cli.admin.consumer_group_describe import AdminClient
 
 with warnings.catch_warnings():
     # The library reads message schemas by a deprecated call.

@@ -8,8 +8,8 @@ from collections import defaultdict
 from collections.abc import Sequence
 from typing import Any
 
-from cli import kafka_schemas
-from cli.serving_brokers import ServingAdminClient
+from cli.admin import kafka_schemas
+from cli.admin.serving_brokers import ServingAdminClient
 
 with warnings.catch_warnings():
     # The library reads message schemas by a deprecated call.

@@ -9,7 +9,7 @@ from typing import Any
 
 from typing_extensions import override
 
-from cli.kafka_library import KafkaAdminClient, KafkaError
+from cli.admin.kafka_library import KafkaAdminClient, KafkaError
 
 
 class ServingAdminClient(KafkaAdminClient):  # type: ignore[misc]  # the library has no types

@@ -7,9 +7,9 @@ do the same.
 
 from typing import Any, Final
 
+from cli.admin.consumer_group_describe import AdminClient
+from cli.admin.kafka_library import KafkaError
 from cli.connection import answering
-from cli.consumer_group_describe import AdminClient
-from cli.kafka_library import KafkaError
 
 TRANSACTION_COORDINATOR: Final = 1
 TIMEOUT_MS: Final = 1

@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
+from cli.admin.feature_updates import FeatureAdminClient, Refusal, open_feature_admin
 from cli.connection import CommandError
-from cli.feature_updates import FeatureAdminClient, Refusal, open_feature_admin
 
 DONE = SimpleNamespace(feature="group.version", error_code=0, error_message=None)
 REFUSED = SimpleNamespace(feature="share.version", error_code=95, error_message="Why not.")

@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
+from cli.admin.producer_fencing import FencingAdminClient, open_fencing_admin
 from cli.connection import CommandError
-from cli.producer_fencing import FencingAdminClient, open_fencing_admin
 from tests.fakes.kafka.library_clients import error_class
 
 

@@ -5,7 +5,7 @@ import logging
 import pytest
 from kafka import codec
 
-from cli.kafka_library import KafkaError
+from cli.admin.kafka_library import KafkaError
 
 DATA = b"a line of text, repeated\n" * 5000
 

@@ -4,7 +4,7 @@ from uuid import UUID
 
 import pytest
 
-from cli.consumer_group_describe import (
+from cli.admin.consumer_group_describe import (
     ConsumerGroupDescribeRequest,
     ConsumerGroupDescribeResponse,
 )

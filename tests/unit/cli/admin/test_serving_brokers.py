@@ -5,8 +5,8 @@ from typing import Any
 
 import pytest
 
-from cli.kafka_library import KafkaAdminClient, KafkaError
-from cli.serving_brokers import ServingAdminClient
+from cli.admin.kafka_library import KafkaAdminClient, KafkaError
+from cli.admin.serving_brokers import ServingAdminClient
 
 SHOWN: dict[str, Any] = {
     "brokers": [

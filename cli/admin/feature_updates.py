@@ -6,8 +6,8 @@ which alone says which feature was refused and why.
 
 from typing import Any, NamedTuple
 
+from cli.admin.consumer_group_describe import AdminClient
 from cli.connection import answering
-from cli.consumer_group_describe import AdminClient
 
 
 class Refusal(NamedTuple):
