@@ -15,6 +15,7 @@ from pathlib import Path
 from bench.calibration import calibrate
 from bench.cluster.cluster import Cluster
 from bench.cluster.kinds import KafkaCluster, VarveCluster
+from bench.generator import GeneratorError
 from bench.kafka_release import KAFKA_HEAP
 from bench.node import KafkaNode, Node, OwnedNode, VarveBrokersNode, VarveNode
 from bench.process import machine_times, pin
@@ -137,7 +138,8 @@ class Runner:
                 while time.monotonic() - begin < self.warm_up_s:
                     for row in rows:
                         assert row.run_cluster is not None
-                        with contextlib.suppress(Disturbed):
+                        # A cold cluster may not keep up with an open loop's rate at first.
+                        with contextlib.suppress(Disturbed, GeneratorError):
                             row.run_cluster(bench, cluster)
                 bench.duration_s = before
             yield
