@@ -368,8 +368,15 @@ class LogStartup:
         if topic_id is None:
             return NIL
         data = encode_partition_metadata(topic_id)
-        self._table.filesystem.replace_bytes(join(path, PARTITION_METADATA), data)
-        _log.info("topic id written directory=%s topic_id=%s", path, format_uuid(topic_id))
+        try:
+            self._table.filesystem.replace_bytes(join(path, PARTITION_METADATA), data)
+        except DiskError as error:
+            if error.is_disk_failure:
+                raise
+            # A disk without room is read all the same; the next start writes the id.
+            _log.warning("topic id not written directory=%s error=%s", path, error)
+        else:
+            _log.info("topic id written directory=%s topic_id=%s", path, format_uuid(topic_id))
         return topic_id
 
     def _remove(self, directory: LogDirectory, found: PartitionDirectory) -> None:

@@ -501,6 +501,23 @@ def test_a_log_that_knows_no_topic_id_is_given_it(disk: Disk, content: bytes | N
     assert disk.filesystem.peek(path) == encode_partition_metadata(ID_A)
 
 
+def test_a_log_is_served_although_there_is_no_room_for_its_topic_id(disk: Disk) -> None:
+    """The id is known; the next start writes it."""
+    manager = disk.started()
+    log = manager.creation.get_or_create(A0, ID_A, CONFIG)
+    append(log, 5)
+    path = f"{log.directory}/partition.metadata"
+    manager.shutdown()
+    disk.filesystem.remove(path)
+    manager = disk.manager()
+    (job,) = manager.startup.load_jobs(lambda _topic: CONFIG, topic_id_of=lambda _tp: ID_A)
+    disk.filesystem.fail("write", errno.ENOSPC, path="partition.metadata")
+    job()
+    (log,) = manager.logs()
+    assert (log.topic_id, log.log_end_offset) == (ID_A, 5)
+    assert not disk.filesystem.exists(path)
+
+
 def test_replicas_that_other_brokers_have_are_deleted(disk: Disk) -> None:
     """At a start: only those of which that is known."""
     manager = disk.started()
