@@ -18,9 +18,10 @@ compiled. The summary says which path it was.
 A test that takes longer than its tier allows has failed; where nothing ends for `SILENT_S`
 more the run is ended, and the tests that had not ended are named.
 
-Whole brokers and real clients run in real time, on machines that others share. Of such a tier up to
-`SECOND_TRIES_MAX` failed tests are tried once more, alone, in a new process; what then passes is
-named in the summary, to be looked at. More failures, or one that fails twice, fail the run.
+Whole brokers, real clients, and the programs and sockets of some fast tests run in real time, on
+machines that others share. Of such a tier up to `SECOND_TRIES_MAX` failed tests are tried once
+more, alone, in a new process; what then passes is named in the summary, to be looked at. More
+failures, or one that fails twice, fail the run.
 
 Modules run two at a time. Those that judge time or memory (`measures`) come after them, one by one,
 with the machine to themselves.
@@ -87,6 +88,7 @@ TIERS: Final = {
         "(quick or not (system or interop)) and not (slow or clients or spark)",
         profile="fast",
         on_both=True,
+        real_time=True,
     ),
     "system": Tier(
         "system and not (quick or interop or slow or clients or spark)",

@@ -35,13 +35,15 @@ class Listener:
             found, _ = self._socket.accept()
             found.settimeout(SOON_S)
             try:
-                if found.recv(1, socket.MSG_PEEK):
-                    break
-                found.close()
+                is_probe = not found.recv(1, socket.MSG_PEEK)
             except TimeoutError:
-                break
-        found.settimeout(LONG_S)
-        return found
+                is_probe = False
+            except ConnectionResetError:
+                is_probe = True
+            if not is_probe:
+                found.settimeout(LONG_S)
+                return found
+            found.close()
 
     def close(self) -> None:
         """Listen no more."""
