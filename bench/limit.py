@@ -20,7 +20,7 @@ from bench.node import Node, OwnedNode
 from native.build import find_compiler
 
 SOURCE = Path(__file__).with_name("limit.c")
-FLAGS = ("-std=gnu11", "-O2", "-Wall", "-Wextra")
+FLAGS = ("-std=gnu11", "-O2", "-Wall", "-Wextra", "-pthread")
 
 
 class LimitError(RuntimeError):
@@ -37,8 +37,8 @@ class LimitLog:
     segments: Sequence[Path]
 
 
-def compile_limit(directory: Path, environment: Mapping[str, str]) -> Path:
-    """Compile the program into `directory`.
+def compile_program(source: Path, directory: Path, environment: Mapping[str, str]) -> Path:
+    """Compile a program of one file into `directory`.
 
     Raises:
         LimitError: No compiler, or it failed.
@@ -46,11 +46,11 @@ def compile_limit(directory: Path, environment: Mapping[str, str]) -> Path:
     compiler = find_compiler(environment)
     if compiler is None:
         raise LimitError(
-            "no C compiler was found (CC, cc, gcc, clang): consume rows have no share of the limit "
+            "no C compiler was found (CC, cc, gcc, clang): rows have no share of their limit "
             "(Debian: apt-get install gcc libc6-dev)"
         )
-    program = directory / "limit"
-    command = [*compiler, *FLAGS, "-o", str(program), str(SOURCE)]
+    program = directory / source.stem
+    command = [*compiler, *FLAGS, "-o", str(program), str(source)]
     done = subprocess.run(
         command, capture_output=True, text=True, check=False, env=dict(environment)
     )
@@ -81,7 +81,7 @@ def serving(log: LimitLog) -> Iterator[tuple[int, int]]:
         LimitError: It cannot be compiled, or it did not start.
     """
     with TemporaryDirectory(prefix="varve-limit-") as directory:
-        program = compile_limit(Path(directory), os.environ)
+        program = compile_program(SOURCE, Path(directory), os.environ)
         process = subprocess.Popen(
             [
                 str(program),

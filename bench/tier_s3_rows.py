@@ -1,13 +1,16 @@
 """The rows of the remote log on S3: Varve beside a plain parallel reader of the same objects.
 
+Beside both the least that a broker with its chunks in files does (`bench.relay`): what it reaches
+of the plain reader is what these cores leave to any such broker.
+
 The server is versitygw, on this machine and on the same cores as everything else, its objects in
 the page cache. So no network hides what a read costs; the server and the reader share the CPU.
 
-One run goes round: Varve, the plain reader with 4 ranges in flight, then with 8, and again. Both
-sides read the tiered bytes and no others, in ranges of one chunk. Varve's chunk cache holds half
-of the history. Before each of Varve's turns another topic is read that fills it, so nothing of the
-history is in it (the GETs are counted), and it is full, as it is wherever it has been in use: each
-chunk takes the place of another.
+One run goes round: Varve, the plain reader with 4 ranges in flight, then with 8, the relay with 4,
+and again. All read the tiered bytes and no others, in ranges of one chunk. Varve's chunk cache
+holds half of the history. Before each of Varve's turns another topic is read that fills it, so
+nothing of the history is in it (the GETs are counted), and it is full, as it is wherever it has
+been in use: each chunk takes the place of another.
 
 A cache that still grows would measure something else: on a virtual machine that gives free memory
 back to its host, memory that is touched first is paid for with page faults there, ten times what
@@ -23,6 +26,7 @@ from bench.generator import run_apart
 from bench.node import VarveNode
 from bench.plain_reader import PlainLoad, PlainResult, read_plain
 from bench.process import cpu_seconds
+from bench.relay import relay
 from bench.replay import History, ReplayLoad, ReplayResult, replay
 from bench.rows import Bench, Metric, Row
 from bench.s3_server import (
@@ -143,10 +147,17 @@ def _round(
             f"plain_{in_flight}_cpu_s_per_gb": plain.cpu_s / plain.size_bytes * 1e9,
             f"plain_{in_flight}_server_cpu_s_per_gb": server_s / plain.size_bytes * 1e9,
         }
-    found["share_of_plain"] = found["mb_per_s"] / max(
-        found[f"plain_{in_flight}_mb_per_s"] for in_flight in _IN_FLIGHT
-    )
-    return found
+    plain_mb_per_s = max(found[f"plain_{in_flight}_mb_per_s"] for in_flight in _IN_FLIGHT)
+    os.sync()
+    least = relay(PlainLoad(objects, CHUNK_BYTES, _IN_FLIGHT[0]), node.data_directory)
+    relay_mb_per_s = least.bytes_per_s / 1e6
+    return found | {
+        "share_of_plain": found["mb_per_s"] / plain_mb_per_s,
+        "share_of_relay": found["mb_per_s"] / relay_mb_per_s,
+        "relay_mb_per_s": relay_mb_per_s,
+        "relay_cpu_s_per_gb": least.cpu_s_per_byte * 1e9,
+        "relay_share_of_plain": relay_mb_per_s / plain_mb_per_s,
+    }
 
 
 def _s3_catch_up(bench: Bench, kind: str) -> dict[str, float]:
@@ -193,8 +204,12 @@ TIER_S3_ROWS: tuple[Row, ...] = (
             Metric("share_of_plain", "times", "higher", bound=0.8),
             Metric("share_lowest", "times", "higher"),
             Metric("share_highest", "times", "higher"),
+            Metric("share_of_relay", "times", "higher"),
             Metric("mb_per_s", "MB/s", "higher"),
             Metric("cpu_s_per_gb", "CPU s/GB", "lower"),
+            Metric("relay_share_of_plain", "times", "higher"),
+            Metric("relay_mb_per_s", "MB/s", "higher"),
+            Metric("relay_cpu_s_per_gb", "CPU s/GB", "lower"),
             *(
                 metric
                 for count in _IN_FLIGHT

@@ -8,7 +8,7 @@ import pytest
 
 from bench import limit, wire
 from bench.generator import LoadResult, added_up
-from bench.limit import LimitError, LimitLog, beside_limit, compile_limit, segments_of, serving
+from bench.limit import LimitError, LimitLog, beside_limit, compile_program, segments_of, serving
 from bench.node import RunningNode
 from native.build import find_compiler
 
@@ -56,16 +56,15 @@ def test_an_answer_that_the_socket_does_not_take_goes_on(tmp_path: Path) -> None
 
 def test_without_a_compiler_one_sentence_says_what_helps(tmp_path: Path) -> None:
     with pytest.raises(LimitError, match=r"no C compiler was found.*apt-get install gcc"):
-        compile_limit(tmp_path, {"PATH": str(tmp_path)})
+        compile_program(limit.SOURCE, tmp_path, {"PATH": str(tmp_path)})
 
 
 @needs_compiler
-def test_what_the_compiler_says_is_shown(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_the_compiler_says_is_shown(tmp_path: Path) -> None:
     broken = tmp_path / "limit.c"
     broken.write_text("int main(void) { return nothing; }\n")
-    monkeypatch.setattr(limit, "SOURCE", broken)
     with pytest.raises(LimitError, match=r"(?s)limit.c failed:.*nothing"):
-        compile_limit(tmp_path, os.environ)
+        compile_program(broken, tmp_path, os.environ)
 
 
 def test_a_broker_that_was_there_has_no_known_segments() -> None:
