@@ -7,7 +7,8 @@ waits any more: the files of a folder that was half read would be neither found 
 
 import asyncio
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from typing import Final
 
 from storage.environment.filesystem import Filesystem
 from storage.environment.off_loop import Run
@@ -15,6 +16,9 @@ from storage.errors import DiskError
 from tiered.format.chunk_file import ChunkFile, list_folders, remove, scan_folder
 
 _log = logging.getLogger(__name__)
+
+AT_ONCE: Final = 8
+"""Files removed in one call of a thread."""
 
 
 class ChunkScan:
@@ -147,10 +151,13 @@ class FileRemover:
 
     async def _remove_all(self) -> None:
         while self._doomed:
-            paths, self._doomed = self._doomed, []
-            for path in paths:
-                if self._spare(path):
-                    continue
-                if not await self._run(remove, self._filesystem, path):
-                    self.errors += 1
+            # A few at a time: what is wanted again meanwhile is looked for before each time.
+            paths, self._doomed = self._doomed[:AT_ONCE], self._doomed[AT_ONCE:]
+            doomed = [path for path in paths if not self._spare(path)]
+            if doomed:
+                self.errors += await self._run(self._remove_now, doomed)
         self._task = None
+
+    def _remove_now(self, paths: Sequence[str]) -> int:
+        """How many could not be removed."""
+        return sum(not remove(self._filesystem, path) for path in paths)

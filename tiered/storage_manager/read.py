@@ -191,6 +191,7 @@ class SegmentReader:
         number: int,
         workspace: Workspace,
         batch_at: int = -1,
+        use: Callable[[memoryview], None] | None = None,
     ) -> memoryview:
         """A chunk's original bytes, in the workspace's memory.
 
@@ -201,9 +202,12 @@ class SegmentReader:
             workspace: The memory.
             batch_at: Where in the log, within the chunk, a batch begins; -1: unknown. Batches are
                 compared with their own sums from there on if the manifest has none of the chunk.
+            use: Called with them in the thread that has compared them: a chunk takes a millisecond,
+                a change of threads a tenth.
 
         Raises:
             CorruptRemoteDataError: A sum does not fit, twice; or the object is too short.
+            Exception: What `use` raises, but for that.
             RemoteStorageError: The store cannot give it, there is no such object or chunk, or it is
                 larger than any that is read.
         """
@@ -214,13 +218,20 @@ class SegmentReader:
             stored = workspace.room(0, chunk.stored_size)
         except (IndexError, ValueError) as error:
             raise RemoteStorageError(f"{keys.log} cannot be read: {error}") from error
+
+        def restore(_: None) -> memoryview:
+            original = restore_chunk(opened, keys.log, chunk, stored, workspace, batch_at)
+            if use is not None:
+                use(original)
+            return original
+
         return await self._read_twice(
             partial(
                 get_whole_range,
                 *(self._store, keys.log, chunk.stored_position, stored),
                 opened.manifest.log_size,
             ),
-            lambda _: restore_chunk(opened, keys.log, chunk, stored, workspace, batch_at),
+            restore,
         )
 
     # -- side files --------------------------------------------------------------------------

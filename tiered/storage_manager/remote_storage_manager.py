@@ -232,12 +232,12 @@ class RemoteStorageManager:
                 else:
                     batch_at = await self._batch_in(opened, manifest, chunk)
                     original = await self._reader.read_chunk(
-                        opened, keys, chunk, workspace, batch_at
+                        *(opened, keys, chunk, workspace, batch_at),
+                        use=lambda data: write_new(self._filesystem, path, data),
                     )
                     size = len(original)
                     if opened.manifest.chunk_crcs is None:
                         crc = await self._threads.run(crc32c, original)
-                    await self._threads.run(write_new, self._filesystem, path, original)
                 downloaded = opened.manifest.chunk(chunk).stored_size
                 counters.bytes_down += downloaded
                 if opened.manifest.chunk_crcs is not None:
