@@ -124,9 +124,11 @@ def continues(
         # Something was overwritten, or is not here.
         return False
     start = max(earlier[0][1], later[0][1])
-    return start >= earlier_end or _within(earlier, start, earlier_end) == _within(
-        later, start, earlier_end
-    )
+    if start >= earlier_end:
+        # No offset is in both; but in one log epochs do not go back.
+        last = max((epoch for epoch, offset in earlier if offset < earlier_end), default=-1)
+        return later[0][0] >= last
+    return _within(earlier, start, earlier_end) == _within(later, start, earlier_end)
 
 
 def _within(epochs: Sequence[tuple[int, int]], start: int, end: int) -> list[tuple[int, int]]:
