@@ -113,7 +113,7 @@ class Maker:
             "log": batch,
             "index": b"",
             "timeindex": pack(">qi", metadata.max_timestamp_ms, OFFSETS_EACH - 1),
-            "snapshot": encode_rows(0, ()),
+            "snapshot": encode_rows((), 0),
         }
         for suffix, data in named.items():
             (self._files / f"s.{suffix}").write_bytes(data)

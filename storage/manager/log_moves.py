@@ -182,9 +182,6 @@ class LogMoves:
             opened = self._opener.open(
                 directory, log.topic_partition, log.topic_id, config, None, is_new=False
             )
-        # A producer may repeat any of its last five batches, as it got a retriable error meanwhile;
-        # what was written at the close has only the last one.
-        opened.producer_state.recall_batches(log.producer_state)
         self._opener.serve(directory, opened)
         return opened
 

@@ -17,7 +17,7 @@ import contextlib
 from storage.environment.filesystem import Filesystem
 from storage.errors import DiskError
 from storage.producers.entry import ProducerEntry
-from storage.producers.snapshot import SnapshotRow, encode_rows, row_of
+from storage.producers.snapshot import SnapshotRow, encode_rows, rows_of
 
 
 class ProducerCapture:
@@ -37,16 +37,16 @@ class ProducerCapture:
         self.offset = offset
         self._entries = entries
         # By entry, not by producer id: one that expired may come back as another entry.
-        self._kept: dict[ProducerEntry, SnapshotRow] = {}
+        self._kept: dict[ProducerEntry, tuple[SnapshotRow, ...]] = {}
 
     def keep(self, entry: ProducerEntry) -> None:
         """The entry is about to change: note what it is, unless that was done."""
         if entry not in self._kept:
-            self._kept[entry] = row_of(entry)
+            self._kept[entry] = rows_of(entry)
 
-    def _row(self, entry: ProducerEntry) -> SnapshotRow:
-        row = row_of(entry)
-        return self._kept.get(entry, row)
+    def _rows(self, entry: ProducerEntry) -> tuple[SnapshotRow, ...]:
+        rows = rows_of(entry)
+        return self._kept.get(entry, rows)
 
     def run(self, *, sync: bool = False) -> None:
         """Write the snapshot's file; blocks, in any thread.
@@ -60,7 +60,7 @@ class ProducerCapture:
         """
         file = self._filesystem.open(self._path, create=True)
         try:
-            data = encode_rows(len(self._entries), map(self._row, self._entries))
+            data = encode_rows(map(self._rows, self._entries), len(self._entries))
             file.truncate(0)
             file.write_at(data, 0)
             if sync:

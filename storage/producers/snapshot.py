@@ -6,7 +6,7 @@ File `<offset, 20 digits>.snapshot`, state of everything below the offset, big-e
        0     2  version              1
        2     4  crc                  CRC-32C of bytes 6 .. end, unsigned
        6     4  count                of entries
-      10    46  entries              in no particular order
+      10    46  entries              of one producer oldest batch first, else in no order
 
 Entry:
 
@@ -20,8 +20,13 @@ Entry:
       34     4  coordinator epoch    -1: no marker yet
       38     8  txn first offset     of the open transaction; -1: none
 
-Only the last batch of a producer is kept, while memory keeps five: after a restart an older retry
-is refused as out of order, as in Kafka. A damaged snapshot is dropped for the one before it.
+A producer has an entry for each of the batches that memory keeps, up to five, and the last of them
+says what is true of it now. Kafka writes the last one only, so that a client whose second last
+request was written, but not answered, is refused as out of order by a broker that was restarted,
+and gives up. Kafka reads all entries and takes the last of a producer, as Varve did. Beyond
+`PRODUCERS_IN_FULL` only last batches are written, for the size of the file.
+
+A damaged snapshot is dropped for the one before it.
 
 Source: Kafka, ProducerSnapshot.json, ProducerStateManager.java.
 """
@@ -38,7 +43,12 @@ from storage.producers.entry import NO_OFFSET, NO_SEQUENCE, BatchMetadata, Produ
 SNAPSHOT_SUFFIX: Final = ".snapshot"
 VERSION: Final = 1
 
+PRODUCERS_IN_FULL: Final = 20_000
+"""Of more producers only the last batch is written: 5 MB, which a broker writes at each roll."""
+
 _HEADER: Final = Struct(">hIi")
+_VERSION_CRC: Final = Struct(">hI")
+_COUNT: Final = Struct(">i")
 _ENTRY: Final = Struct(">qhiqiqiq")
 _CRC_START: Final = 6
 
@@ -60,37 +70,42 @@ SnapshotRow = tuple[int, int, int, int, int, int, int, int]
 """The fields of one entry, in the file's order."""
 
 
-def row_of(entry: ProducerEntry) -> SnapshotRow:
-    """What the file holds of one producer.
+def rows_of(entry: ProducerEntry) -> tuple[SnapshotRow, ...]:
+    """What the file holds of one producer, at least one row.
 
     Its batches may change meanwhile in another thread: the caller finds out afterwards
     (`storage.producers.capture`).
     """
-    last = entry.batches[-1:]
-    sequence, offset, delta = last[0][:3] if last else (NO_SEQUENCE, NO_OFFSET, 0)
-    return (
+    producer_id, epoch, coordinator_epoch = (
         entry.producer_id,
         entry.epoch,
-        sequence,
-        offset,
-        delta,
-        entry.last_timestamp,
         entry.coordinator_epoch,
-        entry.txn_first_offset,
     )
+    batches = tuple(entry.batches)
+    earlier = tuple(
+        (producer_id, epoch, *batch, coordinator_epoch, NO_OFFSET) for batch in batches[:-1]
+    )
+    sequence, offset, delta = batches[-1][:3] if batches else (NO_SEQUENCE, NO_OFFSET, 0)
+    last = (
+        *(producer_id, epoch, sequence, offset, delta, entry.last_timestamp),
+        *(coordinator_epoch, entry.txn_first_offset),
+    )
+    return (*earlier, last)
 
 
-def encode_rows(count: int, rows: Iterable[SnapshotRow]) -> bytes:
-    """The file's bytes for `count` producers."""
-    data = bytearray(_HEADER.size + _ENTRY.size * count)
-    position = _HEADER.size
-    for row in rows:
-        _ENTRY.pack_into(data, position, *row)
-        position += _ENTRY.size
-    _HEADER.pack_into(data, 0, VERSION, 0, count)
-    crc = crc32.iscsi(memoryview(data)[_CRC_START:])
-    _HEADER.pack_into(data, 0, VERSION, crc, count)
-    return bytes(data)
+def encode_rows(producers: Iterable[tuple[SnapshotRow, ...]], count: int) -> bytes:
+    """The file's bytes.
+
+    Args:
+        producers: `rows_of` each.
+        count: How many there are.
+    """
+    if count > PRODUCERS_IN_FULL:
+        producers = (rows[-1:] for rows in producers)
+    entries = b"".join(_ENTRY.pack(*row) for rows in producers for row in rows)
+    counted = _COUNT.pack(len(entries) // _ENTRY.size)
+    crc = crc32.iscsi(entries, crc32.iscsi(counted))
+    return b"".join((_VERSION_CRC.pack(VERSION, crc), counted, entries))
 
 
 def first_open_offset(data: bytes, source: str) -> int | None:
@@ -121,7 +136,7 @@ def decode_snapshot(data: bytes, source: str) -> list[ProducerEntry]:
         CorruptFileError: Unknown version, wrong CRC, or a count that does not match the size.
     """
     _check(data, source)
-    return list(_decode_entries(memoryview(data)[_HEADER.size :]))
+    return list(_decode_entries(memoryview(data)[_HEADER.size :]).values())
 
 
 def _check(data: bytes, source: str) -> None:
@@ -134,11 +149,12 @@ def _check(data: bytes, source: str) -> None:
         raise CorruptFileError(f"producer snapshot {source} fails its CRC")
     if count < 0 or len(data) != _HEADER.size + count * _ENTRY.size:
         raise CorruptFileError(
-            f"producer snapshot {source} claims {count} producers in {len(data)} bytes"
+            f"producer snapshot {source} claims {count} entries in {len(data)} bytes"
         )
 
 
-def _decode_entries(data: memoryview) -> Iterable[ProducerEntry]:
+def _decode_entries(data: memoryview) -> dict[int, ProducerEntry]:
+    entries: dict[int, ProducerEntry] = {}
     for (
         producer_id,
         epoch,
@@ -152,6 +168,10 @@ def _decode_entries(data: memoryview) -> Iterable[ProducerEntry]:
         entry = ProducerEntry(
             producer_id, epoch, coordinator_epoch, timestamp, max(txn_first_offset, -1)
         )
+        before = entries.get(producer_id)
+        if before is not None and before.epoch == epoch:
+            entry.batches = before.batches
         if last_offset >= 0:
-            entry.batches.append(BatchMetadata(last_sequence, last_offset, offset_delta, timestamp))
-        yield entry
+            entry.add_batch(BatchMetadata(last_sequence, last_offset, offset_delta, timestamp))
+        entries[producer_id] = entry
+    return entries

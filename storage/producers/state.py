@@ -638,28 +638,6 @@ class ProducerStateManager:
         other._verifications = self._verifications
         other.requires_verification = self.requires_verification
 
-    def recall_batches(self, before: "ProducerStateManager") -> None:
-        """Take over batches that were known when the same log was closed, and are in no snapshot.
-
-        Nothing is taken unless both states cover the same offsets, and nothing of a producer that
-        has another epoch or another last batch here.
-
-        Args:
-            before: The closed log's.
-        """
-        if before.map_end_offset != self.map_end_offset:
-            return
-        for producer_id, entry in self._producers.items():
-            known = before.last_entry(producer_id)
-            # A snapshot's time is that of a marker, where one came last.
-            if (
-                known is not None
-                and known.epoch == entry.epoch
-                and known.last_sequence == entry.last_sequence
-                and known.last_data_offset == entry.last_data_offset
-            ):
-                entry.batches = list(known.batches)
-
     def truncate_fully_and_start_at(self, offset: int) -> None:
         """Forget everything and delete all snapshots; the log is empty and starts at `offset`."""
         self._clear()

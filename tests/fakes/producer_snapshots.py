@@ -3,9 +3,9 @@
 from collections.abc import Collection
 
 from storage.producers.entry import ProducerEntry
-from storage.producers.snapshot import encode_rows, row_of
+from storage.producers.snapshot import encode_rows, rows_of
 
 
 def encode_snapshot(entries: Collection[ProducerEntry]) -> bytes:
     """The file's bytes for these producers."""
-    return encode_rows(len(entries), map(row_of, entries))
+    return encode_rows(map(rows_of, entries), len(entries))

@@ -66,7 +66,7 @@ def remote_segments() -> TopicConfig:
 def below(at: int = 12) -> StateBelow:
     """Twelve offsets of three epochs, by a producer that has a transaction open."""
     row = (7, 1, 2, 11, 0, NOW_MS, 0, 10)
-    return StateBelow(at, EPOCHS, encode_rows(1, [row]))
+    return StateBelow(at, EPOCHS, encode_rows([(row,)], 1))
 
 
 def reopened(filesystem: FakeFilesystem, log_start_offset: int) -> Log:

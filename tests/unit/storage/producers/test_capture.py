@@ -1,12 +1,10 @@
 """A snapshot written by a thread is of the moment it was asked for, whatever came since."""
 
-from collections.abc import Callable
-
 import pytest
 
 from storage.producers import capture as producer_capture
 from storage.producers.entry import ProducerEntry
-from storage.producers.snapshot import SnapshotRow, decode_snapshot, row_of
+from storage.producers.snapshot import SnapshotRow, decode_snapshot, rows_of
 from storage.producers.state import ProducerStateManager
 from storage.types.topic_partition import TopicPartition
 from tests.fakes.filesystem import FakeFilesystem
@@ -53,18 +51,15 @@ def test_a_change_while_an_entry_is_read_is_noticed(monkeypatch: pytest.MonkeyPa
     capture = state.capture(10)
     assert capture is not None
 
-    def interrupted(read: Callable[[ProducerEntry], SnapshotRow]) -> Callable[..., SnapshotRow]:
-        def row(entry: ProducerEntry) -> SnapshotRow:
-            if entry.producer_id == 1 and entry.last_sequence == 0:
-                first_half = read(entry)[:2]
-                monkeypatch.setattr(producer_capture, "row_of", row_of)
-                state.append(1, 0, 1, 1, 10, 10, 2000)
-                return (*first_half, *read(entry)[2:])
-            return read(entry)
+    def interrupted(entry: ProducerEntry) -> tuple[SnapshotRow, ...]:
+        if entry.producer_id == 1 and entry.last_sequence == 0:
+            (row,) = rows_of(entry)
+            monkeypatch.setattr(producer_capture, "rows_of", rows_of)
+            state.append(1, 0, 1, 1, 10, 10, 2000)
+            return ((*row[:2], *rows_of(entry)[-1][2:]),)
+        return rows_of(entry)
 
-        return row
-
-    monkeypatch.setattr(producer_capture, "row_of", interrupted(row_of))
+    monkeypatch.setattr(producer_capture, "rows_of", interrupted)
     capture.run()
     entries = {e.producer_id: e for e in decode_snapshot(filesystem.peek(PATH), PATH)}
     assert (entries[1].last_sequence, entries[1].last_data_offset) == (0, 1)

@@ -1,13 +1,17 @@
 """The producer snapshot's format."""
 
+from struct import Struct
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from storage.errors import CorruptFileError
-from storage.producers.entry import BatchMetadata, ProducerEntry
+from storage.producers import snapshot
+from storage.producers.entry import BATCHES_MAX, BatchMetadata, ProducerEntry
 from storage.producers.snapshot import (
     decode_snapshot,
+    encode_rows,
     first_open_offset,
     offset_of_snapshot,
     snapshot_name,
@@ -28,11 +32,12 @@ def entries(draw: st.DrawFn) -> ProducerEntry:
         timestamp,
         draw(st.one_of(st.just(-1), OFFSET)),
     )
-    if draw(st.booleans()):
+    for _ in range(draw(st.integers(0, BATCHES_MAX))):
         delta = draw(st.integers(0, 1000))
         last_sequence = draw(st.integers(0, 2**31 - 1))
         last_offset = draw(OFFSET) + delta
-        entry.batches.append(BatchMetadata(last_sequence, last_offset, delta, timestamp))
+        time = draw(st.integers(-1, 2**62))
+        entry.add_batch(BatchMetadata(last_sequence, last_offset, delta, time))
     return entry
 
 
@@ -47,7 +52,10 @@ def fields(entry: ProducerEntry) -> tuple[object, ...]:
     )
 
 
-@given(st.lists(entries(), max_size=8))
+PRODUCERS = st.lists(entries(), max_size=8, unique_by=lambda one: one.producer_id)
+
+
+@given(PRODUCERS)
 def test_round_trip(producers: list[ProducerEntry]) -> None:
     """What is written is read."""
     decoded = decode_snapshot(encode_snapshot(producers), "x")
@@ -83,6 +91,38 @@ def crc32c_by_bit(data: bytes) -> int:
     return crc ^ 0xFFFF_FFFF
 
 
+def test_a_producer_has_an_entry_for_each_batch() -> None:
+    """Whoever takes the last one of a producer, as Kafka, has its state."""
+    entry = ProducerEntry(5, 2, 3, 1_000, 40)
+    for at in range(3):
+        entry.add_batch(BatchMetadata(at, 10 + at, 0, 1_000 + at))
+    other = ProducerEntry(6, 0, -1, 5, -1)
+    rows = [*Struct(">qhiqiqiq").iter_unpack(encode_snapshot([entry, other])[10:])]
+    assert rows == [
+        (5, 2, 0, 10, 0, 1_000, 3, -1),
+        (5, 2, 1, 11, 0, 1_001, 3, -1),
+        (5, 2, 2, 12, 0, 1_002, 3, 40),
+        (6, 0, -1, -1, 0, 5, -1, -1),
+    ]
+
+
+def test_of_many_producers_only_the_last_batch_is_written(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(snapshot, "PRODUCERS_IN_FULL", 1)
+    producers = [ProducerEntry(number, 0) for number in range(2)]
+    for entry in producers:
+        for at in range(3):
+            entry.add_batch(BatchMetadata(at, 10 + at, 0, 1_000))
+    decoded = decode_snapshot(encode_snapshot(producers), "x")
+    assert [entry.batches for entry in decoded] == [[BatchMetadata(2, 12, 0, 1_000)]] * 2
+
+
+def test_entries_of_an_earlier_epoch_are_no_batches_of_this_one() -> None:
+    """A file of another program."""
+    rows = ((5, 1, 7, 10, 0, 1_000, -1, -1), (5, 2, 0, 11, 0, 1_001, -1, -1))
+    (entry,) = decode_snapshot(encode_rows([rows], 1), "x")
+    assert (entry.epoch, entry.batches) == (2, [BatchMetadata(0, 11, 0, 1_001)])
+
+
 def test_every_flipped_bit_is_noticed() -> None:
     """Version, sum, count and entries: nothing damaged is taken in."""
     data = encode_snapshot([ProducerEntry(5, 2, 3, 1_000, 40), ProducerEntry(6, 0, -1, 5, -1)])
@@ -109,7 +149,7 @@ def test_names() -> None:
         assert offset_of_snapshot(name) is None
 
 
-@given(st.lists(entries(), max_size=8))
+@given(PRODUCERS)
 def test_the_earliest_open_transaction_is_found(producers: list[ProducerEntry]) -> None:
     data = encode_snapshot(producers)
     open_ones = [one.txn_first_offset for one in producers if one.txn_first_offset >= 0]

@@ -305,10 +305,10 @@ def test_idle_producers_expire(filesystem: FakeFilesystem) -> None:
 # -- snapshots -------------------------------------------------------------------------------
 
 
-def test_snapshot_brings_back_the_last_batch(
+def test_snapshot_brings_back_batches_and_transaction(
     state: ProducerStateManager, filesystem: FakeFilesystem
 ) -> None:
-    """Sequences go on after a restart; the last batch's retry is still known."""
+    """Sequences go on after a restart; what was written last is known when it is sent again."""
     write(state, 0, 3)
     write(state, 3, 2, transactional=True)
     assert state.take_snapshot()
@@ -317,9 +317,10 @@ def test_snapshot_brings_back_the_last_batch(
     assert reloaded.map_end_offset == 5
     assert reloaded.first_unstable_offset == 3
     assert reloaded.check(PID, 0, 3, 4, True) == DuplicateInfo(3, 4, 1_000)
+    assert reloaded.check(PID, 0, 0, 2, True) == DuplicateInfo(0, 2, 1_000)
     assert write(reloaded, 5, transactional=True) is None
     with pytest.raises(OutOfOrderSequenceError):
-        reloaded.check(PID, 0, 0, 2, True)
+        reloaded.check(PID, 0, 1, 2, True)
 
 
 def test_snapshot_is_written_once_per_offset(

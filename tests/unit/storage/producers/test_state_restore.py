@@ -53,26 +53,14 @@ def _batches(state: ProducerStateManager) -> list[int]:
     return [batch.last_sequence for batch in entry.batches]
 
 
-def test_batches_of_the_same_log_are_recalled() -> None:
+def test_all_batches_that_may_be_sent_again_are_known() -> None:
+    """A producer got no answer to several requests before the log was closed."""
     filesystem = FakeFilesystem()
     filesystem.mkdir("/d")
     closed = _sent(filesystem, 3, 4, 5)
     closed.take_snapshot()
     opened = closed.empty_copy()
     opened.truncate_and_reload(0, 3, 5_000)
-    assert _batches(opened) == [5]
-    opened.recall_batches(closed)
     assert _batches(opened) == [3, 4, 5]
     opened.append(5, 0, 6, 6, 3, 3, 2_000, False)
     assert _batches(closed) == [3, 4, 5]
-
-
-def test_batches_of_a_log_that_was_cut_are_not() -> None:
-    """Nor those of another epoch: they would be answered for what is not in the log."""
-    filesystem = FakeFilesystem()
-    opened = _sent(filesystem, 3)
-    opened.recall_batches(_sent(filesystem, 3, 4))
-    opened.recall_batches(_sent(filesystem, 3, epoch=1))
-    opened.recall_batches(_sent(filesystem, 2))
-    opened.recall_batches(ProducerStateManager(TopicPartition("t", 0), "/d", filesystem))
-    assert _batches(opened) == [3]

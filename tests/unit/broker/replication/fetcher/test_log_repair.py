@@ -31,7 +31,7 @@ NOW_MS = 1_700_000_000_000
 def below(next_offset: int = 40) -> StateBelow:
     """What lies before an offset: two epochs, and a producer that wrote the last record."""
     row = (7, 2, 9, next_offset - 1, 0, NOW_MS, -1, -1)
-    return StateBelow(next_offset, ((1, 0), (3, 20)), encode_rows(1, [row]))
+    return StateBelow(next_offset, ((1, 0), (3, 20)), encode_rows([(row,)], 1))
 
 
 class Remote:
