@@ -14,9 +14,11 @@ from tests import tiers
 
 
 def test_a_run_that_is_told_to_end_names_its_tests(
-    tmp_path: Path, capfdbinary: pytest.CaptureFixture[bytes]
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfdbinary: pytest.CaptureFixture[bytes]
 ) -> None:
     """Also where tests are given to other processes, whose own signals are none of it."""
+    # Of the run that this test may be part of.
+    monkeypatch.delenv("PYTEST_XDIST_WORKER", raising=False)
     module = tmp_path / "test_hangs.py"
     module.write_text("import time\ndef test_hangs():\n    time.sleep(60)\n")
     # Once its beginning is known to the process that reports, which is told so by the other.
