@@ -50,6 +50,18 @@ def test_a_silent_run_is_ended(
     assert capfd.readouterr().out.count("nothing has ended for 0 s") == 2
 
 
+def test_what_tests_import_keeps_its_bytecode(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A developer's shell may forbid it: each process of a run would then compile all again."""
+    program = tmp_path / "python"
+    program.write_text('#!/bin/sh\necho "${PYTHONDONTWRITEBYTECODE-kept}"\n')
+    program.chmod(0o755)
+    monkeypatch.setattr(sys, "executable", str(program))
+    monkeypatch.setenv("PYTHONDONTWRITEBYTECODE", "1")
+    assert tiers.run([], "fast", "python", "off", silent_s=60).last == b"kept"
+
+
 def test_a_check_that_is_ended_ends_its_run(tmp_path: Path) -> None:
     """What ends `make check` may know only of the process that runs the tiers."""
     (tmp_path / "test_hangs.py").write_text(

@@ -177,6 +177,8 @@ def run(command: list[str], profile: str, path: str, variable: str, silent_s: fl
         silent_s: After so long without a word the run is told to end, after as long again killed.
     """
     environment = {"HYPOTHESIS_PROFILE": profile, **os.environ, VARIABLE: variable}
+    # Without bytecode of its own each process compiles all tests, and rewrites what they assert.
+    environment.pop("PYTHONDONTWRITEBYTECODE", None)
     tail = b""
     endings = iter([signal.SIGTERM])
     ended: list[int] = []
