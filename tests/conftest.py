@@ -5,6 +5,7 @@ from tests.code_path import CODE
 
 # isort: split
 
+import gc
 import signal
 from collections.abc import Iterator
 from pathlib import Path
@@ -40,6 +41,16 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
                 raise pytest.UsageError(f"{item.nodeid}: tests.tiers looks for none of {tier} here")
         if item.get_closest_marker("measures") and FOLDERS.get(folder) != "system":
             raise pytest.UsageError(f"{item.nodeid}: only tests of the system run alone")
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_collection_finish() -> None:
+    """Tests that call the collector, and its own runs, need not walk through all tests and modules.
+
+    These are millions of objects, which stay to the end: a second for each call.
+    """
+    gc.collect()
+    gc.freeze()
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
