@@ -1,16 +1,20 @@
 """How much a property tries: a profile scales what each test asks for.
 
-    profile    inputs of a property   steps of a machine   which inputs
-    fast       at most 20             at most 20           the same in every run
-    settled    as asked for           as asked for         the same in every run
-    search     as asked for           as asked for         new ones in every run
+    profile    inputs of a property   steps of a machine   which inputs            of a sweep
+    fast       at most 20             at most 20           the same in every run   each n-th case
+    settled    as asked for           as asked for         the same in every run   all cases
+    search     as asked for           as asked for         new ones in every run   all cases
+
+A sweep tries all cases there are: each bit of a file flipped, each call failing, a death after each
+change of the disk.
 
 `make test` is fast, `make check` settled, `make test-deep` searches: what it finds is printed so
 that it can be pinned as an `@example`.
 """
 
 import os
-from typing import Final
+from collections.abc import Sequence
+from typing import Final, TypeVar
 
 from hypothesis import HealthCheck, settings
 
@@ -21,6 +25,9 @@ DEFAULT_EXAMPLES: Final = 100
 DEFAULT_STEPS: Final = 50
 
 PROFILE: Final = os.environ.get("HYPOTHESIS_PROFILE", "settled")
+
+
+_T = TypeVar("_T")
 
 
 def load_profile() -> None:
@@ -52,6 +59,15 @@ def examples(count: int, *, steps: int = DEFAULT_STEPS) -> settings:
         max_examples=_scaled(count, FAST_EXAMPLES),
         stateful_step_count=_scaled(steps, FAST_STEPS),
     )
+
+
+def swept(cases: Sequence[_T], fast: int) -> Sequence[_T]:
+    """Cases of a sweep: all, and where it has to be fast each `fast`-th, from the first on.
+
+    Where cases come in rounds, of eight bits or three kinds of death, `fast` has no factor of that:
+    then some of each are among them.
+    """
+    return cases[::fast] if PROFILE == "fast" else cases
 
 
 def _scaled(wanted: int, fast: int) -> int:

@@ -41,6 +41,7 @@ from storage.producers.state import ProducerSettings
 from storage.producers.verification import TransactionTerms
 from storage.types.topic_partition import TopicPartition
 from tests.code_path import python_only
+from tests.effort import swept
 from tests.fakes.broker.offsets_partition import FakeController, topic_image
 from tests.fakes.clock import ManualClock
 from tests.fakes.environment import FakeEnvironment
@@ -386,7 +387,7 @@ def test_death_after_every_change_of_the_disk(version: int) -> None:
     broker.close()
     assert len(copies) > 60
     twice = 0
-    for number, first in enumerate(copies):
+    for number, first in swept(list(enumerate(copies)), 5):
         # Copies cost more than all that is looked at, so only where they are.
         seconds = copied(first.disk, first.asked) if number % 40 == 25 else []
         found = go_on(first.disk, version, life=1)
@@ -410,5 +411,5 @@ def test_power_cut_where_logs_wait_for_the_disk(version: int) -> None:
     filesystem.observer = None
     broker.close()
     assert len(copies) > 200
-    for death in copies:
+    for death in swept(copies, 5):
         check_after(go_on(death.disk, version, life=1, flushes=True), death)

@@ -16,6 +16,7 @@ from protocol.records.batch import iterate_batches, read_header
 from protocol.records.control import build_end_transaction_marker
 from storage.log.log import Log
 from storage.types.append_origin import AppendOrigin
+from tests.effort import swept
 from tests.fakes.filesystem import FakeFilesystem
 from tests.unit.storage.log.log_model import (
     DIRECTORY,
@@ -184,15 +185,17 @@ def test_every_prefix_keeps_the_whole_batches(
     cases: list[Case], record_property: Callable[[str, object], None]
 ) -> None:
     """A log file cut anywhere ends with its last whole batch."""
-    count = 0
-    for case in cases:
+    prefixes = [
+        (case, index, cut)
+        for case in cases
+        for index, position, batch in last_three(case)
+        for cut in range(position, position + len(batch))
+    ]
+    assert len(prefixes) > 2_000, len(prefixes)
+    for case, index, cut in (tried := swept(prefixes, 5)):
         data = case.files[case.active]
-        for index, position, batch in last_three(case):
-            for cut in range(position, position + len(batch)):
-                check(case, {case.active: data[:cut]}, case.batches[:index], f"cut at {cut}")
-                count += 1
-    record_property("prefix_cases", count)
-    assert count > 2_000, count
+        check(case, {case.active: data[:cut]}, case.batches[:index], f"cut at {cut}")
+    record_property("prefix_cases", len(tried))
 
 
 @pytest.mark.parametrize("number", range(11))
@@ -202,17 +205,19 @@ def test_every_flipped_bit_is_found(
     """One wrong bit costs the batch it is in and what follows; in an epoch it is set right."""
     case = cases[number]
     data = case.files[case.active]
-    count = 0
-    for index, position, batch in last_three(case):
-        for at in range(len(batch)):
-            expected = case.batches if at in EPOCH_BYTES else case.batches[:index]
-            for bit in range(8):
-                damaged = bytearray(data)
-                damaged[position + at] ^= 1 << bit
-                check(case, {case.active: bytes(damaged)}, expected, f"byte {at} bit {bit}")
-                count += 1
-    record_property("flipped_bit_cases", count)
-    assert count == 8 * sum(len(batch) for _, _, batch in last_three(case)) >= 8 * 61
+    flips = [
+        (index, position, at, bit)
+        for index, position, batch in last_three(case)
+        for at in range(len(batch))
+        for bit in range(8)
+    ]
+    assert len(flips) >= 8 * 61
+    for index, position, at, bit in (tried := swept(flips, 7)):
+        expected = case.batches if at in EPOCH_BYTES else case.batches[:index]
+        damaged = bytearray(data)
+        damaged[position + at] ^= 1 << bit
+        check(case, {case.active: bytes(damaged)}, expected, f"byte {at} bit {bit}")
+    record_property("flipped_bit_cases", len(tried))
 
 
 def test_the_cases_are_enough(cases: list[Case], capsys: pytest.CaptureFixture[str]) -> None:
