@@ -3,7 +3,7 @@
     tier       tests                                                      properties try
     fast       units, formats, contracts, the short ones of the others    a few inputs
     system     whole brokers in real time: restarts, hostile clients      as asked for
-    interop    real clients, Kafka's tools, a released Kafka              as asked for
+    interop    real clients, Kafka's tools, a released Kafka, Spark once  as asked for
     deep       what takes minutes each: crash points, long load           inputs no run had before
 
 `python -m tests.tiers fast system interop [arguments of pytest]`: every tier runs, also after one
@@ -98,7 +98,7 @@ TIERS: Final = {
     ),
     "interop": Tier(
         "interop and not (quick or slow or clients or spark)",
-        ("tests/interop", "tests/differential", "tests/checker"),
+        ("tests/interop", "tests/differential", "tests/checker", "tests/spark"),
         real_time=True,
     ),
     "deep": Tier(

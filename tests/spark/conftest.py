@@ -1,7 +1,7 @@
 """One Spark session for the whole folder: starting one costs seconds, its first query more.
 
 Everything here is marked `spark`, and so part of `make test-spark` alone; the smoke test, which
-`make test` runs as well, says so itself.
+`make test-interop` runs, says so itself.
 """
 
 import os

@@ -1,4 +1,4 @@
-"""That a topic is read in Spark at all: part of `make test`, within a minute."""
+"""That a topic is read in Spark at all: part of `make test-interop`, within a minute."""
 
 from typing import Any
 
@@ -6,6 +6,8 @@ import pytest
 
 from tests.spark.comparison import fingerprint, kafka, varve
 from tests.spark.tiered_topic import TieredBroker
+
+pytestmark = pytest.mark.interop
 
 
 @pytest.fixture
