@@ -9,6 +9,7 @@ from collections import Counter
 from functools import cache
 from importlib.metadata import packages_distributions
 from pathlib import Path
+from typing import NamedTuple
 
 import pytest
 
@@ -88,9 +89,53 @@ def _files(*patterns: str) -> list[Path]:
     return [path for line in listed.stdout.splitlines() if (path := ROOT / line).is_file()]
 
 
+DECISIONS = (ast.If, ast.For, ast.While, ast.Try, ast.With, ast.Match, ast.comprehension)
+
+
+class Facts(NamedTuple):
+    """What the tests here ask of a source file.
+
+    The trees themselves, of all files, would be half a gigabyte until the run ends, and each call
+    of the collector in a later test would walk through them.
+
+    Attributes:
+        imported: Modules and names in `from a import b`.
+        whole: Modules in `import a`.
+        called: Names and their attributes in calls `a.b()`.
+        attributes: Names of all attributes.
+        has_behaviour: Whether there is more than declarations: some function decides, repeats or
+            handles.
+    """
+
+    imported: frozenset[tuple[str, str]]
+    whole: tuple[str, ...]
+    called: frozenset[tuple[str, str]]
+    attributes: frozenset[str]
+    has_behaviour: bool
+
+
 @cache
-def _tree(path: Path) -> ast.Module:
-    return ast.parse(path.read_text(encoding="utf-8"))
+def _facts(path: Path) -> Facts:
+    nodes = list(ast.walk(ast.parse(path.read_text(encoding="utf-8"))))
+    functions = [n for n in nodes if isinstance(n, ast.FunctionDef | ast.AsyncFunctionDef)]
+    return Facts(
+        frozenset(
+            (node.module, name.name)
+            for node in nodes
+            if isinstance(node, ast.ImportFrom) and node.module
+            for name in node.names
+        ),
+        tuple(name.name for node in nodes if isinstance(node, ast.Import) for name in node.names),
+        frozenset(
+            (node.func.value.id, node.func.attr)
+            for node in nodes
+            if isinstance(node, ast.Call)
+            and isinstance(node.func, ast.Attribute)
+            and isinstance(node.func.value, ast.Name)
+        ),
+        frozenset(node.attr for node in nodes if isinstance(node, ast.Attribute)),
+        any(isinstance(node, DECISIONS) for function in functions for node in ast.walk(function)),
+    )
 
 
 MODULES = [
@@ -173,28 +218,19 @@ def test_modules_of_a_folder_do_not_know_each_other_in_a_circle() -> None:
     circular = set()
     for folder in sorted({path.parent for path in MODULES} - {GENERATED}):
         package = ".".join(folder.relative_to(ROOT).parts)
-        trees = {p.stem: _tree(p) for p in folder.glob("*.py")}
+        paths = {path.stem: path for path in folder.glob("*.py")}
         graph = {
             name: {
                 other
-                for node in ast.walk(tree)
-                if isinstance(node, ast.ImportFrom) and node.module
-                for other in trees
-                if node.module == f"{package}.{other}"
+                for module, _ in _facts(path).imported
+                for other in paths
+                if module == f"{package}.{other}"
             }
-            for name, tree in trees.items()
+            for name, path in paths.items()
         }
         if any(name in _reached(name, graph) for name in graph):
             circular.add(str(folder.relative_to(ROOT)))
     assert circular <= CIRCULAR
-
-
-def _has_behaviour(path: Path) -> bool:
-    """Whether there is more than declarations: some function decides, repeats or handles."""
-    decisions = (ast.If, ast.For, ast.While, ast.Try, ast.With, ast.Match, ast.comprehension)
-    tree = _tree(path)
-    functions = [n for n in ast.walk(tree) if isinstance(n, ast.FunctionDef | ast.AsyncFunctionDef)]
-    return any(isinstance(node, decisions) for function in functions for node in ast.walk(function))
 
 
 UNIT_TESTS = _files("tests/unit/*.py")
@@ -202,11 +238,8 @@ UNIT_TESTS = _files("tests/unit/*.py")
 
 def _imported(path: Path) -> set[str]:
     """Dotted names that a module imports, of modules and of what is in them."""
-    names = set()
-    for node in ast.walk(_tree(path)):
-        if isinstance(node, ast.ImportFrom) and node.module:
-            names |= {node.module, *(f"{node.module}.{name.name}" for name in node.names)}
-    return names
+    imported = _facts(path).imported
+    return {module for module, _ in imported} | {f"{module}.{name}" for module, name in imported}
 
 
 def _untested() -> list[Path]:
@@ -239,7 +272,7 @@ def _untested() -> list[Path]:
         is_part = user.parent == module.parent
         return is_part and (str(user) in TESTED_ELSEWHERE or is_tested(user))
 
-    modules = [path.relative_to(ROOT) for path in written if _has_behaviour(path)]
+    modules = [path.relative_to(ROOT) for path in written if _facts(path).has_behaviour]
     return [module for module in modules if not is_tested(module)]
 
 
@@ -267,11 +300,9 @@ def _sources() -> list[Path]:
 
 def test_packages_are_not_imported_whole() -> None:
     """`import config` would clash with every variable of that name: import names instead."""
-    whole = []
-    for path in _sources():
-        for node in ast.walk(_tree(path)):
-            if isinstance(node, ast.Import):
-                whole += [(path.name, name.name) for name in node.names if name.name in PACKAGES]
+    whole = [
+        (path.name, name) for path in _sources() for name in _facts(path).whole if name in PACKAGES
+    ]
     assert whole == []
 
 
@@ -357,16 +388,7 @@ def test_time_and_chance_are_passed_in(module: Path) -> None:
     """A simulation moves the clock by hand and repeats a run from its seed."""
     if str(module) in SEAMS:
         return
-    tree = _tree(ROOT / module)
-    called = [
-        f"{node.func.value.id}.{node.func.attr}"
-        for node in ast.walk(tree)
-        if isinstance(node, ast.Call)
-        and isinstance(node.func, ast.Attribute)
-        and isinstance(node.func.value, ast.Name)
-        and (node.func.value.id, node.func.attr) in IMPURE
-    ]
-    assert called == []
+    assert _facts(ROOT / module).called & IMPURE == set()
 
 
 ASKS_AS_LEADER = ("broker/handlers", "broker/groups", "broker/transactions", "broker/share")
@@ -387,8 +409,7 @@ def test_who_answers_clients_answers_as_leader() -> None:
         str(path.relative_to(ROOT))
         for path in MODULES
         if str(path.relative_to(ROOT)).startswith(ASKS_AS_LEADER)
-        for node in ast.walk(_tree(path))
-        if isinstance(node, ast.Attribute) and node.attr in {"replica_of", "log_of"}
+        and _facts(path).attributes & {"replica_of", "log_of"}
     }
     assert asked == ANY_REPLICA_IS_MEANT
 
