@@ -134,7 +134,9 @@ def commands(tier: Tier, arguments: list[str]) -> list[list[str]]:
     """Pytest's arguments: first for what may run side by side, then for what measures."""
     named = any(Path(word.partition("::")[0]).exists() for word in arguments)
     where = [*arguments, *(() if named else tier.folders)]
-    side_by_side = ["-n", str(tier.processes), "--dist", "loadfile"] if tier.processes > 1 else []
+    # In their order: xdist's own puts modules of one test last, and these are the longest.
+    order = ["--dist", "loadfile", "--no-loadscope-reorder"]
+    side_by_side = ["-n", str(tier.processes), *order] if tier.processes > 1 else []
     limits = ["-p", "tests.unfinished", "--timeout", str(tier.longest_s)]
     if not tier.measures:
         return [["-m", tier.markers, *limits, *side_by_side, *where]]
