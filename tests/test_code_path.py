@@ -4,7 +4,7 @@ from pathlib import Path
 
 from native.modules import COMPILED, ROOT
 from tests import tiers
-from tests.code_path import MIRRORS, modules_on_both
+from tests.code_path import EQUIPMENT, MIRRORS, modules_on_both
 
 
 def test_tests_of_compiled_modules_run_on_both_paths() -> None:
@@ -16,6 +16,16 @@ def test_tests_of_compiled_modules_run_on_both_paths() -> None:
     assert Path("tests/golden/test_golden.py") in modules
     assert Path("tests/unit/config/test_reference.py") not in modules
     assert "storage.log.read" in COMPILED
+
+
+def test_a_clock_and_a_disk_are_no_sign_of_the_hot_path() -> None:
+    """Tests of anything have them; their own tests run on both paths, as they mirror them."""
+    modules = modules_on_both()
+    assert Path("tests/contract/test_object_store.py") not in modules
+    assert Path("tests/system/broker/test_restart.py") in modules
+    assert frozenset(COMPILED) > EQUIPMENT
+    folders = {Path("tests/unit", *name.split(".")[:-1]) for name in EQUIPMENT}
+    assert {path.parent for path in modules} >= folders
 
 
 def test_a_tier_asks_for_the_named_tests_that_reach_compiled_modules() -> None:
