@@ -137,7 +137,9 @@ def commands(tier: Tier, arguments: list[str]) -> list[list[str]]:
     # In their order: xdist's own puts modules of one test last, and these are the longest.
     order = ["--dist", "loadfile", "--no-loadscope-reorder"]
     side_by_side = ["-n", str(tier.processes), *order] if tier.processes > 1 else []
-    limits = ["-p", "tests.unfinished", "--timeout", str(tier.longest_s)]
+    # pytest's own watchdog is a thread for each test: a tenth of the time of thousands of units.
+    watchdog = ["-o", "faulthandler_timeout=0"]
+    limits = ["-p", "tests.unfinished", *watchdog, "--timeout", str(tier.longest_s)]
     if not tier.measures:
         return [["-m", tier.markers, *limits, *side_by_side, *where]]
     return [
