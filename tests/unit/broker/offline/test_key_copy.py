@@ -1,7 +1,7 @@
 """Copying of keys: whole in the end, whatever answers are lost on the way."""
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from broker.controller.store.metadata_store import (
@@ -17,6 +17,7 @@ from broker.offline.key_copy import (
     make_equal,
     packs,
 )
+from tests.effort import examples
 from tests.fakes.broker.metadata_store import Fault, MemoryStore
 
 GUARD = [value_equals("mark", b"m")]
@@ -71,7 +72,7 @@ async def test_without_its_guard_nothing_is_written() -> None:
     assert await contents(store) == {}
 
 
-@settings(max_examples=50)
+@examples(50)
 @given(st.lists(st.integers(0, BYTES_MAX + 9), max_size=8), st.integers(0, 3 * KEYS_MAX))
 def test_packs_keep_order_and_bounds(sizes: list[int], deletes: int) -> None:
     everything: list[Put | Delete] = [Put(f"k{n}", bytes(size)) for n, size in enumerate(sizes)]

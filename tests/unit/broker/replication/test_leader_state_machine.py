@@ -5,7 +5,6 @@ controller's ISR is what it would be if each proposal that is under way had been
 what is committed must be on every member of either.
 """
 
-from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 
@@ -14,6 +13,7 @@ from broker.replication.followers.followed_partition import FollowedPartition
 from broker.replication.leader_state import LeaderState
 from broker.replication.terms import ReplicationTerms
 from protocol.hot.fetch import FetchPartition
+from tests.effort import examples
 
 LEADER = 1
 FOLLOWERS = (2, 3, 4)
@@ -221,5 +221,5 @@ class LeaderRules(RuleBasedStateMachine):
         assert self.state.is_confirmed(MIN_ISR, self.now_ms) == expected
 
 
-LeaderRules.TestCase.settings = settings(max_examples=150, stateful_step_count=40)
+LeaderRules.TestCase.settings = examples(150, steps=40)
 TestLeaderRules = LeaderRules.TestCase

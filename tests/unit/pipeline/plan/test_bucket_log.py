@@ -4,7 +4,7 @@ from typing import Any, NamedTuple
 from uuid import UUID
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from pipeline.plan.bucket import BucketOptions, open_bucket
@@ -14,6 +14,7 @@ from pipeline.plan.layout import Gap
 from pipeline.plan.listing import TopicSelection
 from pipeline.plan.splits import pieces
 from storage.types.uuid_text import format_uuid
+from tests.effort import examples
 from tests.fakes.s3.moto_server import make_bucket, s3_settings
 from tests.fakes.tiered.memory_object_store import Fault, StoredObject
 from tests.fakes.tiered.plugin_writer import PluginSegment, plugin_objects
@@ -321,7 +322,7 @@ eras = st.builds(
 )
 
 
-@settings(max_examples=100, deadline=None)
+@examples(100)
 @given(st.lists(eras, min_size=1, max_size=4), st.booleans())
 async def test_rows_are_those_of_the_last_leader(script: list[Era], use_history: bool) -> None:
     """Whoever copied what, wherever replicas rolled, whatever was overwritten."""

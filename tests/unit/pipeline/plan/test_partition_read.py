@@ -3,7 +3,7 @@
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from pipeline.plan.layout import Gap
@@ -15,6 +15,7 @@ from pipeline.plan.partition_read import (
     read_partition,
 )
 from pipeline.plan.splits import pieces
+from tests.effort import examples
 from tests.fakes.tiered.memory_object_store import Fault, StoredObject
 from tests.unit.pipeline.plan.bucket_world import NAME, PARTITION, BucketWorld, Replica
 from tiered.errors import ObjectNotFoundError, RemoteStorageError, StoreDeniedError
@@ -353,7 +354,7 @@ events = st.lists(
 )
 
 
-@settings(max_examples=60, deadline=None)
+@examples(60)
 @given(events)
 async def test_whatever_happened_since_a_history_was_written(script: list[str]) -> None:
     """All ways of reading agree with a listing of everything."""

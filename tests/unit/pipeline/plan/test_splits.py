@@ -4,12 +4,13 @@ from itertools import pairwise
 from typing import Any, NamedTuple
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from pipeline.plan import splits
 from pipeline.plan.errors import PlanError
 from pipeline.plan.splits import OffsetRange, SplitLimits, pieces, plan_pieces
+from tests.effort import examples
 from tests.unit.pipeline.plan.bucket_world import BucketWorld, Replica
 from tests.unit.pipeline.plan.plain_reader import read_rows
 from tiered.errors import ObjectNotFoundError
@@ -141,7 +142,7 @@ async def build(script: list[Step], **form: bool) -> tuple[BucketWorld, Replica]
     return world, leader
 
 
-@settings(max_examples=60, deadline=None)
+@examples(60)
 @given(
     script=steps,
     form=st.fixed_dictionaries({"compression": st.booleans(), "encryption": st.booleans()}),

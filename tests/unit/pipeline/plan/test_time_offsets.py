@@ -4,7 +4,7 @@ import struct
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from pipeline.plan import time_offsets
@@ -13,6 +13,7 @@ from pipeline.plan.listing import KEYS
 from pipeline.plan.time_offsets import offset_before, offset_for_time
 from storage.errors import CorruptFileError
 from storage.types.uuid_text import format_uuid
+from tests.effort import examples
 from tests.fakes.tiered.memory_object_store import Fault, StoredObject
 from tests.fakes.tiered.plugin_writer import PluginSegment, plugin_objects
 from tests.unit.pipeline.plan.bucket_world import BucketWorld
@@ -32,7 +33,7 @@ batches = st.lists(
 )
 
 
-@settings(max_examples=80, deadline=None)
+@examples(80)
 @given(
     batches, st.integers(-1, 45), st.sampled_from([(False, False), (True, True)]), st.integers(0, 9)
 )

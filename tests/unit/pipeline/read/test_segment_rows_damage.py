@@ -2,11 +2,12 @@
 
 from typing import Any
 
-from hypothesis import assume, given, settings
+from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from pipeline.read.loss import LossReport
 from protocol.records.compression import Codec
+from tests.effort import examples
 from tests.fakes.tiered.memory_object_store import StoredObject
 from tests.unit.pipeline.read.piece.test_segment_rows import FORMS, right, rows_of
 from tests.unit.pipeline.read.segment_world import (
@@ -41,7 +42,7 @@ def check(world: SegmentWorld, segment: Any, piece: Any) -> None:
     assert loss.offsets == len(expected["offset"]) - len(kept)
 
 
-@settings(max_examples=150, deadline=None)
+@examples(150)
 @given(data=st.data())
 def test_a_segment_with_sums(data: st.DataObject) -> None:
     segment = record_segment(
@@ -63,7 +64,7 @@ def test_a_segment_with_sums(data: st.DataObject) -> None:
         check(world, segment, piece)
 
 
-@settings(max_examples=100, deadline=None)
+@examples(100)
 @given(data=st.data())
 def test_a_segment_of_another_program(data: st.DataObject) -> None:
     """A batch's own sum leaves out its first bytes; what is in them has to fit all the same."""

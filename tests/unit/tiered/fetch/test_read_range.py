@@ -1,8 +1,9 @@
 """Reads of remote segments against a model: random batches, chunks, offsets, limits, failures."""
 
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.effort import examples
 from tests.unit.tiered.fetch.remote_history import (
     RemoteHistory,
     bytes_of,
@@ -19,7 +20,7 @@ READS = st.lists(
 )
 
 
-@settings(max_examples=200, deadline=None)
+@examples(200)
 @given(
     batches=BATCHES,
     chunk_bytes=st.integers(12, 700),
@@ -78,7 +79,7 @@ def _check(
         assert headers[0].base_offset <= offset <= headers[0].last_offset
 
 
-@settings(max_examples=100, deadline=None)
+@examples(100)
 @given(
     batches=BATCHES,
     chunk_bytes=st.integers(20, 700),

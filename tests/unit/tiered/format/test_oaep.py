@@ -8,10 +8,11 @@ from cryptography.hazmat.primitives import hashes
 from cryptography.hazmat.primitives.asymmetric.padding import MGF1, OAEP
 from cryptography.hazmat.primitives.asymmetric.rsa import RSAPrivateKey
 from cryptography.hazmat.primitives.serialization import load_der_private_key
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from storage.environment.randomness import SeededRandomness
+from tests.effort import examples
 from tests.unit.tiered.format.key_files import private_key
 from tiered.format.oaep import unwrap, wrap
 
@@ -23,7 +24,7 @@ def sha256(data: bytes) -> object:
     return hashlib.sha256(data)
 
 
-@settings(max_examples=25)
+@examples(25)
 @given(st.binary(max_size=126))
 def test_a_message_comes_back(message: bytes) -> None:
     """Of any length that fits, beginning with anything."""
@@ -33,7 +34,7 @@ def test_a_message_comes_back(message: bytes) -> None:
     assert unwrap(key, wrapped, RANDOMNESS) == message
 
 
-@settings(max_examples=15)
+@examples(15)
 @given(st.binary(max_size=100))
 def test_another_implementation_agrees(message: bytes) -> None:
     """OpenSSL's, with a hash that it has: nothing but the hash differs."""
@@ -43,7 +44,7 @@ def test_another_implementation_agrees(message: bytes) -> None:
     assert unwrap(key, key.public_key().encrypt(message, padding), RANDOMNESS, sha256) == message
 
 
-@settings(max_examples=25)
+@examples(25)
 @given(at=st.integers(0, 255), bit=st.integers(0, 7))
 def test_a_changed_message_is_refused(at: int, bit: int) -> None:
     """With one text, whatever was wrong with it."""

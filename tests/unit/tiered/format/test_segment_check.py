@@ -4,7 +4,7 @@ from dataclasses import replace
 from itertools import pairwise
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from protocol.records.batch import CONTROL_BIT, HEADER, LOG_OVERHEAD, crc32c
@@ -12,6 +12,7 @@ from protocol.records.control import build_end_transaction_marker
 from storage.checkpoints.checkpoint_files import encode_epochs
 from storage.environment.filesystem import Filesystem
 from storage.types.append_origin import AppendOrigin
+from tests.effort import examples
 from tests.fakes.filesystem import FakeFilesystem
 from tests.fakes.producer_snapshots import encode_snapshot
 from tests.unit.storage.log.log_model import NOW_MS, Opened, append, make_batch, open_log
@@ -301,7 +302,7 @@ STEPS = st.lists(
 )
 
 
-@settings(max_examples=80, deadline=None)
+@examples(80)
 @given(STEPS, st.booleans())
 def test_every_closed_segment_of_a_log_passes(steps: list[tuple[str, int]], several: bool) -> None:
     """A check that refuses what the log writes would let the disk run full."""

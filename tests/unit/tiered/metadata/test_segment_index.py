@@ -4,10 +4,10 @@ from itertools import pairwise
 from uuid import UUID
 
 import pytest
-from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 
+from tests.effort import examples
 from tiered.errors import InvalidTransitionError
 from tiered.metadata.segment_index import RemoteLogMetadataCache
 from tiered.segment_metadata import (
@@ -363,4 +363,4 @@ def tell_update(cache: RemoteLogMetadataCache, update: RemoteLogSegmentMetadataU
 
 
 TestCacheMachine = CacheMachine.TestCase
-TestCacheMachine.settings = settings(max_examples=60, stateful_step_count=30, deadline=None)
+TestCacheMachine.settings = examples(60, steps=30)

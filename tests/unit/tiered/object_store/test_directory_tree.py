@@ -6,11 +6,12 @@ from pathlib import Path
 from random import Random
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from storage.environment.local_filesystem import LocalFilesystem
 from storage.errors import DiskError
+from tests.effort import examples
 from tests.fakes.clock import ManualClock
 from tests.fakes.filesystem import KEEP_ALL, FakeFilesystem, PowerCut
 from tiered.errors import (
@@ -256,7 +257,7 @@ def test_the_longest_names_fit_with_their_unfinished_ending() -> None:
 LONG = "n" * (SPLIT_CHARACTERS - 1)
 
 
-@settings(max_examples=150, deadline=None)
+@examples(150)
 @given(
     parts=st.lists(
         st.lists(

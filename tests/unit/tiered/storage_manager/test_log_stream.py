@@ -2,10 +2,11 @@ import asyncio
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from storage.environment.randomness import SeededRandomness
+from tests.effort import examples
 from tests.fakes.filesystem import FakeFile, FakeFilesystem
 from tests.unit.tiered.format.closed_segments import Segment, make_segment
 from tiered.errors import CorruptSegmentError
@@ -39,7 +40,7 @@ def stream(segment: Segment, chunk_bytes: int, kind: str = "plain") -> LogStream
     )
 
 
-@settings(max_examples=30, deadline=None)
+@examples(30)
 @given(
     sizes=st.lists(st.integers(0, 300), min_size=1, max_size=8),
     chunk_bytes=st.integers(1, 500),

@@ -4,9 +4,10 @@ import asyncio
 from collections.abc import AsyncIterator
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.effort import examples
 from tests.fakes.tiered.in_loop_processes import FakeProcesses
 from tests.fakes.timer import ManualTimer
 from tests.unit.tiered.worker.turns import settled, until
@@ -263,7 +264,7 @@ async def test_step_that_is_not_drawn_is_refused(house: House) -> None:
         house.supervisor._step(WorkerState.RUNNING)
 
 
-@settings(max_examples=60, deadline=None)
+@examples(60)
 @given(
     st.lists(
         st.sampled_from(["use", "kill", "hang", "time", "stop", "bad", "good", "fork", "turn"]),

@@ -26,6 +26,7 @@ from pipeline.lake.schemas.spec import ConverterSpec, FieldSpec
 from pipeline.lake.sinks.base import TableView
 from pipeline.lake.work.local_runner import LocalRunner
 from pipeline.lake.work.task import TableTarget, TaskSpec
+from tests.effort import examples
 from tests.fakes.lake.jobs import BUCKETS, FixedColumns, lake_job, run
 from tests.fakes.lake.keyed_log import (
     UPSERT,
@@ -316,9 +317,7 @@ records = st.lists(
 )
 
 
-@settings(
-    max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
-)
+@settings(examples(40), suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(records, st.lists(st.integers(0, 60), max_size=3), st.integers(100, 3000))
 def test_any_log_cut_anywhere_is_its_fold(
     some: Sequence[Record], cuts: Sequence[int], max_bytes: int

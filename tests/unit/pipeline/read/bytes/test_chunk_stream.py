@@ -2,7 +2,7 @@ import asyncio
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from pipeline.plan.piece import RemotePiece
@@ -17,6 +17,7 @@ from pipeline.read.bytes.chunk_stream import (
     chunk_groups,
 )
 from pipeline.read.read_errors import DamagedDataError
+from tests.effort import examples
 from tests.fakes.tiered.memory_object_store import FOREVER, Fault, StoredObject
 from tests.unit.pipeline.read.segment_world import SegmentWorld, segment_world
 from tests.unit.tiered.format.closed_segments import make_segment
@@ -67,7 +68,7 @@ def test_all_bytes_come_in_order(form: dict[str, Any]) -> None:
         assert drained(stream_of(world, world.copy(segment))) == bytes(segment.log)
 
 
-@settings(max_examples=60, deadline=None)
+@examples(60)
 @given(data=st.data())
 def test_any_part_comes_whole_whatever_the_chunks_are(data: st.DataObject) -> None:
     segment = text_segment(6)

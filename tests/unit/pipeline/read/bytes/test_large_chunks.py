@@ -1,12 +1,13 @@
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from pipeline.plan.piece import RemotePiece
 from pipeline.read.bytes.large_chunks import LargeChunkStream
 from pipeline.read.read_errors import DamagedDataError
+from tests.effort import examples
 from tests.fakes.tiered.memory_object_store import FOREVER, Fault, StoredObject
 from tests.unit.pipeline.read.bytes.test_chunk_stream import FORMS, NOTHING, drained
 from tests.unit.pipeline.read.segment_world import (
@@ -29,7 +30,7 @@ def stream_of(
     )
 
 
-@settings(max_examples=60, deadline=None)
+@examples(60)
 @given(data=st.data())
 def test_any_part_comes_whole_whatever_slices_are(data: st.DataObject) -> None:
     segment = text_segment(6)
@@ -45,7 +46,7 @@ def test_any_part_comes_whole_whatever_slices_are(data: st.DataObject) -> None:
         assert drained(stream_of(world, piece, slice_bytes), carry) == segment.log[position:end]
 
 
-@settings(max_examples=30, deadline=None)
+@examples(30)
 @given(data=st.data())
 def test_another_programs_chunks_are_read_once(data: st.DataObject) -> None:
     segment = text_segment(6)

@@ -1,7 +1,7 @@
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from pipeline.plan.piece import AbortedRange, RemotePiece
@@ -12,6 +12,7 @@ from pipeline.read.piece.segment_rows import SegmentRows
 from pipeline.read.read_errors import DamagedBatchError, DamagedDataError
 from protocol.records.batch import update_crc
 from protocol.records.compression import Codec
+from tests.effort import examples
 from tests.fakes.tiered.memory_object_store import FOREVER, Fault, StoredObject
 from tests.unit.pipeline.read.batches import expected
 from tests.unit.pipeline.read.segment_world import (
@@ -79,7 +80,7 @@ def spoil(world: SegmentWorld, piece: RemotePiece, position: int) -> None:
     world.store.objects[key] = StoredObject(bytes(data), 0)
 
 
-@settings(max_examples=50, deadline=None)
+@examples(50)
 @given(data=st.data())
 def test_rows_are_those_of_iterate_records(data: st.DataObject) -> None:
     """Whatever the chunks, the codec, the form and the range of offsets are."""
@@ -95,7 +96,7 @@ def test_rows_are_those_of_iterate_records(data: st.DataObject) -> None:
         assert rows_of(world, piece) == right(segment, piece)
 
 
-@settings(max_examples=50, deadline=None)
+@examples(50)
 @given(data=st.data())
 def test_rows_of_another_programs_segment_are_the_same(data: st.DataObject) -> None:
     segment = record_segment(data.draw(st.integers(1, 12)))

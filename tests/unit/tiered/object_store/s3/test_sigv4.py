@@ -5,9 +5,10 @@ from typing import Any
 from unittest import mock
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.effort import examples
 from tiered.object_store.s3.credentials import Credentials
 from tiered.object_store.s3.sigv4 import RangeSigner, quoted_path
 
@@ -39,7 +40,7 @@ def botocore_authorization(
     return str(request.headers["Authorization"])
 
 
-@settings(max_examples=60, deadline=None)
+@examples(60)
 @given(
     key=st.text(st.characters(exclude_categories=("Cs", "Cc")), min_size=1, max_size=40).filter(
         lambda key: not {"", ".", ".."} & set(key.split("/"))
