@@ -6,7 +6,6 @@ What it is made of, and in which order that starts and stops, is `broker.broker`
 import asyncio
 import gc
 import logging
-import signal
 import sys
 from typing import TYPE_CHECKING
 
@@ -14,6 +13,7 @@ from broker.broker import Broker
 from broker.runtime.lifeline import Lifeline, Listening
 from broker.runtime.logs import configure
 from broker.runtime.startup_errors import StartupError
+from broker.runtime.stop_signals import on_stop_signal
 from native.library import RECORD_RULES, load_wanted
 from native.loader import code_path
 from storage.environment.descriptors import raise_descriptor_limit, share_out
@@ -47,7 +47,7 @@ SWITCH_INTERVAL_S = 0.001
 
 
 def run(loaded: "LoadedConfig", *, lifeline: Lifeline | None = None) -> int:
-    """Run a broker until SIGTERM or SIGINT, or the end of its supervisor.
+    """Run a broker until SIGTERM, SIGINT or SIGHUP, or the end of its supervisor.
 
     Args:
         loaded: The settings.
@@ -92,9 +92,7 @@ async def serve(loaded: "LoadedConfig", lifeline: Lifeline | None = None) -> int
         LOGGER.warning("too few file descriptors: %s", descriptors)
     broker = Broker(loaded.broker, descriptors=descriptors)
     stop = asyncio.Event()
-    loop = asyncio.get_running_loop()
-    for number in (signal.SIGTERM, signal.SIGINT):
-        loop.add_signal_handler(number, stop.set)
+    on_stop_signal(stop.set)
     if lifeline is not None:
         lifeline.watch(lambda: _orphaned(stop))
     try:

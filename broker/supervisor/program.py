@@ -1,18 +1,18 @@
 """The process of a supervisor: its loop, signals, and what it prints at first.
 
-SIGTERM or SIGINT: brokers stop one after the other; a second one: all at once.
+SIGTERM, SIGINT or SIGHUP: brokers stop one after the other; a second one: all at once.
 """
 
 import asyncio
 import logging
 import os
-import signal
 import sys
 from collections.abc import Sequence
 
 from broker.offline.opening import command_environment
 from broker.runtime.logs import configure
 from broker.runtime.startup_errors import StartupError
+from broker.runtime.stop_signals import on_stop_signal
 from broker.supervisor.admin_pages import AdminPages
 from broker.supervisor.broker_process import LocalLaunch
 from broker.supervisor.supervisor import Supervisor
@@ -27,7 +27,7 @@ EXIT_FAILED = 1
 
 
 def run(loaded: LoadedConfig, count: int, *, command: Sequence[str]) -> int:
-    """Run several brokers until SIGTERM or SIGINT.
+    """Run several brokers until SIGTERM, SIGINT or SIGHUP.
 
     Args:
         loaded: Settings of the first.
@@ -62,9 +62,7 @@ async def _serve(loaded: LoadedConfig, count: int, command: Sequence[str]) -> in
                 supervisor.hurry()
             stop.set()
 
-        loop = asyncio.get_running_loop()
-        for number in (signal.SIGTERM, signal.SIGINT):
-            loop.add_signal_handler(number, signalled)
+        on_stop_signal(signalled)
         pages = AdminPages(supervisor, loaded.broker.admin_listener, environment.run_blocking)
         try:
             await supervisor.open()

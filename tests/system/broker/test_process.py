@@ -177,13 +177,30 @@ def test_port_in_use(varve: VarveNode, tmp_path: Path, which: str) -> None:
         assert third.stop() == 0
 
 
-def test_sigint_stops_as_sigterm_does(tmp_path: Path) -> None:
-    """Ctrl-C in a terminal."""
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGHUP])
+def test_what_a_terminal_sends_stops_as_sigterm_does(
+    tmp_path: Path, number: signal.Signals
+) -> None:
+    """Ctrl-C, and the end of the terminal or of the remote shell."""
     node = VarveNode(tmp_path)
     node.start()
-    os.kill(node.pid, signal.SIGINT)
+    os.kill(node.pid, number)
     assert node._process is not None
     assert node._process.wait(60) == 0
+    assert (node.data_directory / CLEAN_SHUTDOWN_FILE).exists()
+
+
+def test_under_nohup_the_end_of_the_terminal_changes_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    command = VarveNode.command
+    monkeypatch.setattr(VarveNode, "command", lambda node: ["nohup", *command(node)])
+    node = VarveNode(tmp_path)
+    node.start()
+    os.kill(node.pid, signal.SIGHUP)
+    # It would have been handled before the answer to a request that is sent behind it.
+    node.wait_until_ready()
+    assert node.stop() == 0
     assert (node.data_directory / CLEAN_SHUTDOWN_FILE).exists()
 
 
