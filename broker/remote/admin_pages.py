@@ -143,6 +143,7 @@ class TierPages:
             report = manager.scrubber.last
             document |= {
                 "bucketOwner": manager.claim.owner,
+                "claimMissing": manager.claim.is_missing,
                 "metadataLost": list(self._remote.metadata.losses())
                 if self._remote.metadata
                 else [],

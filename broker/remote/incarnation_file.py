@@ -1,6 +1,7 @@
 """The incarnations this node has had in the bucket's claim: a small file of its disk.
 
     <log directory>/varve-tier-incarnation     one a line, the last one last; two while one is new
+    <log directory>/varve-tier-claimed         the same of a broker of a cluster: the cluster's
 
 See `tiered.maintenance.bucket_ownership`.
 """
@@ -13,16 +14,19 @@ from tiered.errors import RemoteStorageError
 from tiered.metadata.snapshot_store import RunBlocking
 
 FILE_NAME = "varve-tier-incarnation"
+CLUSTER_FILE_NAME = "varve-tier-claimed"
 
 
 class IncarnationFile:
     """`tiered.maintenance.bucket_ownership.IncarnationMemory` on this node's disk."""
 
-    def __init__(self, filesystem: Filesystem, directory: str, run: RunBlocking) -> None:
+    def __init__(
+        self, filesystem: Filesystem, directory: str, run: RunBlocking, name: str = FILE_NAME
+    ) -> None:
         """`directory` is made when there is something to keep."""
         self._filesystem = filesystem
         self._directory = directory
-        self._path = f"{directory}/{FILE_NAME}"
+        self._path = f"{directory}/{name}"
         self._run = run
 
     async def load(self) -> list[str]:
@@ -52,3 +56,7 @@ class IncarnationFile:
             await self._run(write)
         except StorageError as error:
             raise RemoteStorageError(f"{self._path}: {error}") from error
+
+    async def has_claimed(self) -> bool:
+        """See IncarnationMemory."""
+        return bool(await self.load())

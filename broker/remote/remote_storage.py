@@ -230,20 +230,24 @@ class RemoteStorage:
         return log
 
     def _make_claim(self, tier: Tier) -> "Claim":
-        from broker.remote.incarnation_file import IncarnationFile
+        from broker.remote.incarnation_file import CLUSTER_FILE_NAME, FILE_NAME, IncarnationFile
         from tiered.maintenance.bucket_ownership import Claim
         from tiered.maintenance.cluster_claim import ClusterClaim, ClusterIncarnation
 
         environment = self._environment
         is_alone = self._peers is None
+        disk = IncarnationFile(
+            environment.filesystem,
+            self._log_dir,
+            environment.run_blocking,
+            FILE_NAME if is_alone else CLUSTER_FILE_NAME,
+        )
         return (Claim if is_alone else ClusterClaim)(
             tier=tier,
             environment=environment,
             cluster_id=self._controller.image.cluster_id,
             settings=self._present,
-            memory=IncarnationFile(environment.filesystem, self._log_dir, environment.run_blocking)
-            if is_alone
-            else ClusterIncarnation(),
+            memory=disk if is_alone else ClusterIncarnation(disk),
             alerts=self._alerts,
         )
 

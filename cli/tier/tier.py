@@ -113,6 +113,8 @@ def _head(document: Mapping[str, Any]) -> str:
     owner = document.get("bucketOwner")
     if owner not in (None, document["clusterId"]):
         facts.append(f"claimed by cluster {owner}: nothing is removed there")
+    if document.get("claimMissing"):
+        facts.append("its claim is missing: nothing is copied or removed there")
     if document["copyPaused"]:
         facts.append("copying is paused")
     if document["fetchPaused"]:
@@ -268,7 +270,8 @@ def _gc(args: argparse.Namespace, _: ClientFactory) -> int:
     if report["missingSegments"]:
         complain(f"{counted(report['missingSegments'], 'segment')} missing in the object store")
     if not report["isOurs"]:
-        complain(f"the bucket is claimed by cluster {report['owner']}: nothing was removed")
+        owner = f"claimed by cluster {report['owner']}" if report["owner"] else "without its claim"
+        complain(f"the bucket is {owner}: nothing was removed")
     troubles = ("missingSegments", "unknownCopies", "lost")
     return FAILED if any(report.get(name) for name in troubles) or not report["isOurs"] else 0
 

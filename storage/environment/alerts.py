@@ -62,6 +62,10 @@ class AlertKind(StrEnum):
     SEGMENTS_SET_ASIDE = "segments-set-aside"
     """A recovery found a damage, and segments after it. Subject: the partition."""
 
+    TIER_CLAIM_MISSING = "tier-claim-missing"
+    """The bucket is not the one that this broker has used: nothing is copied to remote storage, and
+    nothing deleted there. Subject: the claim's object."""
+
     TIER_COPY_BLOCKED = "tier-copy-blocked"
     """A local segment is not fit to be copied, nor is what follows it. Subject: a partition."""
 

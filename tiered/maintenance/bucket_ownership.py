@@ -17,6 +17,13 @@ which one goes on (`varve tier claim`).
         └──another's, or contested──> FOREIGN <──another's (contested by us), contested─┘
                                          └──── take ────> OURS
 
+A claim that is not there is written only by a broker that has never had one. Else the bucket is not
+the one this broker knows: its disk is not mounted and there is an empty folder in its place, it was
+emptied, or the settings name another one. What was copied there would leave the local disk, and be
+gone when the bucket is back. So nothing is copied and nothing removed, whatever the state is, until
+the claim is there again, or an operator says that what the bucket held is lost (`varve tier
+claim`).
+
 TAKEN lasts as long as a first broker that still lives would need to notice. A disk that is moved
 to another machine takes what is its own, then, without an operator.
 
@@ -76,6 +83,10 @@ class IncarnationMemory(Protocol):
         """On disk when this returns; raises RemoteStorageError."""
         ...
 
+    async def has_claimed(self) -> bool:
+        """Whether there has been a claim of this broker's; raises RemoteStorageError."""
+        ...
+
 
 class ClaimText(NamedTuple):
     """What a claim says.
@@ -98,6 +109,7 @@ class Claim:
 
     Attributes:
         cluster_id: Of this broker's cluster.
+        is_missing: The last check found no claim where this broker has had one.
         owner: The cluster that the last check found; None: there was none yet.
         state: See the module; UNKNOWN for ever without a memory: the cluster's id counts alone.
     """
@@ -116,6 +128,7 @@ class Claim:
         "_tier",
         "_timer",
         "cluster_id",
+        "is_missing",
         "owner",
         "state",
     )
@@ -144,6 +157,7 @@ class Claim:
         self._check_lock = asyncio.Lock()
         self._checks = 0
         self._ours_from_ms = float("-inf")
+        self.is_missing = False
         self.owner: str | None = None
         self.state = ClaimState.UNKNOWN
 
@@ -165,7 +179,7 @@ class Claim:
     @property
     def is_removing(self) -> bool:
         """Whether anything may be removed, by the last check."""
-        return self.state is not ClaimState.FOREIGN
+        return self.state is not ClaimState.FOREIGN and not self.is_missing
 
     async def check(self) -> bool:
         """Read the claim, and claim a bucket that has none.
@@ -186,11 +200,16 @@ class Claim:
         deadline_ms = call_deadline_ms(self._settings().store.call_timeout_ms, 5)
         async with Deadline(self._timer, deadline_ms, "check of the bucket's claim"):
             found = await self._read()
-            if found is None:
+            is_missing = found is None and await self._has_claimed()
+            if found is None and not is_missing:
                 await self._write(self._first_claim())
                 # Two clusters may have done so at once: the one that is read back has it.
                 found = await self._read()
-            self.owner = UNREADABLE if found is None else found.owner
+            self.is_missing = is_missing
+            if is_missing:
+                self.owner = None
+            else:
+                self.owner = UNREADABLE if found is None else found.owner
             if found is not None and self._memory is not None and self.owner == self.cluster_id:
                 await self._compare(found, self._memory)
         self._checked_ms = self._clock.monotonic_ms()
@@ -215,8 +234,8 @@ class Claim:
                 "nothing is deleted from the bucket: "
                 + (
                     "its claim is new"
-                    if self.state is ClaimState.TAKEN
-                    else "another cluster owns it"
+                    if self.state is ClaimState.TAKEN and not self.is_missing
+                    else self._why_not()
                 )
             )
 
@@ -232,9 +251,33 @@ class Claim:
         if not self._checks:
             await self.check()
         if not self.is_ours:
-            raise RemoteStorageNotReadyError(
-                "nothing is written to the bucket: another cluster owns it"
-            )
+            raise RemoteStorageNotReadyError(f"nothing is written to the bucket: {self._why_not()}")
+
+    def require_bucket(self) -> None:
+        """Called before a segment is copied; the last check counts, however old it is.
+
+        Raises:
+            RemoteStorageNotReadyError: The bucket is not the one that this broker has claimed.
+        """
+        if self.is_missing:
+            raise RemoteStorageNotReadyError(f"nothing is copied to the bucket: {self._why_not()}")
+
+    async def require_bucket_now(self) -> None:
+        """Read the claim and `require_bucket`, after the upload of a segment.
+
+        Raises:
+            RemoteStorageNotReadyError: The bucket is not the one that this broker has claimed.
+            RemoteStorageError: It cannot be determined.
+        """
+        if self._memory is None:
+            return
+        deadline_ms = call_deadline_ms(self._settings().store.call_timeout_ms, 1)
+        async with Deadline(self._timer, deadline_ms, "reading the bucket's claim"):
+            # No whole check: who may remove there is another matter, and may wait for a disk.
+            if await self._read() is None and await self._has_claimed():
+                self.is_missing, self.owner = True, None
+                self._report()
+        self.require_bucket()
 
     async def take(self) -> None:
         """An operator says that this broker goes on, and no other of this cluster.
@@ -259,6 +302,7 @@ class Claim:
                     "--take-ownership is for that"
                 )
             self.state = await self._put_mine(found or ClaimText(self.cluster_id), memory)
+            self.is_missing = False
         self._checked_ms = self._clock.monotonic_ms()
         self._checks += 1
         self._report()
@@ -271,6 +315,12 @@ class Claim:
             found = await self._read()
             if found == ClaimText(self.cluster_id, self._mine):
                 await self._write(found._replace(released=True))
+
+    async def _has_claimed(self) -> bool:
+        return self._memory is not None and await self._memory.has_claimed()
+
+    def _why_not(self) -> str:
+        return "its claim is missing" if self.is_missing else "another cluster owns it"
 
     def _first_claim(self) -> ClaimText:
         """On a bucket without any."""
@@ -313,6 +363,17 @@ class Claim:
         return ClaimState.OURS
 
     def _report(self) -> None:
+        if self.is_missing:
+            self._alerts.set(
+                AlertKind.TIER_CLAIM_MISSING,
+                CLAIM_KEY,
+                "the bucket has no claim of this cluster, which has had one: its disk is not "
+                "mounted, it was emptied, or the settings name another one. Nothing is copied to "
+                "remote storage or deleted there until it is back. If what it held is lost, run "
+                "`varve tier claim`",
+            )
+        else:
+            self._alerts.clear(AlertKind.TIER_CLAIM_MISSING, CLAIM_KEY)
         if self.owner == self.cluster_id and self.state is ClaimState.FOREIGN:
             self._alerts.set(
                 AlertKind.TIER_NOT_OURS,

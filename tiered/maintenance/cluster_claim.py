@@ -12,15 +12,20 @@ A node's of our id is that of a single node which has become the cluster's first
 order, or of a copy of it that still runs: an operator has to say which one goes on (`varve tier
 claim`). No broker gives the claim back when it stops: the others go on.
 
+Each broker notes on its own disk that there was a claim: where it is gone, a broker that has noted
+one does not write it anew (see there).
+
 All brokers of a cluster write the same text, and nothing else: they may all find a new bucket
 without a claim at once, and what one writes late must not hide what another has written and reads
 back.
 """
 
+import contextlib
 from typing import Final
 
 from typing_extensions import override
 
+from tiered.errors import RemoteStorageError
 from tiered.maintenance.bucket_ownership import Claim, ClaimState, ClaimText, IncarnationMemory
 
 CLUSTER_INCARNATION: Final = "cluster"
@@ -28,14 +33,30 @@ CLUSTER_INCARNATION: Final = "cluster"
 
 
 class ClusterIncarnation:
-    """`IncarnationMemory` of a cluster: the same on every broker, and kept nowhere."""
+    """`IncarnationMemory` of a cluster: the same on every broker, noted by each on its disk."""
+
+    __slots__ = ("_disk", "_is_noted")
+
+    def __init__(self, disk: IncarnationMemory) -> None:
+        """`disk`: this broker's own, for nothing else."""
+        self._disk = disk
+        self._is_noted = False
 
     async def load(self) -> list[str]:
         """See IncarnationMemory."""
         return [CLUSTER_INCARNATION]
 
     async def save(self, incarnations: list[str]) -> None:
-        """Keep nothing."""
+        """Note once that there is one; without the note where the disk refuses it."""
+        if self._is_noted:
+            return
+        with contextlib.suppress(RemoteStorageError):
+            await self._disk.save(incarnations)
+            self._is_noted = True
+
+    async def has_claimed(self) -> bool:
+        """See IncarnationMemory."""
+        return self._is_noted or await self._disk.has_claimed()
 
 
 class ClusterClaim(Claim):
@@ -58,6 +79,7 @@ class ClusterClaim(Claim):
         if found.contested:
             self.state = ClaimState.FOREIGN
         elif found.incarnation == CLUSTER_INCARNATION:
+            await memory.save([CLUSTER_INCARNATION])
             self.state = ClaimState.OURS
         elif not found.incarnation or found.released:
             self.state = await self._put_mine(found, memory)
@@ -74,4 +96,5 @@ class ClusterClaim(Claim):
         is_mine = back is not None and back.incarnation == CLUSTER_INCARNATION
         if back is None or not is_mine or back.contested:
             return ClaimState.FOREIGN
+        await memory.save([CLUSTER_INCARNATION])
         return ClaimState.OURS

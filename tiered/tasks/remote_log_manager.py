@@ -170,6 +170,7 @@ class RemoteLogManager:
                 environment=environment,
                 settings=settings,
                 counters=self.counters,
+                claim=claim,
             ),
             deletion=self._deletion,
             deadlines=deadlines,

@@ -7,6 +7,10 @@
                                                     └─the next leader gives it up meanwhile
                                                                ─> remove its objects
 
+Before it begins and before it counts the bucket must be the one that this broker has claimed
+(`tiered.maintenance.bucket_ownership`): into an empty folder, where the bucket's disk is not
+mounted, everything can be copied.
+
 Every attempt has a new id, so nothing is ever overwritten. What a crash, a lost leadership or a
 failed deletion leaves in the bucket is found by the expirer (`tiered.tasks.unfinished_copies`).
 
@@ -42,6 +46,7 @@ from tiered.errors import (
     RemoteStorageNotReadyError,
     TieredError,
 )
+from tiered.maintenance.bucket_ownership import Claim
 from tiered.metadata.publisher import MetadataPublisher
 from tiered.metadata.remote_log_metadata_manager import RemoteLogMetadataManager
 from tiered.segment_metadata import (
@@ -83,6 +88,7 @@ class SegmentCopy:
     """
 
     __slots__ = (
+        "_claim",
         "_counters",
         "_deadlines",
         "_deletion",
@@ -107,6 +113,7 @@ class SegmentCopy:
         environment: Environment,
         settings: Callable[[], TierConfig],
         counters: TaskCounters,
+        claim: Claim,
     ) -> None:
         """Copy nothing yet; `settings` gives the present ones, `deletion` is for failed copies."""
         self._metadata = metadata
@@ -117,6 +124,7 @@ class SegmentCopy:
         self._environment = environment
         self._settings = settings
         self._counters = counters
+        self._claim = claim
         self.in_flight: set[UUID] = set()
         # Copies begun here of whose end nothing is known yet, oldest first.
         self._left: OrderedDict[UUID, RemoteLogSegmentMetadata] = OrderedDict()
@@ -135,6 +143,7 @@ class SegmentCopy:
         """
         tiered = led.tiered
         counters = self._counters.of(tiered.partition.topic)
+        self._claim.require_bucket()
         epochs = tiered.log.leader_epochs
         if not epochs.is_synced:
             # Retention may delete the local segment once it is copied, and its batches hold them.
@@ -150,6 +159,7 @@ class SegmentCopy:
             try:
                 result = await self._upload(led, metadata, files)
                 self._check_custom_metadata(led, result)
+                await self._claim.require_bucket_now()
             except (TieredError, StorageError, OSError):
                 if led.may_change and await self._roll_back(metadata):
                     self._left.pop(metadata.id, None)

@@ -13,6 +13,7 @@ import asyncio
 from collections.abc import Callable
 from typing import Any, Final
 
+from broker.remote.incarnation_file import CLUSTER_FILE_NAME, IncarnationFile
 from config.tier import TierConfig
 from config.topic import TopicConfig
 from storage.environment.randomness import SeededRandomness
@@ -100,7 +101,11 @@ class Broker:
                 environment=self.environment,
                 cluster_id="cluster",
                 settings=lambda: SETTINGS,
-                memory=ClusterIncarnation(),
+                memory=ClusterIncarnation(
+                    IncarnationFile(
+                        self.filesystem, "/data", self.environment.run_blocking, CLUSTER_FILE_NAME
+                    )
+                ),
             ),
             environment=self.environment,
             broker_id=node_id,

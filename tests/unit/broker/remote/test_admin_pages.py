@@ -109,7 +109,7 @@ class Manager:
             verified_bytes=300,
             rounds=1,
         )
-        self.claim = SimpleNamespace(owner="me")
+        self.claim = SimpleNamespace(owner="me", is_missing=False)
         self.history = SimpleNamespace(kept=2, behind=1, oldest_behind_ms=5.0, failures=3)
         self.copies_in_flight, self.stalled_copies = 2, 1
 

@@ -123,6 +123,7 @@ def test_ls_says_what_is_out_of_the_ordinary(admin: FakeAdmin, shell: Any) -> No
     """In the first line."""
     admin.answers["/tier"] |= {
         "bucketOwner": "other",
+        "claimMissing": True,
         "copyPaused": True,
         "fetchPaused": True,
         "stalledCopies": 2,
@@ -131,6 +132,7 @@ def test_ls_says_what_is_out_of_the_ordinary(admin: FakeAdmin, shell: Any) -> No
     head = shell("ls").out.splitlines()[0]
     for said in ("claimed by cluster other", "copying is paused", "reading is paused"):
         assert said in head
+    assert "its claim is missing: nothing is copied or removed there" in head
     assert "2 copies do not move" in head
     assert "1 segment damaged" in head
 

@@ -8,7 +8,11 @@ from storage.environment.alerts import AlertKind
 from storage.environment.randomness import SeededRandomness
 from tests.fakes.environment import FakeEnvironment
 from tests.unit.tiered.tasks.task_world import World
-from tiered.errors import RemoteStorageNotReadyError, StoreUnavailableError
+from tiered.errors import (
+    RemoteStorageError,
+    RemoteStorageNotReadyError,
+    StoreUnavailableError,
+)
 from tiered.maintenance.bucket_ownership import (
     CHECKS_TO_NOTICE,
     CLAIM_KEY,
@@ -73,6 +77,9 @@ class Memory:
 
     async def save(self, incarnations: list[str]) -> None:
         self.incarnations = [one for one in incarnations if one]
+
+    async def has_claimed(self) -> bool:
+        return bool(self.incarnations)
 
 
 def node(world: World, memory: Memory, seed: int) -> Claim:
@@ -179,3 +186,71 @@ async def test_looks_at_once_are_one_look(stopped_in_order: bool) -> None:
     await asyncio.gather(after.take(), after.check(), after.check())
     assert after.state is ClaimState.OURS
     assert after.is_settled
+
+
+@pytest.mark.parametrize("is_new_process", [False, True])
+async def test_a_claim_that_is_gone_is_not_written_anew(is_new_process: bool) -> None:
+    """An empty folder is where the bucket's disk was mounted; later it is there again."""
+    world, memory = World(), Memory()
+    claim = node(world, memory, 1)
+    await claim.check()
+    written = world.bucket.objects.pop(CLAIM_KEY)
+    if is_new_process:
+        claim = node(world, memory, 2)
+    assert not await claim.check()
+    assert CLAIM_KEY not in world.bucket.objects
+    assert not claim.is_settled
+    assert not claim.is_removing
+    (alert,) = world.alerts.all()
+    assert alert.kind is AlertKind.TIER_CLAIM_MISSING
+    for refused in (claim.require, claim.require_ours, claim.require_bucket_now):
+        with pytest.raises(RemoteStorageNotReadyError, match="its claim is missing"):
+            await refused()
+    with pytest.raises(RemoteStorageNotReadyError, match="its claim is missing"):
+        claim.require_bucket()
+    world.bucket.objects[CLAIM_KEY] = written
+    assert await claim.check()
+    assert claim.is_removing
+    await claim.require_bucket_now()
+    assert world.alerts.all() == []
+
+
+async def test_a_lost_bucket_is_begun_anew_by_an_operator() -> None:
+    world, memory = World(), Memory()
+    claim = node(world, memory, 1)
+    await claim.check()
+    del world.bucket.objects[CLAIM_KEY]
+    await claim.check()
+    await claim.take()
+    assert claim.state is ClaimState.OURS
+    assert world.alerts.all() == []
+    await claim.require_bucket_now()
+    assert decode_claim(world.bucket.objects[CLAIM_KEY].data) == "cluster"
+
+
+async def test_a_claim_that_went_since_the_last_check_is_missed() -> None:
+    """What was copied in between is not looked for there later."""
+    world = World()
+    claim = node(world, Memory(), 1)
+    await claim.check()
+    await claim.require_bucket_now()
+    del world.bucket.objects[CLAIM_KEY]
+    claim.require_bucket()
+    with pytest.raises(RemoteStorageNotReadyError, match="its claim is missing"):
+        await claim.require_bucket_now()
+    assert claim.is_missing
+    assert [alert.kind for alert in world.alerts.all()] == [AlertKind.TIER_CLAIM_MISSING]
+
+
+async def test_a_disk_that_refuses_the_incarnation_stops_no_copies() -> None:
+    class Refusing(Memory):
+        async def save(self, incarnations: list[str]) -> None:
+            raise RemoteStorageError("the directory is offline")
+
+    world = World()
+    claim = node(world, Refusing("before"), 1)
+    world.bucket.put(CLAIM_KEY, b'{"clusterId": "cluster", "incarnation": "before"}')
+    with pytest.raises(RemoteStorageError):
+        await claim.check()
+    claim.require_bucket()
+    await claim.require_bucket_now()

@@ -10,18 +10,36 @@ import pytest
 
 from tests.fakes.environment import FakeEnvironment
 from tests.unit.tiered.tasks.task_world import World
-from tiered.errors import RemoteStorageNotReadyError
+from tiered.errors import RemoteStorageError, RemoteStorageNotReadyError
 from tiered.maintenance.bucket_ownership import CLAIM_KEY, ClaimState
 from tiered.maintenance.cluster_claim import ClusterClaim, ClusterIncarnation
 
 
-def claim_of(world: World, cluster_id: str = "cluster", tier: Any = None) -> ClusterClaim:
+class Disk:
+    """What a broker notes."""
+
+    def __init__(self) -> None:
+        self.noted: list[str] = []
+
+    async def load(self) -> list[str]:
+        raise AssertionError("it is the same on every broker")
+
+    async def save(self, incarnations: list[str]) -> None:
+        self.noted = list(incarnations)
+
+    async def has_claimed(self) -> bool:
+        return bool(self.noted)
+
+
+def claim_of(
+    world: World, cluster_id: str = "cluster", tier: Any = None, disk: Disk | None = None
+) -> ClusterClaim:
     return ClusterClaim(
         tier=tier or world.tier,
         environment=FakeEnvironment(clock=world.clock),
         cluster_id=cluster_id,
         settings=lambda: world.settings,
-        memory=ClusterIncarnation(),
+        memory=ClusterIncarnation(disk or Disk()),
     )
 
 
@@ -118,3 +136,38 @@ async def test_a_node_that_takes_it_stops_both() -> None:
     assert (found["incarnation"], found["contested"]) == ("ab" * 16, True)
     assert not await claim_of(world).check()
     assert not await claim.check()
+
+
+async def test_a_broker_that_has_seen_the_claim_does_not_write_it_anew() -> None:
+    """Each broker mounts the bucket's disk itself: one of them may find an empty folder."""
+    world, disk = World(), Disk()
+    broker = claim_of(world, disk=disk)
+    await broker.check()
+    written = world.bucket.objects.pop(CLAIM_KEY)
+    for one in (broker, claim_of(world, disk=disk)):
+        assert not await one.check()
+        with pytest.raises(RemoteStorageNotReadyError, match="its claim is missing"):
+            one.require_bucket()
+    assert CLAIM_KEY not in world.bucket.objects
+    world.bucket.objects[CLAIM_KEY] = written
+    assert await broker.check()
+    await broker.require_bucket_now()
+
+
+async def test_a_claim_that_another_broker_wrote_is_noted() -> None:
+    world, disk = World(), Disk()
+    await claim_of(world).check()
+    await claim_of(world, disk=disk).check()
+    assert await disk.has_claimed()
+
+
+async def test_a_disk_that_refuses_the_note_costs_the_note() -> None:
+    """A broker goes on with its other log directories."""
+
+    class Refusing(Disk):
+        async def save(self, incarnations: list[str]) -> None:
+            raise RemoteStorageError("the directory is offline")
+
+    broker = claim_of(World(), disk=Refusing())
+    assert await broker.check()
+    await broker.require()

@@ -7,9 +7,11 @@ import pytest
 from tests.unit.storage.log.log_model import append, make_batch
 from tests.unit.tiered.tasks.task_world import PARTITION, World, tiered_config
 from tiered.errors import (
+    RemoteStorageNotReadyError,
     StoreTimeoutError,
     StoreUnavailableError,
 )
+from tiered.maintenance.bucket_ownership import Claim
 from tiered.segment_metadata import RemoteLogSegmentMetadataUpdate, SegmentEpoch, SegmentState
 from tiered.tasks.copier import BLOCKED_RETRY_MS
 
@@ -43,6 +45,28 @@ async def test_a_copy_says_which_empty_segments_lie_before_it() -> None:
     await world.interval()
     assert world.finished() == [(0, 0), (3, 3), (5, 5)]
     assert world.tier.empty_from == {0: None, 3: 1, 5: 4}
+
+
+async def test_a_copy_does_not_count_where_the_claim_is_gone_meanwhile(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """The bucket's disk was unmounted under it: what was uploaded is not where it is looked for."""
+    world = World()
+    world.write(1)
+    checks: list[str] = []
+
+    async def missing(_: Claim) -> None:
+        checks.append("after the upload")
+        assert world.bucket.segment_objects()
+        if len(checks) == 1:
+            raise RemoteStorageNotReadyError("its claim is missing")
+
+    monkeypatch.setattr(Claim, "require_bucket_now", missing)
+    await world.start()
+    assert (world.finished(), world.bucket.segment_objects()) == ([], {})
+    await world.run(600, 100)
+    assert world.finished() == [(0, 0)]
+    assert len(checks) == 2
 
 
 async def test_a_failed_copy_is_deleted_at_once_and_tried_under_a_new_id() -> None:
