@@ -66,9 +66,8 @@ async def test_what_was_produced_meanwhile_is_there_afterwards(
 
     if is_restarted:
         await node.stop()
-    for path in store.iterdir():
-        path.rmdir()
-    store.rmdir()
+    # The store's clock may be asked for at any time, by a small object.
+    store.rename(tmp_path / "empty")
     disk.rename(store)
     if is_restarted:
         node = await start_node(**settings)
