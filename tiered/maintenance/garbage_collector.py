@@ -480,14 +480,15 @@ class Scrubber:
         key = self._keys.parse(upload.key)
         if key is None:
             return False
-        segment_id = key.segment_id
-        owned = self._owned(segment_id.partition)
-        # One that the metadata knows is under way, here or elsewhere, or goes with its segment.
-        return (
-            owned is not None
-            and segment_id.id not in owned
-            and segment_id.id not in self._in_flight
-        )
+        partition, id_ = key.segment_id
+        if id_ in self._in_flight:
+            return False
+        if not self._metadata.is_ready(partition):
+            return self._is_deleted(partition)
+        known = self._metadata.known_of(partition).segment(id_)
+        # Of a finished copy: the store had begun an upload, its answer was lost, and another one
+        # was made. What else the metadata knows may be under way, here or elsewhere.
+        return known is None or known.state is SegmentState.COPY_SEGMENT_FINISHED
 
 
 class _Owned:

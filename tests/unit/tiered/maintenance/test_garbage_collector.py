@@ -179,15 +179,21 @@ async def test_stale_uploads_are_aborted() -> None:
     assert world.manager.scrubber.aborted_uploads == 1
 
 
-async def test_an_upload_of_a_segment_that_the_metadata_knows_is_spared() -> None:
-    """It may be under way elsewhere; nobody else's word counts before its segment is given up."""
+@pytest.mark.parametrize("is_finished", [False, True])
+async def test_an_upload_that_may_be_under_way_elsewhere_is_spared(*, is_finished: bool) -> None:
+    """Until its segment is given up, or finished: then the answer to its begin was lost."""
     world = await filled(1)
     (known,) = world.metadata.segments(PARTITION)
+    # Its expirer would give up what nobody here copies.
+    await world.manager.stop()
+    if not is_finished:
+        known = segment(50, 59, state=STARTED)
+        await world.metadata.add(known)
     upload = PendingUpload(world.tier.keys.segment_keys(known).log, "1", 0)
     world.bucket.uploads.append(upload)
     world.clock.advance(HOUR_MS + 1)
-    assert (await scrub(world)).aborted_uploads == 0
-    assert world.bucket.uploads == [upload]
+    await world.scrub()
+    assert world.bucket.uploads == [upload] * (not is_finished)
 
 
 async def test_a_refused_listing_fails_the_pass() -> None:
