@@ -183,10 +183,18 @@ def test_what_a_terminal_sends_stops_as_sigterm_does(
 ) -> None:
     """Ctrl-C, and the end of the terminal or of the remote shell."""
     node = VarveNode(tmp_path)
-    node.start()
+    # What is ignored here, as where these tests run under nohup, the broker would ignore.
+    before = signal.signal(number, signal.SIG_DFL)
+    try:
+        node.start()
+    finally:
+        signal.signal(number, before)
     os.kill(node.pid, number)
     assert node._process is not None
-    assert node._process.wait(60) == 0
+    try:
+        assert node._process.wait(60) == 0
+    finally:
+        node.kill()
     assert (node.data_directory / CLEAN_SHUTDOWN_FILE).exists()
 
 

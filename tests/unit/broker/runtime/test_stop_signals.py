@@ -32,8 +32,13 @@ async def sent(number: signal.Signals) -> None:
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT, signal.SIGHUP])
 async def test_each_of_them_calls_back(number: signal.Signals) -> None:
     called: list[str] = []
-    with handled(called):
-        await sent(number)
+    # These tests, too, may run under nohup.
+    before = signal.signal(signal.SIGHUP, signal.SIG_DFL)
+    try:
+        with handled(called):
+            await sent(number)
+    finally:
+        signal.signal(signal.SIGHUP, before)
     assert called == ["stop"]
 
 
