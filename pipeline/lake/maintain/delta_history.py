@@ -93,7 +93,7 @@ class DeltaHistory:
         with refusals(self._sink.name):
             adds = frozenset(pa.table(table.get_add_actions()).column("path").to_pylist())
             removed = frozenset(self._removed(table, 0))
-            expired = frozenset(self._removed(table, _hours(keep_ms + ahead_ms))) - adds
+            expired = frozenset(self._removed(table, max(0, _hours(keep_ms + ahead_ms)))) - adds
         return Reach(adds | (removed - expired), expired)
 
     @staticmethod
