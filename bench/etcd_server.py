@@ -4,10 +4,12 @@ import os
 import shutil
 import subprocess
 import urllib.request
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Final
 
 from bench.node import free_ports
+from bench.process import LOOPBACK, Host
 from bench.server_process import ServerProcess
 
 BUILT: Final = Path(__file__).parents[1] / ".build" / "etcd" / "etcd"
@@ -41,8 +43,10 @@ class EtcdServer(ServerProcess):
         name: str = "m0",
         scheme: str = "http",
         election_ms: int = 100,
+        host: Host = LOOPBACK,
     ) -> None:
         super().__init__()
+        self._prefix = host.prefix
         self._program = program
         self._folder = folder
         self.arguments = arguments
@@ -50,8 +54,8 @@ class EtcdServer(ServerProcess):
         self._scheme = scheme
         self._election_ms = election_ms
         client_port, peer_port = free_ports(2)
-        self.endpoint = f"127.0.0.1:{client_port}"
-        self.peer = f"http://127.0.0.1:{peer_port}"
+        self.endpoint = f"{host.address}:{client_port}"
+        self.peer = f"http://{host.address}:{peer_port}"
         self.members = f"{name}={self.peer}"
 
     @property
@@ -64,6 +68,7 @@ class EtcdServer(ServerProcess):
         assert self._process is None, "it runs"
         client = f"{self._scheme}://{self.endpoint}"
         command = [
+            *self._prefix,
             *(self._program, "--name", self._name, "--data-dir", str(self.data)),
             *("--listen-client-urls", client, "--advertise-client-urls", client),
             *("--listen-peer-urls", self.peer, "--initial-advertise-peer-urls", self.peer),
@@ -89,10 +94,11 @@ class EtcdServer(ServerProcess):
 class EtcdCluster:
     """Members that elect a leader among them."""
 
-    def __init__(self, program: str, folder: Path, count: int = 3) -> None:
+    def __init__(self, program: str, folder: Path, hosts: Sequence[Host] = (LOOPBACK,) * 3) -> None:
+        """`hosts`: of each member."""
         self.members = [
-            EtcdServer(program, folder, name=f"m{number}", election_ms=500)
-            for number in range(count)
+            EtcdServer(program, folder, name=f"m{number}", election_ms=500, host=host)
+            for number, host in enumerate(hosts)
         ]
         names = ",".join(member.members for member in self.members)
         for member in self.members:

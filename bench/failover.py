@@ -5,6 +5,9 @@ of three replicas; the figure is the longest time without an acknowledgement aro
 `--client raw` takes a producer without timers of its own, which librdkafka has: it looks for a
 leader once a second. Coordinators are asked by raw clients in any case. Released Kafka brokers
 beside it get the same faults by the same program, one cluster at a time.
+
+A network is cut by proxies, which only ours can have between its brokers, or by `--namespaces`:
+each server in a network namespace of its own, where packets are lost (`bench.cluster.namespaces`).
 """
 
 import argparse
@@ -20,6 +23,7 @@ from pathlib import Path
 from bench.cluster.cluster import Cluster
 from bench.cluster.failover import FAULTS, Fault, Sample, quantile, sample
 from bench.cluster.kinds import KafkaCluster, VarveCluster
+from bench.cluster.namespaces import NamespaceError, Namespaces, enter
 from bench.kafka_release import KAFKA_VERSION, KafkaReleaseError
 from bench.node import NodeError
 
@@ -38,9 +42,11 @@ def _parser() -> argparse.ArgumentParser:
         help=f"by number, comma-separated: {', '.join(_numbered())}",
     )
     parser.add_argument("--client", choices=["librdkafka", "raw"], default="librdkafka")
+    parser.add_argument("--namespaces", action="store_true", help="each server in one of its own")
     parser.add_argument("--etcd-members", type=int, default=3)
     parser.add_argument("--set", action="append", default=[], metavar="KEY=VALUE", help="of ours")
     parser.add_argument("--name", default="failover", help="of the file in bench/results")
+    parser.add_argument("--output", type=Path, help="the file, if it is to lie elsewhere")
     parser.add_argument("--directory", type=Path, help="where brokers keep their data")
     return parser
 
@@ -49,18 +55,25 @@ def _numbered() -> list[str]:
     return [f"{number} {fault.name}" for number, fault in enumerate(FAULTS)]
 
 
-def _cluster(
-    kind: str, directory: Path, arguments: argparse.Namespace, *, needs_links: bool
-) -> Cluster:
+def _cluster(kind: str, directory: Path, arguments: argparse.Namespace, *, is_cut: bool) -> Cluster:
+    namespaces = Namespaces() if arguments.namespaces else None
     if kind == "kafka":
-        return KafkaCluster(directory)
+        return KafkaCluster(directory, namespaces=namespaces)
     given = dict(pair.partition("=")[::2] for pair in arguments.set)
     return VarveCluster(
         directory,
         given,
         etcd_members=arguments.etcd_members,
-        links="clients" if needs_links else False,
+        links="clients" if is_cut and namespaces is None else False,
+        namespaces=namespaces,
     )
+
+
+def can_strike(fault: Fault, kind: str, has_namespaces: bool) -> bool:
+    """Whether there is such a fault for a kind of cluster, with the network it has."""
+    if fault.unplugs or (fault.cuts and kind == "kafka"):
+        return has_namespaces and kind in fault.kinds
+    return kind in fault.kinds
 
 
 class _Measurement:
@@ -69,17 +82,17 @@ class _Measurement:
     def __init__(
         self, kind: str, faults: Sequence[Fault], directory: Path, arguments: argparse.Namespace
     ) -> None:
-        self.samples: dict[str, list[Sample]] = {f.name: [] for f in faults if kind in f.kinds}
         self._kind = kind
-        self._faults = [fault for fault in faults if kind in fault.kinds]
+        self._faults = [fault for fault in faults if can_strike(fault, kind, arguments.namespaces)]
+        self.samples: dict[str, list[Sample]] = {fault.name: [] for fault in self._faults}
         self._directory = directory
         self._arguments = arguments
         self._lives = 0
 
     def run(self) -> None:
         """Take them, those that need proxies on a cluster of their own."""
-        for needs_links in (False, True):
-            faults = [fault for fault in self._faults if fault.needs_links is needs_links]
+        for is_cut in (False, True):
+            faults = [fault for fault in self._faults if fault.cuts is is_cut]
             cluster: Cluster | None = None
             try:
                 for number in range(self._arguments.count):
@@ -98,7 +111,7 @@ class _Measurement:
                 kind,
                 self._directory / f"{kind}-{self._lives}",
                 arguments,
-                needs_links=fault.needs_links,
+                is_cut=fault.cuts,
             )
             cluster.start()
         topic = f"failover-{self._lives}-{number}-{FAULTS.index(fault)}"
@@ -142,6 +155,12 @@ def main() -> int:
         faults = [FAULTS[int(n)] for n in arguments.faults or range(len(FAULTS))]
     except (ValueError, IndexError):
         parser.error(f"--faults: numbers of {', '.join(_numbered())}")
+    if arguments.namespaces:
+        try:
+            enter("bench.failover", sys.argv[1:])
+        except NamespaceError as error:
+            print(error, file=sys.stderr)
+            return 1
     kinds = KINDS if arguments.brokers == "both" else (arguments.brokers,)
     base = arguments.directory or Path(tempfile.gettempdir())
     directory = Path(tempfile.mkdtemp(prefix="varve-failover-", dir=base))
@@ -166,8 +185,7 @@ def main() -> int:
             for kind, samples in measured.items()
         },
     }
-    RESULTS.mkdir(exist_ok=True)
-    path = RESULTS / f"{arguments.name}.json"
+    path: Path = arguments.output or RESULTS / f"{arguments.name}.json"
     path.write_text(json.dumps(document, indent=1) + "\n")
     print(f"\n{table(measured)}\n\n{time.monotonic() - begin:.0f} s; {path}")
     complete = all(

@@ -20,7 +20,7 @@ from typing_extensions import override
 
 from bench import wire
 from bench.kafka_release import KAFKA_HEAP, START_OPTIONS, KafkaRelease, KafkaReleaseError
-from bench.process import pause, pin
+from bench.process import LOOPBACK, Host, pause, pin
 
 REPOSITORY = Path(__file__).resolve().parent.parent
 
@@ -155,8 +155,10 @@ class OwnedNode(Node):
         properties: Mapping[str, str] | None = None,
         *,
         cores: frozenset[int] | None = None,
+        host: Host = LOOPBACK,
     ) -> None:
         directory.mkdir(parents=True, exist_ok=True)
+        self.host, self._prefix = host
         self.directory = directory
         self.data_directory = directory / "data"
         self.log_path = directory / "broker.log"
@@ -181,7 +183,7 @@ class OwnedNode(Node):
         self.prepare()
         with self.log_path.open("ab") as log:
             self._process = subprocess.Popen(
-                self.command(),
+                [*self._prefix, *self.command()],
                 stdin=subprocess.DEVNULL,
                 stdout=log,
                 stderr=subprocess.STDOUT,
@@ -262,7 +264,7 @@ class VarveNode(OwnedNode):
     def command(self) -> list[str]:
         settings = {
             "listeners": f"PLAINTEXT://{self.address}",
-            "admin.listener": f"127.0.0.1:{self.second_port}",
+            "admin.listener": self.admin_address,
             "log.dirs": str(self.data_directory),
             **self.properties,
         }
@@ -277,7 +279,7 @@ class VarveNode(OwnedNode):
     @property
     def admin_address(self) -> str:
         """`host:port` of the admin listener."""
-        return f"127.0.0.1:{self.second_port}"
+        return f"{self.host}:{self.second_port}"
 
 
 class VarveBrokersNode(VarveNode):
@@ -318,12 +320,18 @@ class KafkaNode(OwnedNode):
         properties: Mapping[str, str] | None = None,
         *,
         cores: frozenset[int] | None = None,
+        host: Host = LOOPBACK,
         heap: tuple[str, ...] = KAFKA_HEAP,
         release: KafkaRelease | None = None,
     ) -> None:
-        super().__init__(directory, properties, cores=cores)
+        super().__init__(directory, properties, cores=cores, host=host)
         self.release = KafkaRelease.resolve() if release is None else release
         self.heap = heap
+
+    @property
+    def voter(self) -> str:
+        """`host:port` of the controller in it."""
+        return f"{self.host}:{self.second_port}"
 
     @property
     def _properties_path(self) -> Path:
@@ -334,10 +342,10 @@ class KafkaNode(OwnedNode):
         settings = {
             "process.roles": "broker,controller",
             "node.id": "1",
-            "listeners": f"PLAINTEXT://{self.address},CONTROLLER://127.0.0.1:{self.second_port}",
+            "listeners": f"PLAINTEXT://{self.address},CONTROLLER://{self.voter}",
             "advertised.listeners": f"PLAINTEXT://{self.address}",
             "controller.listener.names": "CONTROLLER",
-            "controller.quorum.voters": f"1@127.0.0.1:{self.second_port}",
+            "controller.quorum.voters": f"1@{self.voter}",
             "log.dirs": str(self.data_directory),
             "offsets.topic.replication.factor": "1",
             "transaction.state.log.replication.factor": "1",

@@ -12,9 +12,20 @@ import time
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Final, NamedTuple
 
 _TICKS_PER_SECOND = os.sysconf("SC_CLK_TCK")
 _PAGE_SIZE = os.sysconf("SC_PAGE_SIZE")
+
+
+class Host(NamedTuple):
+    """Where a server listens, and what its command line begins with to run there."""
+
+    address: str
+    prefix: tuple[str, ...]
+
+
+LOOPBACK: Final = Host("127.0.0.1", ())
 
 
 def tree(pid: int) -> list[int]:

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 
 from bench import wire
+from bench.cluster.network import Network
 from bench.cluster.state import ClusterState, PartitionState, cluster_state, create_assigned_topic
 from bench.node import NodeEndedError, NodeError, OwnedNode
 from bench.process import cpu_seconds, pin
@@ -38,6 +39,11 @@ class Cluster:
     def bootstrap(self) -> str:
         """All of them, as clients take it."""
         return ",".join(self.addresses)
+
+    @property
+    def network(self) -> Network:
+        """What cuts brokers off; of a kind of cluster that has it, and was made with it."""
+        raise NotImplementedError
 
     def start(self, timeout_s: float = 120.0) -> None:
         """Start all, and wait until each shows all of them."""

@@ -15,7 +15,8 @@ from typing import Final
 
 from bench.cluster.cluster import Cluster
 from bench.cluster.kinds import VarveCluster
-from bench.cluster.links import CLIENTS
+from bench.cluster.namespaces import Namespaces
+from bench.cluster.network import CLIENTS, STORE
 from bench.cluster.numbered import NumberedProducer, compare
 from bench.cluster.raw_clients import (
     GROUP,
@@ -63,7 +64,8 @@ class Fault:
         client: Settings of the producer that are not the library's defaults.
         coordinator: The broker hit is the coordinator of what `work` does, not a leader.
         work: What goes on meanwhile, where it is not producing.
-        needs_links: Proxies are between all (`bench.cluster.links`).
+        cuts: The network (`bench.cluster.network`): it needs proxies or namespaces.
+        unplugs: A link; only namespaces have some.
     """
 
     name: str
@@ -73,7 +75,8 @@ class Fault:
     client: Mapping[str, object] = field(default_factory=dict)
     coordinator: int | None = None
     work: Callable[[str, str, float], RawWork] | None = None
-    needs_links: bool = False
+    cuts: bool = False
+    unplugs: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -150,9 +153,40 @@ def _pause_etcd_leader(cluster: Cluster, _roles: Roles) -> Callable[[], bool]:
 
 
 def _cut_leader_off(cluster: Cluster, roles: Roles) -> Callable[[], bool]:
-    assert isinstance(cluster, VarveCluster)
-    cluster.linked.isolate(roles.leader)
-    cluster.linked.cut(roles.leader, CLIENTS)
+    cluster.network.isolate(roles.leader)
+    cluster.network.cut(roles.leader, CLIENTS)
+    return _at_once
+
+
+def _unplug_leader(cluster: Cluster, roles: Roles) -> Callable[[], bool]:
+    assert isinstance(cluster.network, Namespaces)
+    cluster.network.unplug(roles.leader)
+    return _at_once
+
+
+def _mute_leader(cluster: Cluster, roles: Roles) -> Callable[[], bool]:
+    for other in _others(cluster, roles):
+        cluster.network.cut_one_way(roles.leader, other)
+    return _at_once
+
+
+def _deafen_leader(cluster: Cluster, roles: Roles) -> Callable[[], bool]:
+    for other in _others(cluster, roles):
+        cluster.network.cut_one_way(other, roles.leader)
+    return _at_once
+
+
+def _others(cluster: Cluster, roles: Roles) -> list[int | str]:
+    return [*roles.followers, *([STORE] if isinstance(cluster, VarveCluster) else []), CLIENTS]
+
+
+def _cut_leader_from_store(cluster: Cluster, roles: Roles) -> Callable[[], bool]:
+    cluster.network.cut(roles.leader, STORE)
+    return _at_once
+
+
+def _cut_leader_from_follower(cluster: Cluster, roles: Roles) -> Callable[[], bool]:
+    cluster.network.cut(roles.leader, next(n for n in roles.followers if n != roles.controller))
     return _at_once
 
 
@@ -172,7 +206,12 @@ FAULTS: Final = (
         coordinator=TRANSACTION,
         work=RawTransactions,
     ),
-    Fault("leader cut off", False, _cut_leader_off, ("varve",), HASTY, needs_links=True),
+    Fault("leader cut off", False, _cut_leader_off, client=HASTY, cuts=True),
+    Fault("leader unplugged", False, _unplug_leader, client=HASTY, cuts=True, unplugs=True),
+    Fault("nothing leaves leader", False, _mute_leader, client=HASTY, cuts=True),
+    Fault("nothing reaches leader", False, _deafen_leader, client=HASTY, cuts=True),
+    Fault("leader cut off from store", False, _cut_leader_from_store, ("varve",), cuts=True),
+    Fault("leader, follower cut off", False, _cut_leader_from_follower, cuts=True),
 )
 
 
@@ -232,7 +271,7 @@ def sample(
     others = [node_id for node_id in sorted(cluster.nodes) if node_id != led_by]
     cluster.create_topic(topic, [[led_by, *others]])
     # Who is cut off can still be reached where it listens, without proxies.
-    asked = roles.followers if fault.needs_links else tuple(sorted(cluster.nodes))
+    asked = roles.followers if fault.cuts else tuple(sorted(cluster.nodes))
     bootstrap = ",".join(cluster.nodes[node_id].address for node_id in asked)
     producer: NumberedProducer | RawWork
     if fault.work is not None:

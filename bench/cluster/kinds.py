@@ -8,12 +8,14 @@ from typing import Literal
 from typing_extensions import override
 
 from bench.cluster.cluster import Cluster
-from bench.cluster.links import CLIENTS, Links, store_member
+from bench.cluster.links import Links
+from bench.cluster.namespaces import Namespaces
+from bench.cluster.network import CLIENTS, Network, Place, store_member
 from bench.cluster.state import quorum_leader
 from bench.etcd_server import NO_ETCD, EtcdCluster, EtcdServer, find_etcd
 from bench.kafka_release import KafkaRelease
 from bench.node import KafkaNode, NodeError, VarveNode, free_ports
-from bench.process import cpu_seconds
+from bench.process import LOOPBACK, Host, cpu_seconds
 from bench.unix_store_server import UnixStoreServer
 
 REPLICATED = {
@@ -41,19 +43,30 @@ BROKERS_LISTENER = "BROKERS"
 """Where brokers reach each other, when proxies are between them."""
 
 
+def host_in(namespaces: Namespaces | None, place: Place) -> Host:
+    """A namespace for a server, or this machine's loopback."""
+    return LOOPBACK if namespaces is None else namespaces.add(place)
+
+
 def rack_of(racks: Sequence[str], node_id: int) -> dict[str, str]:
     """The setting of one broker's rack; empty where there are no racks."""
     return {"broker.rack": racks[node_id - 1]} if racks else {}
 
 
 def _varve_nodes(
-    directory: Path, properties: Mapping[str, str], brokers: int, racks: Sequence[str] = ()
+    directory: Path,
+    properties: Mapping[str, str],
+    brokers: int,
+    racks: Sequence[str] = (),
+    namespaces: Namespaces | None = None,
 ) -> dict[int, VarveNode]:
     """Brokers by node id, each with a directory and a name of its own."""
     nodes = {}
     for node_id in range(1, brokers + 1):
         own = {"node.id": str(node_id), **rack_of(racks, node_id)}
-        node = nodes[node_id] = VarveNode(directory / f"{node_id}", {**properties, **own})
+        node = nodes[node_id] = VarveNode(
+            directory / f"{node_id}", {**properties, **own}, host=host_in(namespaces, node_id)
+        )
         node.name = f"varve {node_id}"
     return nodes
 
@@ -62,10 +75,12 @@ class VarveCluster(Cluster):
     """`varve serve` with one etcd, or with several members of it.
 
     With `links` brokers reach each other and etcd through proxies that cut, delay and reset, see
-    `bench.cluster.links`; with `links="clients"` clients reach brokers through them, too.
+    `bench.cluster.links`; with `links="clients"` clients reach brokers through them, too. With
+    `namespaces` each server is in one of its own.
 
     Attributes:
         links: The proxies; None without them.
+        namespaces: As given; closed with the cluster.
     """
 
     kind = "varve"
@@ -78,9 +93,12 @@ class VarveCluster(Cluster):
         brokers: int = 3,
         etcd_members: int = 1,
         links: bool | Literal["clients"] = False,
+        namespaces: Namespaces | None = None,
         racks: Sequence[str] = (),
     ) -> None:
         """`racks`: of the brokers, in order of node ids."""
+        self.namespaces = namespaces
+        hosts = [host_in(namespaces, store_member(number)) for number in range(etcd_members)]
         program = find_etcd()
         if program is None:
             raise NodeError(NO_ETCD)
@@ -88,17 +106,17 @@ class VarveCluster(Cluster):
         etcd_directory.mkdir(parents=True, exist_ok=True)
         self.etcd: EtcdServer | EtcdCluster
         if etcd_members == 1:
-            self.etcd = EtcdServer(program, etcd_directory)
+            self.etcd = EtcdServer(program, etcd_directory, host=hosts[0])
             endpoints: tuple[str, ...] = (self.etcd.endpoint,)
         else:
-            self.etcd = EtcdCluster(program, etcd_directory, etcd_members)
+            self.etcd = EtcdCluster(program, etcd_directory, hosts)
             endpoints = self.etcd.endpoints
         given = {
             **replicated(brokers),
             "metadata.store": f"etcd://{','.join(endpoints)}",
             **(properties or {}),
         }
-        super().__init__(_varve_nodes(directory, given, brokers, racks))
+        super().__init__(_varve_nodes(directory, given, brokers, racks, namespaces))
         self.links: Links | None = None
         if links:
             self.links = Links(directory / "links.log")
@@ -132,6 +150,11 @@ class VarveCluster(Cluster):
         return self.links
 
     @property
+    @override
+    def network(self) -> Network:
+        return self.linked if self.namespaces is None else self.namespaces
+
+    @property
     def members(self) -> list[EtcdServer]:
         """Servers of etcd."""
         return self.etcd.members if isinstance(self.etcd, EtcdCluster) else [self.etcd]
@@ -153,6 +176,8 @@ class VarveCluster(Cluster):
     def heal(self) -> None:
         if self.links is not None:
             self.links.heal()
+        if self.namespaces is not None:
+            self.namespaces.heal()
         super().heal()
 
     def heal_etcd(self) -> None:
@@ -165,6 +190,8 @@ class VarveCluster(Cluster):
     def stop(self) -> dict[int, int]:
         if self.links is not None:
             self.links.heal()
+        if self.namespaces is not None:
+            self.namespaces.heal()
         try:
             return super().stop()
         finally:
@@ -179,6 +206,8 @@ class VarveCluster(Cluster):
         if self.links is not None:
             self.links.stop()
         self.etcd.kill()
+        if self.namespaces is not None:
+            self.namespaces.close()
 
 
 class SocketCluster(Cluster):
@@ -241,15 +270,22 @@ class KafkaCluster(Cluster):
         *,
         brokers: int = 3,
         heap: tuple[str, ...] = SMALL_HEAP,
+        namespaces: Namespaces | None = None,
         racks: Sequence[str] = (),
     ) -> None:
-        """`racks`: of the brokers, in order of node ids."""
+        """`racks`: of the brokers, in order of node ids; `namespaces`: closed with the cluster."""
+        self._namespaces = namespaces
         release = KafkaRelease.resolve()
         nodes = {
-            node_id: KafkaNode(directory / f"{node_id}", heap=heap, release=release)
+            node_id: KafkaNode(
+                directory / f"{node_id}",
+                host=host_in(namespaces, node_id),
+                heap=heap,
+                release=release,
+            )
             for node_id in range(1, brokers + 1)
         }
-        voters = ",".join(f"{node_id}@127.0.0.1:{n.second_port}" for node_id, n in nodes.items())
+        voters = ",".join(f"{node_id}@{n.voter}" for node_id, n in nodes.items())
         for node_id, node in nodes.items():
             node.name = f"kafka {node_id}"
             node.properties |= {
@@ -260,6 +296,24 @@ class KafkaCluster(Cluster):
                 **rack_of(racks, node_id),
             }
         super().__init__(nodes)
+
+    @property
+    @override
+    def network(self) -> Network:
+        assert self._namespaces is not None, "this cluster was made without namespaces"
+        return self._namespaces
+
+    @override
+    def heal(self) -> None:
+        if self._namespaces is not None:
+            self._namespaces.heal()
+        super().heal()
+
+    @override
+    def close(self) -> None:
+        super().close()
+        if self._namespaces is not None:
+            self._namespaces.close()
 
     @override
     def controller_id(self) -> int:

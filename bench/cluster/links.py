@@ -4,7 +4,7 @@ Every broker is reached through a proxy, by the other brokers and, if asked for,
 broker has a proxy of its own to each member of the store. All of them live in one process,
 `bench.cluster.link_proxy`, which this module starts and commands.
 
-A place is a broker's node id, `STORE`, a member of it (`store_member(0)`), or `CLIENTS`.
+Places are those of `bench.cluster.network`.
 
     links.cut(1, 2)              nothing passes between brokers 1 and 2
     links.cut_one_way(1, STORE)  nothing passes from 1 to the store; what comes from it arrives
@@ -24,22 +24,10 @@ import sys
 from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import IO, Final
+from typing import IO
 
+from bench.cluster.network import STORE, Place
 from bench.node import REPOSITORY, NodeError, free_ports
-
-STORE: Final = "store"
-"""All members of the store."""
-
-CLIENTS: Final = "clients"
-"""Everybody who uses the listener for clients."""
-
-Place = int | str
-
-
-def store_member(number: int) -> str:
-    """The name of one member of the store, counted from 0."""
-    return f"{STORE}{number}"
 
 
 @dataclass(frozen=True, slots=True)

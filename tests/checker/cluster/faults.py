@@ -29,7 +29,7 @@ from typing import Final, NamedTuple
 from bench import wire
 from bench.cluster.cluster import Cluster
 from bench.cluster.kinds import VarveCluster
-from bench.cluster.links import STORE, Place
+from bench.cluster.network import STORE, Place
 from bench.cluster.state import NO_LEADER, PartitionState
 from bench.etcd_server import EtcdServer
 from bench.node import NodeError
@@ -321,19 +321,19 @@ class ClusterFaults:
     # The network: one fault of it at a time, since healing heals all.
 
     def _links_are_free(self) -> bool:
-        return self._varve.linked.is_whole
+        return self._varve.network.is_whole
 
     def _two(self) -> tuple[int, int]:
         first, second = self._random.sample(sorted(self.cluster.nodes), 2)
         return first, second
 
     def _mend_links(self) -> None:
-        self._varve.linked.heal()
+        self._varve.network.heal()
 
     def _cut_pair(self) -> Callable[[], None] | None:
         if not self._links_are_free():
             return None
-        self._varve.linked.cut(*self._two())
+        self._varve.network.cut(*self._two())
         return self._mend_links
 
     def _cut_one_way(self) -> Callable[[], None] | None:
@@ -342,27 +342,27 @@ class ClusterFaults:
         first, second = self._two()
         choices: list[tuple[Place, Place]] = [(first, second), (first, STORE), (STORE, first)]
         ends = self._random.choice(choices)
-        self._varve.linked.cut_one_way(*ends)
+        self._varve.network.cut_one_way(*ends)
         return self._mend_links
 
     def _cut_store(self) -> Callable[[], None] | None:
         if not self._links_are_free():
             return None
-        self._varve.linked.cut(self._random.choice(sorted(self.cluster.nodes)), STORE)
+        self._varve.network.cut(self._random.choice(sorted(self.cluster.nodes)), STORE)
         return self._mend_links
 
     def _cut_stores(self) -> Callable[[], None] | None:
         if not self._links_are_free():
             return None
         for node_id in sorted(self.cluster.nodes):
-            self._varve.linked.cut(node_id, STORE)
+            self._varve.network.cut(node_id, STORE)
         return self._mend_links
 
     def _isolate(self) -> Callable[[], None] | None:
         if not self._links_are_free():
             return None
         leaders = [p.leader for p in self._partitions() if p.leader != NO_LEADER]
-        self._varve.linked.isolate(self._random.choice(leaders or sorted(self.cluster.nodes)))
+        self._varve.network.isolate(self._random.choice(leaders or sorted(self.cluster.nodes)))
         return self._mend_links
 
     def _slow(self) -> Callable[[], None] | None:

@@ -15,7 +15,7 @@ from confluent_kafka.admin import AdminClient
 from confluent_kafka.cimpl import NewTopic
 
 from bench.cluster.kinds import VarveCluster
-from bench.cluster.links import STORE
+from bench.cluster.network import STORE
 from bench.etcd_server import EtcdServer
 from bench.node import VarveNode
 from broker.controller.store.etcd.watcher import SILENCE_MS

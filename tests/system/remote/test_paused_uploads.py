@@ -18,7 +18,7 @@ from protocol.error_codes import ErrorCode
 from tests.harness import brokers
 from tests.harness.brokers import UNTIL_S, ClusterHarness
 from tests.system.cluster.test_failover import isr, produce
-from tests.system.cluster.test_remote_storage import (
+from tests.system.cluster.remote.test_remote_storage import (
     REMOTE,
     TIERED,
     expect_bucket_is_metadata,

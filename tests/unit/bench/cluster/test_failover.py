@@ -6,6 +6,7 @@ import pytest
 
 from bench.cluster.cluster import Cluster
 from bench.cluster.failover import FAULTS, choose_roles, quantile
+from bench.failover import can_strike
 from bench.node import NodeError, OwnedNode
 
 
@@ -41,3 +42,22 @@ def test_quantiles_are_values_that_were_seen() -> None:
     assert quantile(values, 0.95) == 19
     assert quantile(values, 0.5) == 10
     assert quantile([3.0], 0.95) == 3
+
+
+def test_a_network_is_cut_where_there_is_one_to_cut() -> None:
+    """Proxies stand between our brokers only, and have no link to take down."""
+    by_name = {fault.name: fault for fault in FAULTS}
+    killed, cut, unplugged, store = (
+        by_name[name]
+        for name in (
+            "kill -9 leader",
+            "leader cut off",
+            "leader unplugged",
+            "leader cut off from store",
+        )
+    )
+    assert [can_strike(killed, "kafka", has) for has in (False, True)] == [True, True]
+    assert [can_strike(cut, "varve", has) for has in (False, True)] == [True, True]
+    assert [can_strike(cut, "kafka", has) for has in (False, True)] == [False, True]
+    assert [can_strike(unplugged, "varve", has) for has in (False, True)] == [False, True]
+    assert [can_strike(store, "kafka", has) for has in (False, True)] == [False, False]

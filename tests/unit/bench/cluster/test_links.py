@@ -10,7 +10,8 @@ from pathlib import Path
 import pytest
 
 from bench.cluster.link_proxy import client_id
-from bench.cluster.links import STORE, LinkError, Links, store_member
+from bench.cluster.links import LinkError, Links
+from bench.cluster.network import STORE, store_member
 
 SOON_S = 0.3
 LONG_S = 10.0

@@ -4,7 +4,7 @@ from collections.abc import Awaitable, Callable
 
 import pytest
 
-from tests.system.cluster.remote_world import INTERVAL_MS, World, retention
+from tests.system.cluster.remote.remote_world import INTERVAL_MS, World, retention
 from tiered.tasks.led_partition import NEXT_LEADER_MS
 
 SEGMENTS = 8
