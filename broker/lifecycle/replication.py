@@ -83,6 +83,8 @@ def build_isr_changes(
     timer: Timer,
 ) -> IsrChanges:
     """What asks the controller for other ISRs; it looks again when brokers come and go."""
+    silence_max_ms = controller.settings.replica_silence_max_ms
+    replicas.terms.listening.silence_max_ms = silence_max_ms
     changes = IsrChanges(
         channel,
         replicas.terms,

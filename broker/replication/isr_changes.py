@@ -12,13 +12,15 @@ known outcome stays proposed.
 
 Every half `replica.lag.time.max.ms`, and when brokers come or go, all partitions that are led here
 are looked at, in slices: for members that lag, followers that may join by now, proposals that have
-had no outcome, and high watermarks that waited for one that was about to join and will not.
+had no outcome, and high watermarks that waited for one that was about to join and will not. So are
+they several times in `replica.silence.max.ms` while a follower that lives is silent.
 
 Source: Kafka, AlterPartitionManager.scala, Partition.scala (handleAlterPartitionError).
 """
 
 import asyncio
 import logging
+import math
 from collections.abc import Callable, Iterable, Iterator
 from typing import TYPE_CHECKING, Final, NamedTuple, Protocol
 
@@ -135,6 +137,7 @@ class IsrChanges:
         self._begins: asyncio.Handle | None = None
         self._retry: TimerHandle | None = None
         self._look: TimerHandle | None = None
+        self._tick: TimerHandle | None = None
         self._under_way: asyncio.Task[None] | None = None
         # The last error that was logged: its name, and the first partition that got it.
         self._reported: tuple[str, TopicPartition] | None = None
@@ -146,11 +149,12 @@ class IsrChanges:
         """Take what partitions note from now on, and look for those that lag."""
         self._terms.isr_due = self.note
         self._look_later()
+        self._listen()
 
     async def aclose(self) -> None:
         """Ask for nothing more; a request under way is given up."""
         self._terms.isr_due = None
-        for handle in (self._look, self._retry, self._begins):
+        for handle in (self._look, self._tick, self._retry, self._begins):
             if handle is not None:
                 handle.cancel()
         self._look = None
@@ -178,12 +182,12 @@ class IsrChanges:
         noted = list(self._noted)
         for partition in noted[:PARTITIONS_MAX]:
             del self._noted[partition]
-            leading, log = partition.leading, partition.log
+            leading = partition.leading
             if leading is None:
                 continue
             isr = leading.proposed
             if isr is None:
-                isr = leading.wanted_isr(log.high_watermark, log.log_end_offset, now_ms)
+                isr = _wanted_isr(partition, leading, now_ms)
                 if isr is None:
                     continue
                 leading.propose(isr)
@@ -313,10 +317,24 @@ class IsrChanges:
     # -- all partitions --------------------------------------------------------------------------
 
     def brokers_changed(self) -> None:
-        """Look at all partitions now: the image's brokers have changed."""
+        """Look at all partitions now: brokers have come, gone, or fallen silent."""
         if self._look is not None:
             self._look.cancel()
             self._look_at_all()
+
+    def _listen(self) -> None:
+        """Tick, and look at all partitions while a follower that lives is silent."""
+        terms, listening = self._terms, self._terms.listening
+        if listening.interval_ms == math.inf:
+            return
+        now_ms = self._clock.monotonic_ms()
+        listening.tick(now_ms)
+        if any(
+            listening.is_silent(seen_ms, now_ms) and terms.live_epoch(node_id) == epoch
+            for node_id, epoch, seen_ms in terms.last_fetches()
+        ):
+            self.brokers_changed()
+        self._tick = self._timer.call_later_ms(listening.interval_ms, self._listen)
 
     def _look_later(self) -> None:
         self._look = self._timer.call_later_ms(self._terms.lag_time_max_ms / 2, self._look_at_all)
@@ -334,12 +352,18 @@ class IsrChanges:
                 continue
             if log.high_watermark < leading.own_end_offset:
                 partition.advance_high_watermark(leading, now_ms)
-            if (
-                leading.proposed is not None
-                or leading.wanted_isr(log.high_watermark, log.log_end_offset, now_ms) is not None
-            ):
+            if leading.proposed is not None or _wanted_isr(partition, leading, now_ms) is not None:
                 self.note(partition)
             if clock.monotonic_ms() >= now_ms + SLICE_MS:
                 self._look = self._timer.call_later_ms(0.0, lambda: self._look_at(partitions))
                 return
         self._look_later()
+
+
+def _wanted_isr(
+    partition: "Partition", leading: "LeaderState", now_ms: float
+) -> tuple[int, ...] | None:
+    log = partition.log
+    return leading.wanted_isr(
+        log.high_watermark, log.log_end_offset, now_ms, log.config.min_insync_replicas
+    )

@@ -12,6 +12,11 @@
                           │  └────────────────────────────────────────────────────┘              │
                           └──────────────────────────────────────────────────────────────────────┘
 
+Two kinds of members are to leave. One lags: it has not had all that the leader has for
+`replica.lag.time.max.ms`. One is silent: records wait for it, and no fetch of it has come for
+`replica.silence.max.ms`; it may live well and be cut off from this broker alone. The latter only
+leaves if `min.insync.replicas` members are left: else producers would be refused, not waiting.
+
 A member that is to leave is counted until the controller has agreed; a refused or unanswered
 proposal to join is counted until it is sure that it was not made.
 
@@ -206,8 +211,16 @@ class LeaderState:
             leader_end_offset, now_ms, self._terms.lag_time_max_ms
         )
 
+    def is_silent(self, follower: ReplicaProgress, leader_end_offset: int, now_ms: float) -> bool:
+        """Whether records wait for a follower that has fetched in this epoch, and does no more."""
+        return (
+            follower.end_offset < leader_end_offset
+            and follower.fetched_ms > NEVER_MS
+            and self._terms.listening.is_silent(follower.seen_ms, now_ms)
+        )
+
     def wanted_isr(
-        self, high_watermark: int, leader_end_offset: int, now_ms: float
+        self, high_watermark: int, leader_end_offset: int, now_ms: float, min_insync_replicas: int
     ) -> tuple[int, ...] | None:
         """The ISR to ask the controller for; None: the committed one is right, or asked for.
 
@@ -220,6 +233,17 @@ class LeaderState:
             for follower in self.followers
             if self.is_lagging(follower, leader_end_offset, now_ms)
         }
+        silent = {
+            follower.node_id
+            for follower in self.followers
+            if follower.node_id in self.isr
+            and follower.node_id not in leaving
+            and self.is_silent(follower, leader_end_offset, now_ms)
+        }
+        needed = min(min_insync_replicas, self.replication_factor)
+        # All of them or none: the high watermark would go on waiting for who is left.
+        if len(self.isr) - len(leaving) - len(silent) >= needed:
+            leaving |= silent
         joining = [
             follower.node_id
             for follower in self.followers
@@ -234,9 +258,11 @@ class LeaderState:
     def _is_joining(self, follower: ReplicaProgress, now_ms: float) -> bool:
         """Whether a follower outside the ISR has caught up and may join: it would be the next."""
         terms = self._terms
-        return follower.is_caught_up(
-            self.own_end_offset, now_ms, terms.lag_time_max_ms
-        ) and self.may_join(follower)
+        return (
+            follower.is_caught_up(self.own_end_offset, now_ms, terms.lag_time_max_ms)
+            and self.may_join(follower)
+            and not self.is_silent(follower, self.own_end_offset, now_ms)
+        )
 
     def may_join(self, follower: ReplicaProgress) -> bool:
         """Whether a follower lives in the epoch in which it fetches; before a fetch it has none.

@@ -1,9 +1,11 @@
 """The terms of replication: limits and look-ups that all partitions led here share."""
 
 import math
-from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING, Protocol
+from collections.abc import Callable, Iterable, Mapping
+from typing import TYPE_CHECKING, NamedTuple, Protocol
 from uuid import UUID
+
+from broker.replication.listening import Listening
 
 if TYPE_CHECKING:
     from broker.controller.images.broker_records import BrokerImage
@@ -15,6 +17,14 @@ EpochOf = Callable[[int], int | None]
 
 OfflineIn = Callable[[int, "UUID | None"], bool]
 """Whether a log directory of a node is known not to work; of one that is not known, no."""
+
+
+class LastFetch(NamedTuple):
+    """When a follower fetched last, by one of its sessions; on the clock's monotonic time."""
+
+    node_id: int
+    broker_epoch: int
+    fetched_ms: float
 
 
 class ValidUntil(Protocol):
@@ -49,6 +59,8 @@ class ReplicationTerms:
             to have no room.
         validity: Of this broker's membership.
         leader_quota: How fast followers that are out of sync may read here; None: without limit.
+        listening: For how long a follower has been silent.
+        last_fetches: Of all followers' sessions here.
         isr_due: Called when the ISR of a partition may have to change; None: nobody asks for it.
     """
 
@@ -57,7 +69,9 @@ class ReplicationTerms:
         "is_offline",
         "isr_due",
         "lag_time_max_ms",
+        "last_fetches",
         "leader_quota",
+        "listening",
         "live_epoch",
         "member_epoch",
         "registered_epoch",
@@ -80,6 +94,8 @@ class ReplicationTerms:
         self.member_epoch: EpochOf = _nobody_lives
         self.is_offline: OfflineIn = _nothing_fails
         self.validity: ValidUntil = AlwaysValid()
+        self.listening = Listening()
+        self.last_fetches: Callable[[], Iterable[LastFetch]] = tuple
         self.isr_due: Callable[[Partition], None] | None = None
         self.leader_quota: ReplicationQuota | None = None
 

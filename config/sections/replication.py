@@ -23,6 +23,16 @@ class ReplicationSettings(Settings):
         text="A follower that has not caught up for this long leaves the in-sync replicas.",
         difference="No effect on a single node.",
     )
+    replica_silence_max_ms: int = config_key(
+        "replica.silence.max.ms",
+        milliseconds(),
+        default=5000,
+        text="A follower for which records wait, and which has not fetched for this long, leaves "
+        "the in-sync replicas, too, unless fewer than `min.insync.replicas` would be left: it may "
+        "be cut off from its leader alone.",
+        source="Varve",
+        difference="No effect on a single node.",
+    )
     replica_fetch_min_bytes: int = config_key(
         "replica.fetch.min.bytes",
         size(),

@@ -91,6 +91,7 @@ class FollowerFetches:
         self._is_from_broker = is_from_broker
         self._max_bytes = max_bytes
         self.sessions = FollowerSessions(randomness, self._later)
+        led.terms.last_fetches = self.sessions.last_fetches
         self._due: list[FollowerSession] = []
         self.parked = 0
         self.bytes_out = 0

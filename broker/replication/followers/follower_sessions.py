@@ -11,10 +11,11 @@ an earlier life of it are dropped with its first fetch in a new one.
 Source: Kafka, FetchSession.scala.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Final, Protocol
 
 from broker.replication.followers.followed_partition import FollowedPartition
+from broker.replication.terms import LastFetch
 from broker.runtime.deadline import Deadline
 from protocol.error_codes import ErrorCode
 
@@ -201,6 +202,12 @@ class FollowerSessions:
         return sum(
             len(session.partitions) for own in self._sessions.values() for session in own.values()
         )
+
+    def last_fetches(self) -> "Iterator[LastFetch]":
+        """The last fetch of each session."""
+        for own in self._sessions.values():
+            for session in own.values():
+                yield LastFetch(session.replica_id, session.replica_epoch, session.fetched_ms)
 
     def parked_of(self, request: "FetchRequest") -> "WaitingFetch | None":
         """The request of the same session that waits still."""

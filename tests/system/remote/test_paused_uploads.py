@@ -17,7 +17,6 @@ import pytest
 from protocol.error_codes import ErrorCode
 from tests.harness import brokers
 from tests.harness.brokers import UNTIL_S, ClusterHarness
-from tests.system.cluster.test_failover import isr, produce
 from tests.system.cluster.remote.test_remote_storage import (
     REMOTE,
     TIERED,
@@ -27,6 +26,7 @@ from tests.system.cluster.remote.test_remote_storage import (
     segments,
     values,
 )
+from tests.system.cluster.test_failover import isr, produce
 from tiered.format.object_keys import ObjectKeys
 from tiered.object_store.filesystem import FilesystemObjectStore
 from tiered.tasks.unfinished_copies import UnfinishedCopies

@@ -65,6 +65,11 @@ class IsrWorld(FollowerWorld):
         )
         self.changes.start()
 
+    def listen(self, silence_max_ms: float) -> None:
+        """Begin anew, with followers that are silent after so long."""
+        self.replicas.terms.listening.silence_max_ms = silence_max_ms
+        self.changes._listen()
+
     @property
     def asked(self) -> list[list[tuple[int, int]]]:
         """(node, epoch) of each ISR that was asked for."""
@@ -222,6 +227,36 @@ async def test_members_that_lag_are_found_by_time(i: IsrWorld) -> None:
     partition.update_isr(record((1, 2), partition_epoch=1))
     assert partition.log.high_watermark == 1
     assert (i.changes.expanded, i.changes.shrunk) == (0, 1)
+
+
+async def test_a_follower_that_falls_silent_leaves_soon(i: IsrWorld) -> None:
+    """It lives, and is cut off from its leader alone; the other one fetches on."""
+    partition = i.led()
+    i.listen(4_000.0)
+    sessions = {node: i.fetch({"t": 0}, replica=node).session_id for node in (2, 3)}
+    i.write(partition, b"a")
+    for second in range(1, 6):
+        i.timer.advance(1_000)
+        i.fetch({"t": 1} if second == 1 else {}, session=(sessions[2], second))
+        await turn()
+        assert i.asked == ([] if second <= 4 else [[(1, 10), (2, 20)]])
+    partition.update_isr(record((1, 2), partition_epoch=1))
+    assert partition.log.high_watermark == 1
+
+
+async def test_who_is_dead_is_not_looked_for_as_silent(i: IsrWorld) -> None:
+    """Its session stays until it is back; the controller takes it out of ISRs."""
+    i.led()
+    i.listen(4_000.0)
+    i.fetch({"t": 0}, replica=3)
+    del i.live[3]
+    looks: list[None] = []
+    i.changes.brokers_changed = lambda: looks.append(None)  # type: ignore[method-assign]  # counted
+    i.timer.advance(10_000)
+    assert looks == []
+    i.live[3] = 30
+    i.timer.advance(1_000)
+    assert looks == [None]
 
 
 async def test_followers_of_idle_partitions_stay(i: IsrWorld) -> None:

@@ -137,19 +137,19 @@ def test_who_joins_has_what_an_earlier_leader_may_have_committed() -> None:
     state = leading((1, 2), end=100)
     fetch(state, 2, 100)
     fetch(state, 3, 99)
-    assert state.wanted_isr(40, 100, 0.0) is None
+    assert state.wanted_isr(40, 100, 0.0, 1) is None
     fetch(state, 3, 100)
-    assert state.wanted_isr(40, 100, 0.0) == (1, 2, 3)
+    assert state.wanted_isr(40, 100, 0.0, 1) == (1, 2, 3)
     state.own_end_offset = 120
-    assert state.wanted_isr(101, 120, 0.0) is None
+    assert state.wanted_isr(101, 120, 0.0, 1) is None
 
 
 def test_who_has_not_fetched_in_this_epoch_does_not_join() -> None:
     state = leading((1, 2), end=0)
     fetch(state, 2, 0)
-    assert state.wanted_isr(0, 0, 0.0) is None
+    assert state.wanted_isr(0, 0, 0.0, 1) is None
     fetch(state, 3, 0)
-    assert state.wanted_isr(0, 0, 0.0) == (1, 2, 3)
+    assert state.wanted_isr(0, 0, 0.0, 1) == (1, 2, 3)
 
 
 def test_who_fetches_in_an_old_life_or_is_fenced_does_not_join() -> None:
@@ -158,36 +158,88 @@ def test_who_fetches_in_an_old_life_or_is_fenced_does_not_join() -> None:
     follower = state.follower(3)
     assert follower is not None
     follower.fetched(100, 0, EPOCHS[3] - 1, 100, 0.0)
-    assert state.wanted_isr(40, 100, 0.0) is None
+    assert state.wanted_isr(40, 100, 0.0, 1) is None
 
 
 def test_members_that_lag_leave_after_their_grace() -> None:
     """The leader never leaves itself out."""
     state = leading(end=100)
     fetch(state, 2, 100)
-    assert state.wanted_isr(40, 100, 30_000.0) is None
-    assert state.wanted_isr(40, 100, 30_001.0) == (1, 2)
+    assert state.wanted_isr(40, 100, 30_000.0, 1) is None
+    assert state.wanted_isr(40, 100, 30_001.0, 1) == (1, 2)
     state.own_end_offset = 120
-    assert state.wanted_isr(40, 120, 30_001.0) == (1,)
+    assert state.wanted_isr(40, 120, 30_001.0, 1) == (1,)
+
+
+def listening_to(state: LeaderState, until_ms: float) -> None:
+    """This broker goes round all the time; who does not fetch for 5 s is silent."""
+    listening = state._terms.listening
+    listening.silence_max_ms = 5_000.0
+    for step in range(1 + int(until_ms / listening.interval_ms)):
+        listening.tick(step * listening.interval_ms)
+
+
+def test_members_that_fall_silent_leave_while_enough_are_left() -> None:
+    """A follower that lives, and is cut off from its leader alone."""
+    state = leading(end=100)
+    fetch(state, 2, 100, 6_000.0)
+    fetch(state, 3, 100, 1_000.0)
+    listening_to(state, 10_000.0)
+    # Nothing waits for it.
+    assert state.wanted_isr(100, 100, 6_001.0, 2) is None
+    state.own_end_offset = 120
+    assert state.wanted_isr(100, 120, 6_000.0, 2) is None
+    assert state.wanted_isr(100, 120, 6_001.0, 2) == (1, 2)
+    assert state.wanted_isr(100, 120, 6_001.0, 3) is None
+
+
+def test_a_leader_that_hears_nobody_keeps_the_isr_that_is_needed() -> None:
+    """It may be the one that is cut off; and producers wait rather than be refused."""
+    state = leading(end=100)
+    fetch(state, 2, 100)
+    fetch(state, 3, 100)
+    listening_to(state, 10_000.0)
+    state.own_end_offset = 120
+    assert state.wanted_isr(100, 120, 9_000.0, 2) is None
+    assert state.wanted_isr(100, 120, 9_000.0, 1) == (1,)
+
+
+def test_who_has_not_fetched_in_this_epoch_yet_is_not_silent() -> None:
+    """It has the longer grace: it may have to find its leader first."""
+    state = leading(end=100)
+    fetch(state, 2, 100, 9_000.0)
+    listening_to(state, 10_000.0)
+    assert state.wanted_isr(40, 100, 10_000.0, 2) is None
+
+
+def test_who_has_left_in_silence_is_not_waited_for() -> None:
+    state = leading(end=100)
+    fetch(state, 2, 120, 6_000.0)
+    fetch(state, 3, 100)
+    state.own_end_offset = 120
+    listening_to(state, 10_000.0)
+    assert state.high_watermark(100, 2, 6_001.0) == 100
+    state.update(record((1, 2), partition_epoch=1))
+    assert state.high_watermark(100, 2, 6_001.0) == 120
 
 
 def test_nothing_is_proposed_twice() -> None:
     state = leading((1, 2), end=100)
     fetch(state, 2, 100)
     fetch(state, 3, 100)
-    wanted = state.wanted_isr(40, 100, 0.0)
+    wanted = state.wanted_isr(40, 100, 0.0, 1)
     assert wanted is not None
     state.propose(wanted)
-    assert state.wanted_isr(40, 100, 0.0) is None
+    assert state.wanted_isr(40, 100, 0.0, 1) is None
     state.withdraw(50.0)
-    assert state.wanted_isr(40, 100, 49.0) is None
-    assert state.wanted_isr(40, 100, 50.0) == (1, 2, 3)
+    assert state.wanted_isr(40, 100, 49.0, 1) is None
+    assert state.wanted_isr(40, 100, 50.0, 1) == (1, 2, 3)
 
 
 def test_one_leaves_and_one_joins_in_one_change() -> None:
     state = leading((1, 2), end=100)
     fetch(state, 3, 100, 30_001.0)
-    assert state.wanted_isr(40, 100, 30_001.0) == (1, 3)
+    assert state.wanted_isr(40, 100, 30_001.0, 1) == (1, 3)
 
 
 def test_a_follower_need_not_reach_what_the_leader_has_lost() -> None:

@@ -18,6 +18,7 @@ from tests.effort import examples
 LEADER = 1
 FOLLOWERS = (2, 3, 4)
 LAG_MS = 1_000.0
+SILENCE_MS = 600.0
 WAIT_MS = 100.0
 MIN_ISR = 2
 START = 10
@@ -63,6 +64,10 @@ class LeaderRules(RuleBasedStateMachine):
         terms = ReplicationTerms(
             lag_time_max_ms=LAG_MS, fetch_wait_max_ms=WAIT_MS, live_epoch=self.live.get
         )
+        self.listening = terms.listening
+        self.listening.silence_max_ms = SILENCE_MS
+        self.listening.tick(self.now_ms)
+        self.awake_since_ms = self.now_ms
         self.state = LeaderState(
             self.record(), terms, epoch_start_offset=START, own_end_offset=START, now_ms=0.0
         )
@@ -107,7 +112,21 @@ class LeaderRules(RuleBasedStateMachine):
 
     @rule(ms=st.sampled_from([50.0, 150.0, 400.0, 900.0, 1_500.0]))
     def time_passes(self, ms: float) -> None:
+        for _ in range(int(ms / 50.0)):
+            self.now_ms += 50.0
+            self.tick()
+
+    def tick(self) -> None:
+        self.listening.tick(self.now_ms)
+        self.awake_since_ms = min(self.awake_since_ms, self.now_ms)
+
+    @rule(ms=st.sampled_from([400.0, 900.0]), is_seen=st.booleans())
+    def this_broker_stands_still(self, ms: float, is_seen: bool) -> None:
+        """`is_seen`: by its next tick; else something else comes first."""
         self.now_ms += ms
+        self.awake_since_ms = float("inf")
+        if is_seen:
+            self.tick()
 
     @rule(node=followers)
     def fence(self, node: int) -> None:
@@ -119,7 +138,7 @@ class LeaderRules(RuleBasedStateMachine):
 
     @rule()
     def propose(self) -> None:
-        wanted = self.state.wanted_isr(self.hw, self.end, self.now_ms)
+        wanted = self.state.wanted_isr(self.hw, self.end, self.now_ms, MIN_ISR)
         if self.proposed is not None:
             assert wanted is None
             return
@@ -129,6 +148,9 @@ class LeaderRules(RuleBasedStateMachine):
             for node in FOLLOWERS
             if node in self.isr and not self.is_caught_up(self.model[node])
         }
+        silent = {node for node in self.isr - leaving - {LEADER} if self.is_silent(node)}
+        if len(self.isr - leaving - silent) >= MIN_ISR:
+            leaving |= silent
         expected = (self.isr | joining) - leaving
         assert wanted is None if expected == self.isr else frozenset(wanted or ()) == expected
         if wanted is not None:
@@ -170,6 +192,16 @@ class LeaderRules(RuleBasedStateMachine):
             return True
         return follower.caught_up_ms is not None and self.now_ms - follower.caught_up_ms <= LAG_MS
 
+    def is_silent(self, node: int) -> bool:
+        """Records wait for it, it has fetched in this epoch, and not while this broker listened."""
+        model = self.model[node]
+        return (
+            model.end is not None
+            and model.fetched_ms is not None
+            and model.end < self.end
+            and self.now_ms - max(model.fetched_ms, self.awake_since_ms) > SILENCE_MS
+        )
+
     def may_join(self, node: int) -> bool:
         """It has fetched in this epoch, in the life that is let in."""
         return self.model[node].end is not None and self.model[node].epoch == self.live.get(node)
@@ -194,7 +226,9 @@ class LeaderRules(RuleBasedStateMachine):
         waited_for |= {
             node
             for node in FOLLOWERS
-            if self.may_join(node) and self.is_caught_up(self.model[node])
+            if self.may_join(node)
+            and self.is_caught_up(self.model[node])
+            and not (node not in self.isr and self.is_silent(node))
         }
         ends = [self.model[node].end for node in waited_for]
         least = min([self.end, *(-1 if end is None else end for end in ends)])
