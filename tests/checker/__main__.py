@@ -7,6 +7,7 @@ import tempfile
 from collections.abc import Sequence
 from pathlib import Path
 
+from bench.cluster.namespaces import enter
 from tests.checker.brokers import BROKERS
 from tests.checker.cluster.faults import CLUSTER_FAULTS
 from tests.checker.cluster.nemesis import GROUPS, expand
@@ -25,6 +26,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--broker", choices=sorted(BROKERS), default="varve")
     parser.add_argument("--brokers", type=int, default=1, help="3: replicated, on an etcd")
     parser.add_argument("--etcd-members", type=int, choices=(1, 3), default=1)
+    parser.add_argument("--namespaces", action="store_true", help="of several: lose packets")
     parser.add_argument(
         "--faults",
         help=f"of {','.join(FAULTS)}; of several brokers {','.join(GROUPS)} or one by its name, "
@@ -34,6 +36,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--rate", type=float, default=40.0, help="operations/s of one client")
     parser.add_argument("--keep", type=Path, help="directory for history and broker")
     given = parser.parse_args(arguments)
+    if given.namespaces:
+        enter("tests.checker", sys.argv[1:] if arguments is None else arguments)
     usual = ("kill", "pause") if given.brokers == 1 else tuple(GROUPS)
     asked = None if given.faults is None else given.faults.split(",")
     faults = usual if asked is None else tuple(one for one in asked if one)
@@ -50,6 +54,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         broker=given.broker,
         brokers=given.brokers,
         etcd_members=given.etcd_members,
+        namespaces=given.namespaces,
         faults=faults,
         workload=WORKLOADS[given.clients],
         rate_per_s=given.rate,

@@ -7,6 +7,7 @@ from typing import Final
 from bench import wire
 from bench.cluster.cluster import Cluster
 from bench.cluster.kinds import KafkaCluster, VarveCluster
+from bench.cluster.namespaces import Namespaces
 from bench.node import KafkaNode, OwnedNode, VarveNode
 from tests.checker.clients.share_work import PROPERTIES as SHARE_PROPERTIES
 
@@ -66,7 +67,9 @@ class ReplicatedBrokers:
         brokers: int,
         properties: Mapping[str, str],
         etcd_members: int = 1,
+        namespaces: Namespaces | None = None,
     ) -> None:
+        """`namespaces`: for ours, in the place of proxies."""
         given = {k: v for k, v in PROPERTIES.items() if not k.startswith(_OF_ONE_BROKER)}
         # A client that still asks for a topic of a part that is over would bring it back.
         given["auto.create.topics.enable"] = "false"
@@ -76,7 +79,12 @@ class ReplicatedBrokers:
             self.cluster = KafkaCluster(directory, given, brokers=brokers)
         else:
             self.cluster = VarveCluster(
-                directory, given, brokers=brokers, etcd_members=etcd_members, links=True
+                directory,
+                given,
+                brokers=brokers,
+                etcd_members=etcd_members,
+                links=namespaces is None,
+                namespaces=namespaces,
             )
 
     @property

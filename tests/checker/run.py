@@ -15,6 +15,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
 
+from bench.cluster.namespaces import Namespaces
 from bench.kafka_release import KafkaRelease
 from bench.node import REPOSITORY, OwnedNode
 from tests.checker.anomalies.analysis import Report, analyse
@@ -57,6 +58,9 @@ class RunOptions:
     """With several, every topic has three replicas; proxies are between brokers and store then."""
 
     etcd_members: int = 1
+    namespaces: bool = False
+    """Servers are in network namespaces, and this process too, in the place of proxies."""
+
     faults: tuple[str, ...] = ("kill", "pause")
     fault_share: float = 0.45
     """Probability of each fault in each round."""
@@ -334,6 +338,7 @@ def run(options: RunOptions, directory: Path) -> RunOutcome:
             brokers=options.brokers,
             properties=options.properties,
             etcd_members=options.etcd_members,
+            namespaces=Namespaces() if options.namespaces else None,
         )
     elif make is not None:
         node = make(directory / "broker", None)

@@ -7,8 +7,9 @@
     cut-store       one broker and the store
     cut-stores      all brokers and the store
     isolate         one broker, from all others and from the store
-    slow            50 ms more on each way between brokers
-    reset           the connections of two brokers end
+    unplug          one broker, from clients too; in network namespaces only
+    slow            50 ms more on each way between brokers; by proxies only
+    reset           the connections of two brokers end; by proxies only
     restart         SIGTERM; started again once it has ended
     elect           preferred leaders, where they are not
     reassign        a partition to other replicas, or in another order
@@ -41,8 +42,17 @@ PAUSES: Final = tuple(
     f"pause-{who}" for who in ("leader", "follower", "controller", "coordinator", "two", "all")
 )
 STORES: Final = ("kill-store", "pause-store")
-CUTS: Final = ("cut-pair", "cut-one-way", "cut-store", "cut-stores", "isolate", "slow", "reset")
-CUTTING: Final = ("cut-pair", "cut-one-way", "cut-store", "isolate")
+CUTS: Final = (
+    "cut-pair",
+    "cut-one-way",
+    "cut-store",
+    "cut-stores",
+    "isolate",
+    "unplug",
+    "slow",
+    "reset",
+)
+CUTTING: Final = ("cut-pair", "cut-one-way", "cut-store", "isolate", "unplug")
 OPERATIONS: Final = ("restart", "elect", "reassign")
 CLUSTER_FAULTS: Final = (*KILLS, *PAUSES, *STORES, *CUTS, *OPERATIONS)
 
@@ -365,13 +375,22 @@ class ClusterFaults:
         self._varve.network.isolate(self._random.choice(leaders or sorted(self.cluster.nodes)))
         return self._mend_links
 
+    def _unplug(self) -> Callable[[], None] | None:
+        namespaces = self._varve.namespaces
+        if namespaces is None or not self._links_are_free():
+            return None
+        namespaces.unplug(self._random.choice(sorted(self.cluster.nodes)))
+        return self._mend_links
+
     def _slow(self) -> Callable[[], None] | None:
-        if not self._links_are_free():
+        if self._varve.links is None or not self._links_are_free():
             return None
         self._varve.linked.delay_all(SLOW_MS)
         return self._mend_links
 
     def _reset(self) -> Callable[[], None] | None:
+        if self._varve.links is None:
+            return None
         self._varve.linked.reset(*self._two())
         return _nothing
 

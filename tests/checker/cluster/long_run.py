@@ -28,6 +28,7 @@ from pathlib import Path
 from typing import Final
 
 from bench import wire
+from bench.cluster.namespaces import Namespaces, enter
 from bench.cluster.numbered import Found, NumberedProducer, read_numbers
 from bench.node import REPOSITORY, NodeError
 from tests.checker.brokers import ReplicatedBrokers
@@ -190,6 +191,7 @@ class LongRun:
                 "auto.create.topics.enable": "false",
             },
             etcd_members=options.etcd_members,
+            namespaces=Namespaces() if options.namespaces else None,
         )
         try:
             brokers.start()
@@ -281,9 +283,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--leg-minutes", type=float, default=4.0, help="of faults in one leg")
     parser.add_argument("--brokers", type=int, default=3)
     parser.add_argument("--etcd-members", type=int, choices=(1, 3), default=1)
+    parser.add_argument("--namespaces", action="store_true", help="lose packets, without proxies")
     parser.add_argument("--again", action="store_true", help="forget this seed's figures")
     parser.add_argument("--directory", type=Path, help="where brokers keep their data")
     options = parser.parse_args(arguments)
+    if options.namespaces:
+        enter("tests.checker.cluster.long_run", sys.argv[1:] if arguments is None else arguments)
     RESULTS.mkdir(parents=True, exist_ok=True)
     path = RESULTS / f"{options.seed}.json"
     figures = Figures(options.seed)
