@@ -33,10 +33,12 @@ from broker.controller.images.cluster_image import (
 )
 from broker.controller.images.features import FeatureUpdate
 from broker.controller.images.metadata_records import (
+    REMOTE_CLAIM_KEY,
     ConfigResource,
     deleted_topic_key,
     directory_key,
     encode_directory,
+    encode_record,
 )
 from broker.controller.images.response_cache import ResponseCache
 from broker.controller.images.results import CreateTopicResult, Result
@@ -310,6 +312,23 @@ class Controller:
                 await self._store.txn(then=[Delete(deleted_topic_key(topic_id))])
             return
         await self.changes.run(self.topic_changes.forget_deleted(list(topic_ids)))
+
+    async def note_remote_claim(self) -> None:
+        """Note for all brokers, also those to come, that the cluster has claimed a bucket.
+
+        Raises:
+            StoreError: The store refused.
+        """
+        if not await self.has_remote_claim():
+            await self._store.txn(then=[Put(REMOTE_CLAIM_KEY, encode_record({}))])
+
+    async def has_remote_claim(self) -> bool:
+        """Whether that has been noted.
+
+        Raises:
+            StoreError: The store cannot be read.
+        """
+        return await self._store.get(REMOTE_CLAIM_KEY) is not None
 
     async def create_partitions(
         self, requests: Sequence[NewPartitions], *, validate_only: bool = False

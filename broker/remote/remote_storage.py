@@ -230,6 +230,7 @@ class RemoteStorage:
         return log
 
     def _make_claim(self, tier: Tier) -> "Claim":
+        from broker.remote.claim_note import ClaimNote
         from broker.remote.incarnation_file import CLUSTER_FILE_NAME, FILE_NAME, IncarnationFile
         from tiered.maintenance.bucket_ownership import Claim
         from tiered.maintenance.cluster_claim import ClusterClaim, ClusterIncarnation
@@ -247,7 +248,7 @@ class RemoteStorage:
             environment=environment,
             cluster_id=self._controller.image.cluster_id,
             settings=self._present,
-            memory=disk if is_alone else ClusterIncarnation(disk),
+            memory=disk if is_alone else ClusterIncarnation(disk, ClaimNote(self._controller)),
             alerts=self._alerts,
         )
 

@@ -12,8 +12,9 @@ A node's of our id is that of a single node which has become the cluster's first
 order, or of a copy of it that still runs: an operator has to say which one goes on (`varve tier
 claim`). No broker gives the claim back when it stops: the others go on.
 
-Each broker notes on its own disk that there was a claim: where it is gone, a broker that has noted
-one does not write it anew (see there).
+Each broker notes on its own disk that there was a claim, and the cluster does in its metadata
+store: where it is gone, no broker that finds either note writes it anew (see there). A new broker,
+whose mount of the bucket's disk nobody has looked at yet, has the second one only.
 
 All brokers of a cluster write the same text, and nothing else: they may all find a new bucket
 without a claim at once, and what one writes late must not hide what another has written and reads
@@ -21,7 +22,7 @@ back.
 """
 
 import contextlib
-from typing import Final
+from typing import Final, Protocol
 
 from typing_extensions import override
 
@@ -32,14 +33,27 @@ CLUSTER_INCARNATION: Final = "cluster"
 """Never a node's: those are random, 32 hexadecimal digits."""
 
 
+class ClusterNote(Protocol):
+    """The note of all brokers that a bucket was claimed."""
+
+    async def is_noted(self) -> bool:
+        """Whether it is there; raises RemoteStorageError where that cannot be known now."""
+        ...
+
+    async def note(self) -> None:
+        """Write it; raises RemoteStorageError."""
+        ...
+
+
 class ClusterIncarnation:
     """`IncarnationMemory` of a cluster: the same on every broker, noted by each on its disk."""
 
-    __slots__ = ("_disk", "_is_noted")
+    __slots__ = ("_cluster", "_disk", "_is_noted")
 
-    def __init__(self, disk: IncarnationMemory) -> None:
-        """`disk`: this broker's own, for nothing else."""
+    def __init__(self, disk: IncarnationMemory, cluster: ClusterNote) -> None:
+        """`disk`: this broker's own, for nothing else; `cluster`: of all."""
         self._disk = disk
+        self._cluster = cluster
         self._is_noted = False
 
     async def load(self) -> list[str]:
@@ -47,16 +61,21 @@ class ClusterIncarnation:
         return [CLUSTER_INCARNATION]
 
     async def save(self, incarnations: list[str]) -> None:
-        """Note once that there is one; without the note where the disk refuses it."""
+        """Note once that there is one; without the note where disk or store refuses it."""
         if self._is_noted:
             return
+        is_on_disk = is_in_store = False
         with contextlib.suppress(RemoteStorageError):
             await self._disk.save(incarnations)
-            self._is_noted = True
+            is_on_disk = True
+        with contextlib.suppress(RemoteStorageError):
+            await self._cluster.note()
+            is_in_store = True
+        self._is_noted = is_on_disk and is_in_store
 
     async def has_claimed(self) -> bool:
         """See IncarnationMemory."""
-        return self._is_noted or await self._disk.has_claimed()
+        return self._is_noted or await self._disk.has_claimed() or await self._cluster.is_noted()
 
 
 class ClusterClaim(Claim):

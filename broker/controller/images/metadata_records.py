@@ -20,6 +20,7 @@
     features                             {"v": 1, "f": {<name>: <level>, ...}}  finalised levels
     cluster/incarnation                  of a cluster's store: a random id, plain text, written
                                          once; every log directory of its brokers names it
+    cluster/remote-claim                 {"v": 1}: a broker of the cluster has claimed a bucket
     brokers/ live/ draining/ fences/     brokers of a cluster, and its controller: see
     suspects/ offline/ controller               `broker.controller.images.broker_records`
 
@@ -55,6 +56,7 @@ DELETED_TOPICS = "deleted-topics/"
 PRODUCER_IDS_KEY = "producer-ids"
 FEATURES_KEY = "features"
 INCARNATION_KEY = "cluster/incarnation"
+REMOTE_CLAIM_KEY = "cluster/remote-claim"
 BROKERS = "brokers/"
 LIVE = "live/"
 DRAINING = "draining/"

@@ -21,6 +21,7 @@ from storage.log.log import Log
 from tests.fakes.clock import ManualClock
 from tests.fakes.environment import FakeEnvironment, run_inline
 from tests.fakes.filesystem import FakeFilesystem
+from tests.fakes.tiered.claim_note import ClaimNote
 from tests.fakes.tiered.memory_bucket_tier import Bucket, BucketTier
 from tests.fakes.tiered.metadata_log import FakeMetadataLog, MetadataTopic
 from tests.fakes.timer import ManualTimer
@@ -104,7 +105,8 @@ class Broker:
                 memory=ClusterIncarnation(
                     IncarnationFile(
                         self.filesystem, "/data", self.environment.run_blocking, CLUSTER_FILE_NAME
-                    )
+                    ),
+                    world.claim_note,
                 ),
             ),
             environment=self.environment,
@@ -181,6 +183,7 @@ class World:
         self.timer = ManualTimer(self.clock)
         self.bucket = Bucket(self.clock)
         self.topic = MetadataTopic(1)
+        self.claim_note = ClaimNote()
         self.epoch = 0
         self.first = Broker(self, 1, leads=True)
         self.second = Broker(self, 2, leads=False)

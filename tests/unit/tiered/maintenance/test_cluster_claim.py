@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from tests.fakes.environment import FakeEnvironment
+from tests.fakes.tiered.claim_note import ClaimNote
 from tests.unit.tiered.tasks.task_world import World
 from tiered.errors import RemoteStorageError, RemoteStorageNotReadyError
 from tiered.maintenance.bucket_ownership import CLAIM_KEY, ClaimState
@@ -32,14 +33,18 @@ class Disk:
 
 
 def claim_of(
-    world: World, cluster_id: str = "cluster", tier: Any = None, disk: Disk | None = None
+    world: World,
+    cluster_id: str = "cluster",
+    tier: Any = None,
+    disk: Disk | None = None,
+    note: ClaimNote | None = None,
 ) -> ClusterClaim:
     return ClusterClaim(
         tier=tier or world.tier,
         environment=FakeEnvironment(clock=world.clock),
         cluster_id=cluster_id,
         settings=lambda: world.settings,
-        memory=ClusterIncarnation(disk or Disk()),
+        memory=ClusterIncarnation(disk or Disk(), note or ClaimNote()),
     )
 
 
@@ -159,6 +164,43 @@ async def test_a_claim_that_another_broker_wrote_is_noted() -> None:
     await claim_of(world).check()
     await claim_of(world, disk=disk).check()
     assert await disk.has_claimed()
+
+
+async def test_a_new_broker_of_a_cluster_that_has_claimed_does_not_claim_anew() -> None:
+    """Its disk has no note; that of the bucket is not mounted there yet."""
+    world, note = World(), ClaimNote()
+    await claim_of(world, note=note).check()
+    assert await note.is_noted()
+    written = world.bucket.objects.pop(CLAIM_KEY)
+    added = claim_of(world, note=note)
+    assert not await added.check()
+    with pytest.raises(RemoteStorageNotReadyError, match="its claim is missing"):
+        added.require_bucket()
+    assert CLAIM_KEY not in world.bucket.objects
+    world.bucket.objects[CLAIM_KEY] = written
+    assert await added.check()
+
+
+async def test_while_the_note_cannot_be_read_nothing_is_claimed() -> None:
+    world, note = World(), ClaimNote()
+    note.failure = RemoteStorageError("the store is away")
+    broker = claim_of(world, note=note)
+    with pytest.raises(RemoteStorageError, match="away"):
+        await broker.check()
+    assert CLAIM_KEY not in world.bucket.objects
+    note.failure = None
+    assert await broker.check()
+
+
+async def test_a_note_that_was_refused_is_written_with_the_next_check() -> None:
+    world, note = World(), ClaimNote()
+    await claim_of(world).check()
+    note.failure = RemoteStorageError("the store is away")
+    broker = claim_of(world, note=note)
+    assert await broker.check()
+    note.failure = None
+    assert await broker.check()
+    assert await note.is_noted()
 
 
 async def test_a_disk_that_refuses_the_note_costs_the_note() -> None:
