@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Callable
 from typing import Final
 
-from tests.checker.cluster.faults import CLUSTER_FAULTS, ClusterFaults
+from tests.checker.cluster.faults import CLUSTER_FAULTS, CUTS, ClusterFaults
 from tests.checker.faults.nemesis import FREEZE_S, Clients
 from tests.checker.history import Recorder
 
@@ -23,7 +23,7 @@ SETTLED_S: Final = 8.0
 GROUPS: Final = {
     "kill": tuple(name for name in CLUSTER_FAULTS if name.startswith("kill-")),
     "pause": tuple(name for name in CLUSTER_FAULTS if name.startswith("pause-")),
-    "cut": ("cut-pair", "cut-one-way", "cut-store", "cut-stores", "isolate", "slow", "reset"),
+    "cut": CUTS,
     "operate": ("restart", "elect"),
 }
 """Short names for many faults."""
