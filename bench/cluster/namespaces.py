@@ -157,8 +157,10 @@ class Namespaces:
 
     def close(self) -> None:
         """Give all of it back; servers in it are to be dead."""
-        for spot in self._spots.values():
+        for place, spot in self._spots.items():
             if spot.holder is not None:
+                # By itself it would go some time after its namespace.
+                _run(self._spots[CLIENTS], f"ip link del {self._device_of(place)}")
                 spot.holder.kill()
                 spot.holder.communicate()
         self._spots.clear()
@@ -199,8 +201,11 @@ class Namespaces:
         return not (self._lost or self._unplugged)
 
     def _set_link(self, place: str, state: str) -> None:
-        device = f"varve{self._spots[place].address.rpartition('.')[2]}"
-        _run(self._spots[CLIENTS], f"ip link set {device} {state}")
+        _run(self._spots[CLIENTS], f"ip link set {self._device_of(place)} {state}")
+
+    def _device_of(self, place: str) -> str:
+        """The bridge's end of a place's link."""
+        return f"varve{self._spots[place].address.rpartition('.')[2]}"
 
     def _pairs(self, source: Place, target: Place) -> Iterable[tuple[str, str]]:
         return itertools.product(self._ends(source), self._ends(target))

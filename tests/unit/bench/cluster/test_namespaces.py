@@ -99,6 +99,9 @@ def main() -> None:
         server.kill()
         server.wait()
         net.close()
+    again = Namespaces()
+    again.add(1)
+    again.close()
 
 
 if __name__ == "__main__":
