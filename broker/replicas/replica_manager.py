@@ -248,7 +248,14 @@ class ReplicaManager:
         topic, index = partition.topic_partition
         self.stop_leading(partition)
         if self.replica_of(topic, index) is partition:
-            self._open[topic][index] = None
+            left = self._open[topic]
+            left[index] = None
+            while left and left[-1] is None:
+                left.pop()
+            if not left:
+                # The image has its name as long as there is such a topic: a deletion, which finds
+                # none of its partitions here, must not leave its id for the next of that name.
+                self.names_by_id.pop(partition.topic_id.bytes, None)
         _release(partition, code)
 
     def remove_topic(self, topic: str) -> list[Partition]:

@@ -136,6 +136,19 @@ async def test_a_removed_topic_leaves_nothing(world: World) -> None:
     assert world.replicas.remove_topic("t") == []
 
 
+async def test_an_id_is_forgotten_with_the_last_partition_that_is_here(world: World) -> None:
+    """All its replicas went elsewhere, or with a disk; then it is deleted and created again."""
+    one, two = world.add("t", 0), world.add("t", 1)
+    world.replicas.remove_partition(one, ErrorCode.NOT_LEADER_OR_FOLLOWER)
+    assert world.replicas.topic_name(topic_id("t").bytes) == "t"
+    world.replicas.remove_partition(two, ErrorCode.NOT_LEADER_OR_FOLLOWER)
+    assert world.replicas.remove_topic("t") == []
+    again = world.replicas.open_partition(T0, topic_id("again"), one.log)
+    lead(world.replicas, again)
+    assert world.replicas.topic_name(topic_id("t").bytes) is None
+    assert world.replicas.topic_name(topic_id("again").bytes) == "t"
+
+
 async def test_a_failed_directory_takes_its_partitions_only(world: World) -> None:
     """The topic goes on with the others, and is still known by its id."""
     failed, kept = world.add("t", 0), world.add("t", 1)
