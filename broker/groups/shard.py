@@ -172,7 +172,12 @@ class GroupCoordinatorShard:
         for start in range(0, len(group_ids), GROUPS_PER_SLICE):
             if self.log.is_closed:
                 return
-            self.offsets.delete_partitions(topics, group_ids[start : start + GROUPS_PER_SLICE])
+            known = self._image().topics
+            self.offsets.delete_partitions(
+                topics,
+                group_ids[start : start + GROUPS_PER_SLICE],
+                again={name: known[name].topic_id for name in topics if name in known},
+            )
             await asyncio.sleep(0)
 
     def on_unloaded(self) -> None:

@@ -88,7 +88,10 @@ class OffsetCommitHandler:
         return PARKED
 
     def _find_topics(self, request: OffsetCommitRequest, version: int) -> bool:
-        """Set the names of topics given by id, and errors where there is no such partition.
+        """Set names and ids of topics, of which one is given; errors where no such partition is.
+
+        The id goes into the record: the offset is not one of a topic that is created later under
+        the name.
 
         Returns:
             Whether some partition is left.
@@ -107,6 +110,7 @@ class OffsetCommitHandler:
                 found = image.topics.get(topic.name)
             if found is not None:
                 topic.name = found.name
+                topic.topic_id = found.topic_id
                 partition_count = len(found.partitions)
             for partition in topic.partitions:
                 if 0 <= partition.index < partition_count:

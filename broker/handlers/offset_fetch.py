@@ -1,8 +1,8 @@
 """OffsetFetch (API key 9), versions 1 to 10.
 
 Behaviour:
-- Offset -1 without an error: the group has committed nothing for the partition, or there is no
-  such group.
+- Offset -1 without an error: the group has committed nothing for the partition, or to an earlier
+  topic of its name, or there is no such group.
 - A group that is listed several times for all its offsets is answered once: it may have many, and
   its name be short.
 - `require_stable`: an offset that an open transaction would change is answered with
@@ -71,13 +71,14 @@ def handle(
 def _one_group(
     services: "Services", version: int, request: OffsetFetchRequest
 ) -> OffsetFetchResponse:
+    image = services.controller.image
     if request.topics is None:
         asked = services.groups.committed_topics(request.group_id)
     else:
         asked = [(topic.name, topic.partition_indexes) for topic in request.topics]
     code, fetched = services.groups.fetch_offsets(
         request.group_id,
-        [(name, _NO_ID, partitions) for name, partitions in asked],
+        [(name, _id_of(image, name), partitions) for name, partitions in asked],
         require_stable=request.require_stable,
     )
     if code is ErrorCode.NONE:
@@ -156,7 +157,7 @@ def _asked(
     if group.topics is None:
         stored = services.groups.committed_topics(group.group_id)
         if not by_id:
-            return [(name, _NO_ID, partitions) for name, partitions in stored]
+            return [(name, _id_of(image, name), partitions) for name, partitions in stored]
         # Deleted topics have no id to send to this client.
         return [
             (name, image.topics[name].topic_id, partitions)
@@ -164,13 +165,22 @@ def _asked(
             if name in image.topics
         ]
     if not by_id:
-        return [(topic.name, _NO_ID, topic.partition_indexes) for topic in group.topics]
+        return [
+            (topic.name, _id_of(image, topic.name), topic.partition_indexes)
+            for topic in group.topics
+        ]
     asked: list[tuple[str | None, UUID, list[int]]] = []
     for topic in group.topics:
         found = image.topics_by_id.get(topic.topic_id)
         name = None if found is None else found.name
         asked.append((name, topic.topic_id, topic.partition_indexes))
     return asked
+
+
+def _id_of(image: "ClusterImage", name: str) -> UUID:
+    """The id of the topic that has a name now; zero: there is none."""
+    found = image.topics.get(name)
+    return _NO_ID if found is None else found.topic_id
 
 
 def _partition(offset: "FetchedOffset", *, is_known: bool) -> OffsetFetchResponsePartitions:

@@ -63,7 +63,10 @@ def handle(
             result = TxnOffsetCommitResponsePartition(partition_index=partition.partition_index)
             results.append(result)
             if 0 <= partition.partition_index < partition_count:
-                commits.append(TransactionalOffsetCommit(topic.name, partition, result))
+                assert found is not None
+                commits.append(
+                    TransactionalOffsetCommit(topic.name, found.topic_id, partition, result)
+                )
             else:
                 result.error_code = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
         response.topics.append(TxnOffsetCommitResponseTopic(name=topic.name, partitions=results))

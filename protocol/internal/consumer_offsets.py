@@ -101,6 +101,9 @@ _OFFSET_V1: Final = Struct(">hq")
 _pack_plain_value: Final = Struct(">hqiBqB").pack
 """Packs a whole value without metadata and topic id."""
 
+_pack_value_of_topic: Final = Struct(">hqiBqBBB16s").pack
+"""Packs a whole value without metadata and with a topic id, its only tagged field."""
+
 _OFFSET_KEY_VERSION: Final = 1
 _OFFSET_KEY_HEAD: Final = _INT16.pack(_OFFSET_KEY_VERSION)
 _GROUP_KEY_VERSION = 2
@@ -210,10 +213,22 @@ def encode_offset_commit(
                 _INT64.pack(expire_timestamp_ms),
             )
         )
-    if not metadata and topic_id.int == 0:
+    if not metadata:
         # What nearly every consumer commits.
-        return _pack_plain_value(
-            _OFFSET_VALUE_VERSION, offset, leader_epoch, 1, commit_timestamp_ms, 0
+        if topic_id.int == 0:
+            return _pack_plain_value(
+                _OFFSET_VALUE_VERSION, offset, leader_epoch, 1, commit_timestamp_ms, 0
+            )
+        return _pack_value_of_topic(
+            _OFFSET_VALUE_VERSION,
+            offset,
+            leader_epoch,
+            1,
+            commit_timestamp_ms,
+            1,
+            _TOPIC_ID_TAG,
+            16,
+            topic_id.bytes,
         )
     tagged = b"\x00" if topic_id.int == 0 else b"\x01\x00\x10" + topic_id.bytes
     return b"".join(

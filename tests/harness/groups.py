@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Mapping
 from typing import Any, cast
+from uuid import UUID
 
 from broker.controller.images.cluster_image import TopicImage
 from broker.coordinator.latest_records import LatestRecords
@@ -195,6 +196,7 @@ class Harness(ShardHarness):
         instance: str | None = None,
         version: int = 9,
         retention_ms: int = -1,
+        topic_id: UUID = NO_TOPIC_ID,
     ) -> list[ErrorCode | None]:
         """Outcome of each partition; None while it is parked."""
         return self.commit_later(
@@ -205,6 +207,7 @@ class Harness(ShardHarness):
             instance=instance,
             version=version,
             retention_ms=retention_ms,
+            topic_id=topic_id,
         )()
 
     def commit_later(
@@ -217,6 +220,7 @@ class Harness(ShardHarness):
         instance: str | None = None,
         version: int = 9,
         retention_ms: int = -1,
+        topic_id: UUID = NO_TOPIC_ID,
     ) -> Callable[[], list[ErrorCode | None]]:
         """Commit; what is returned tells the outcome at the moment it is called."""
         topics: dict[str, list[CommittedPartition]] = {}
@@ -225,7 +229,7 @@ class Harness(ShardHarness):
             number, metadata = offset if isinstance(offset, tuple) else (offset, "")
             commits.append(CommittedPartition(partition, number, -1, metadata))
             topics.setdefault(topic, []).append(commits[-1])
-        listed = [CommittedTopic(topic, NO_TOPIC_ID, each) for topic, each in topics.items()]
+        listed = [CommittedTopic(topic, topic_id, each) for topic, each in topics.items()]
         request = OffsetCommitRequest(group, generation, member_id, instance, retention_ms, listed)
         codes: list[ErrorCode] = []
         self.offsets.commit(request, version, codes.append)

@@ -18,8 +18,9 @@ own (OffsetCommit below version 5) expires at that time. A group is deleted with
 Source: Kafka, OffsetMetadataManager.java, OffsetExpirationConditionImpl.java.
 """
 
-from collections.abc import Callable, Collection, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from struct import Struct
+from types import MappingProxyType
 from typing import Final, NamedTuple
 from uuid import UUID
 
@@ -199,8 +200,8 @@ class OffsetManager:
         Args:
             group_id: The group; one that is not known has committed nothing.
             topic: The topic's name.
-            topic_id: Its id if the client names it by id (else zero): an offset that was
-                committed to another topic of this name does not count.
+            topic_id: Its id (zero: there is no such topic): an offset that was committed to
+                another topic of this name does not count.
             partitions: Partition indexes.
             require_stable: Offsets that an open transaction would change are answered with
                 UNSTABLE_OFFSET_COMMIT, on which the client retries (KIP-447).
@@ -279,9 +280,17 @@ class OffsetManager:
             self._remove(doomed, group, done)
 
     def delete_partitions(
-        self, topics: Collection[str], group_ids: Iterable[str] | None = None
+        self,
+        topics: Collection[str],
+        group_ids: Iterable[str] | None = None,
+        *,
+        again: Mapping[str, UUID] = MappingProxyType({}),
     ) -> None:
-        """Delete these groups' offsets of deleted topics, or every group's."""
+        """Delete these groups' offsets of deleted topics, or every group's.
+
+        `again`: ids, by name, of those that have been created again: what has been committed to
+        them stays.
+        """
         self._shard.log.flush()
         deleted = set(topics)
         doomed = [
@@ -290,6 +299,7 @@ class OffsetManager:
             if not deleted.isdisjoint(self._shard.offsets.topic_names(group_id))
             for key in self._all_offsets(group_id)
             if key[1] in deleted
+            and not (key[1] in again and self._shard.offsets.are_of(*key, again[key[1]]))
         ]
         self._shard.stats.offset_deletions += len(doomed)
         self._remove(doomed, None, lambda _: None)

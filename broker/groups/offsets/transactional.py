@@ -14,6 +14,7 @@ Source: Kafka, OffsetMetadataManager.java (commitTransactionalOffset, replay, en
 
 from collections.abc import Callable, Sequence
 from typing import NamedTuple, Protocol
+from uuid import UUID
 
 from broker.coordinator.outcome import Done, code_for_clients
 from broker.groups.classic.classic_group import create_classic_group
@@ -46,6 +47,7 @@ class TransactionalOffsetCommit(NamedTuple):
     """One partition of a TxnOffsetCommit, and its part of the response."""
 
     topic: str
+    topic_id: UUID
     request: TxnOffsetCommitRequestPartition
     response: TxnOffsetCommitResponsePartition
 
@@ -129,6 +131,7 @@ class TransactionalOffsets:
                         metadata,
                         now_ms,
                         NO_TIMESTAMP,
+                        commit.topic_id,
                     ),
                 )
             )

@@ -217,6 +217,14 @@ class OffsetStore:
         topics = self._by_group.get(group_id, {})
         return [(topic, list(partitions)) for topic, partitions in topics.items()]
 
+    def are_of(self, group_id: str, topic: str, partition: int, topic_id: UUID) -> bool:
+        """Whether all offsets of a partition, pending ones too, were committed to this topic."""
+        kept = [self.get(group_id, topic, partition)]
+        for producer_id in self._pending_by_group.get(group_id, {}).get((topic, partition), ()):
+            key = GroupTopicPartition(group_id, topic, partition)
+            kept.append(self._pending[producer_id][key])
+        return all(one is None or one.value.topic_id == topic_id for one in kept)
+
     def topic_names(self, group_id: str) -> set[str]:
         """Topics that the group has any offset for, stored or pending."""
         names = {topic for topic, _ in self._pending_by_group.get(group_id, ())}

@@ -2,6 +2,7 @@
 
 import pytest
 
+from broker.groups.coordinator import OFFSETS_TOPIC
 from broker.groups.state.offset_store import GroupTopicPartition, OffsetAndMetadata
 from broker.handlers import (
     offset_fetch,
@@ -9,6 +10,7 @@ from broker.handlers import (
 from protocol.error_codes import ErrorCode
 from protocol.internal.consumer_offsets import OffsetCommitValue
 from protocol.messages import offset_fetch as fetch_messages
+from tests.fakes.broker.offsets_partition import FakeController, topic_image
 from tests.unit.broker.handlers.groups_fixture import (
     Groups,
     commit,
@@ -36,6 +38,20 @@ async def test_null_topics_ask_for_everything(groups: Groups, version: int) -> N
         ("u", 0): 7,
     }
     assert fetch(groups, version, None, group="other") == (ErrorCode.NONE, {})
+
+
+@pytest.mark.parametrize("version", [v for v in versions(offset_fetch) if v < 10])
+@pytest.mark.parametrize("committed_in", [5, 8, 10])
+async def test_offsets_of_an_earlier_topic_of_the_name(
+    groups: Groups, version: int, committed_in: int
+) -> None:
+    """It was deleted and created again while no broker coordinated the group."""
+    commit(groups, committed_in, ("t", 0, 5), ("u", 0, 6))
+    groups.controller.image = FakeController(
+        topic_image("t", 3, 3), topic_image("u", 2, 1), topic_image(OFFSETS_TOPIC, 99, 1)
+    ).image
+    _, offsets = fetch(groups, version, {"t": [0], "u": [0]})
+    assert {key: offset for key, (offset, _, _) in offsets.items()} == {("t", 0): -1, ("u", 0): 6}
 
 
 async def test_everything_is_told_once(groups: Groups) -> None:

@@ -171,6 +171,17 @@ async def test_what_is_undecided_is_read_back(tx: Transactions, commit: bool) ->
     assert tx.fetched() == (5 if commit else -1)
 
 
+async def test_offsets_are_of_the_topic_that_there_is(tx: Transactions) -> None:
+    """Not of one that is created under its name later."""
+    assert codes(tx.commit()) == [ErrorCode.NONE]
+    assert tx.end(commit=True) is ErrorCode.NONE
+    for topic_id, offset in ((1, 5), (3, -1)):
+        _, topics = tx.groups.fetch_offsets(
+            "g", [("t", UUID(int=topic_id), [0])], require_stable=True
+        )
+        assert [one.offset for one in topics[0]] == [offset]
+
+
 async def test_the_next_transaction(tx: Transactions) -> None:
     """Has its own epoch and is verified by itself; the last offset counts."""
     tx.commit(5)

@@ -160,6 +160,7 @@ def test_transactional_commits_share_no_batch() -> None:
         [
             TransactionalOffsetCommit(
                 "t",
+                NO_TOPIC_ID,
                 TxnOffsetCommitRequestPartition(
                     partition_index=0, committed_offset=6, committed_metadata=""
                 ),

@@ -343,6 +343,20 @@ def test_offsets_of_deleted_topics_go(h: Harness) -> None:
         assert stored(h.shard, group) == stored(h.reloaded(), group) == {("u", 0): 6}
 
 
+def test_offsets_of_a_topic_that_was_created_again_stay(h: Harness) -> None:
+    """The deletion is heard of late: a consumer of the new one has committed already."""
+    old, new = UUID(int=1), UUID(int=2)
+    h.commit({("t", 0): 5, ("t", 1): 5}, topic_id=old)
+    h.commit({("t", 0): 1}, topic_id=new)
+    h.commit({("t", 2): 9})
+    h.offsets.delete_partitions(["t"], again={"t": new})
+    assert stored(h.shard) == stored(h.reloaded()) == {("t", 0): 1}
+    key = GroupTopicPartition("g", "t", 0)
+    h.shard.offsets.put_pending(7, key, OffsetAndMetadata(OffsetCommitValue(8, topic_id=old), 20))
+    h.offsets.delete_partitions(["t"], again={"t": new})
+    assert stored(h.shard) == {}
+
+
 # -- expire (KIP-211) --
 
 
