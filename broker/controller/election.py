@@ -9,7 +9,8 @@
 
 The key's create revision is the controller epoch; it grows with every election. Being elected is
 taken from the image alone, so an answer that got lost changes nothing. A fenced broker may be
-elected: else the first broker of a cluster could never be let in.
+elected: else the first broker of a cluster could never be let in. With the key goes the history of
+controllers, by which brokers tell a copy of the store (`images.controller_history`).
 """
 
 import logging
@@ -18,12 +19,19 @@ from typing import Any, Final, Protocol
 
 from broker.controller.images.broker_records import encode_controller
 from broker.controller.images.cluster_image import ClusterImage
+from broker.controller.images.controller_history import (
+    CONTROLLERS_KEYS,
+    HISTORY_KEY,
+    WRITES_KEY,
+    ControllerHistory,
+)
 from broker.controller.images.metadata_records import CONTROLLER_KEY
 from broker.controller.store.metadata_store import (
     MetadataStore,
     Put,
     StoreError,
     key_absent,
+    unchanged_since,
 )
 from broker.runtime.timer import Timer, TimerHandle
 
@@ -171,14 +179,21 @@ class ControllerElection:
 
     async def _put(self, lease: int) -> None:
         try:
+            # Behind the end of the key: no controller writes any more.
+            before = ControllerHistory.of((await self._store.range(CONTROLLERS_KEYS)).items)
             await self._store.txn(
-                [key_absent(CONTROLLER_KEY)],
+                [
+                    key_absent(CONTROLLER_KEY),
+                    unchanged_since(WRITES_KEY, before.writes_revision),
+                    unchanged_since(HISTORY_KEY, before.history_revision),
+                ],
                 [
                     Put(
                         CONTROLLER_KEY,
                         encode_controller(self._node_id, self._member.broker_epoch),
                         lease,
-                    )
+                    ),
+                    Put(HISTORY_KEY, before.at_election()),
                 ],
             )
         except StoreError as error:

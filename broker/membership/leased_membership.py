@@ -250,7 +250,7 @@ class LeasedMembership:
 
     def image_changed(self, image: ClusterImage) -> None:
         """Look at what an image says of this broker."""
-        self.notes.seen(image.revision, image.brokers)
+        self.notes.seen(image)
         self._seen_revision = image.revision
         awaited = self._awaited
         if awaited is not None and image.revision >= awaited[0] and not awaited[1].done():

@@ -1,8 +1,9 @@
 """Writes the member's note into the log directories: when it registers, and what it sees later.
 
-The highest revision that was seen is the floor below which a store is refused. It is written every
-`WRITE_EVERY_MS`, and at once when this broker leads or follows in another leader epoch: a copy of
-the store that lacks the epoch is behind the floor before it can be given back.
+The highest revision that was seen is the floor below which a store is refused, and so is one that
+lacks the controller's write that was seen last (`images.controller_history`). They are written
+every `WRITE_EVERY_MS`, and at once when this broker leads or follows in another leader epoch: a
+copy of the store that lacks the epoch is told before it can be given back.
 """
 
 import asyncio
@@ -11,6 +12,7 @@ from collections.abc import Callable, Collection, Sequence
 from dataclasses import replace
 from typing import Final
 
+from broker.controller.images.cluster_image import ClusterImage
 from broker.membership.last_run import boot_id
 from storage.checkpoints.member_note import MemberNote, write_member_note
 from storage.environment.environment import Environment
@@ -64,12 +66,16 @@ class MemberNotes:
         await self._write()
         self._timer.call_later_ms(WRITE_EVERY_MS, self._tick)
 
-    def seen(self, revision: int, brokers: Collection[int]) -> None:
-        """The store has shown this revision, with these brokers; new ones are written soon."""
-        note = self._note
-        if note is None or revision <= note.revision:
+    def seen(self, image: ClusterImage) -> None:
+        """The store has shown this; brokers that are new are written soon."""
+        note, brokers = self._note, image.brokers
+        if note is None or image.revision <= note.revision:
             return
-        self._note = replace(note, revision=revision)
+        self._note = note = replace(note, revision=image.revision)
+        write = image.newest_write
+        # The last word of a controller that is gone is in no history.
+        if write is not None and write.epoch == image.controller_epoch:
+            self._note = note = replace(note, writer=write.writer, write=write.revision)
         if len(brokers) != len(note.brokers) or not all(map(brokers.__contains__, note.brokers)):
             self._note = replace(self._note, brokers=tuple(sorted(brokers)))
             self._write_soon()

@@ -15,14 +15,20 @@ from posixpath import join
 from typing import Final
 from uuid import UUID
 
+from broker.controller.images.controller_history import (
+    CONTROLLERS_KEYS,
+    ControllerHistory,
+    Write,
+)
 from broker.controller.images.metadata_records import INCARNATION_KEY
 from broker.controller.images.store_marks import Recovery, check_whole, recovery_of
 from broker.controller.store.metadata_store import MetadataStore, StoreReplacedError
 from broker.node.node_store import METADATA_FILE, NodeStoreError
 from storage.checkpoints.log_directory import LogDirectory
 from storage.checkpoints.member_note import (
+    MemberNote,
+    member_notes,
     read_member_note,
-    revisions_seen,
     write_member_note,
 )
 from storage.checkpoints.meta_properties import META_PROPERTIES, write_meta_properties
@@ -39,14 +45,14 @@ NOTHING_TOUCHED: Final = f"Leader epochs could repeat, so nothing is touched. {W
 
 
 async def check_store(
-    store: MetadataStore, directories: Sequence[LogDirectory], floors: Mapping[str, int]
+    store: MetadataStore, directories: Sequence[LogDirectory], notes: Mapping[str, MemberNote]
 ) -> list[LogDirectory]:
     """Refuse a store that is not the one these directories belong to.
 
     Args:
         store: Of the cluster; nothing is written to it.
         directories: Of the broker, locked.
-        floors: The highest revision that was ever seen there, by the directory's path.
+        notes: What the last process on each directory has seen of the store, by path.
 
     Returns:
         Directories of a store that was lost, and which this one replaces: `take_over` them.
@@ -62,13 +68,14 @@ async def check_store(
     incarnation = None if item is None else parse_uuid(item.value.decode())
     recovery = await recovery_of(store)
     recovered = []
-    floor = 0
+    seen: list[MemberNote] = []
     for directory in directories:
         meta = directory.meta
         if meta is None or meta.store_id is None:
             continue
         if meta.store_id == incarnation:
-            floor = max(floor, floors.get(directory.path, 0))
+            if directory.path in notes:
+                seen.append(notes[directory.path])
         elif (
             recovery is not None
             and meta.node_id is not None
@@ -77,13 +84,25 @@ async def check_store(
             recovered.append(directory)
         else:
             raise NodeStoreError(_of_another(directory.path, meta.store_id, incarnation, recovery))
-    revision = (await store.range("", limit=1)).revision
+    await _check_not_behind(store, seen)
+    return recovered
+
+
+async def _check_not_behind(store: MetadataStore, seen: Sequence[MemberNote]) -> None:
+    controllers = await store.range(CONTROLLERS_KEYS)
+    revision, history = controllers.revision, ControllerHistory.of(controllers.items)
+    floor = max((note.revision for note in seen), default=0)
     if revision < floor:
         raise StoreReplacedError(
             f"the metadata store is at revision {revision} and has been at {floor}: it was "
             f"restored from a copy, or emptied. {NOTHING_TOUCHED}"
         )
-    return recovered
+    for note in seen:
+        if note.writer and history.lacks(Write(note.writer, note.write)):
+            raise StoreReplacedError(
+                f"the metadata store does not have what its controller wrote at revision "
+                f"{note.write}: it was restored from a copy. {NOTHING_TOUCHED}"
+            )
 
 
 def _of_nobody(path: str) -> str:
@@ -124,7 +143,9 @@ def take_over(
     for directory in directories:
         note = read_member_note(filesystem, directory.path)
         if note is not None:
-            write_member_note(filesystem, directory.path, replace(note, revision=0))
+            write_member_note(
+                filesystem, directory.path, replace(note, revision=0, writer="", write=0)
+            )
         assert directory.meta is not None
         meta = replace(directory.meta, store_id=incarnation)
         write_meta_properties(filesystem, join(directory.path, META_PROPERTIES), meta)
@@ -146,11 +167,11 @@ async def incarnation_of(store: MetadataStore) -> UUID:
 
 def check_directories(
     directories: Sequence[LogDirectory], filesystem: Filesystem
-) -> dict[str, int]:
+) -> dict[str, MemberNote]:
     """Refuse directories with partitions that no cluster's metadata has. Blocks.
 
     Returns:
-        The highest revision of the store that a process on each has seen, by path.
+        What the last process on each has seen of the store, by path.
 
     Raises:
         NodeStoreError: They are of a node that was alone, or of a Kafka.
@@ -174,4 +195,4 @@ def check_directories(
                     f"log directory {directory.path} holds partitions that are not this cluster's: "
                     "give this broker other log directories"
                 )
-    return revisions_seen(filesystem, [directory.path for directory in online])
+    return member_notes(filesystem, [directory.path for directory in online])

@@ -8,6 +8,7 @@ connect ──> no server answers, or too late: waited for, and said so (`/ready
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
+from broker.controller.images.controller_history import WRITES_KEY
 from broker.controller.store.metadata_store import MetadataStore
 from broker.controller.store.until_answered import until_answered
 from broker.runtime.startup_errors import StartupError
@@ -77,7 +78,9 @@ async def unopened_store(
             "pip install 'varve[cluster]'"
         ) from error
     access = await environment.run_blocking(access_of, settings, environment.filesystem)
-    return await EtcdStore.unopened(access, prefix=settings.metadata_store_prefix)
+    return await EtcdStore.unopened(
+        access, prefix=settings.metadata_store_prefix, witness=WRITES_KEY
+    )
 
 
 def access_of(settings: "BrokerConfig", filesystem: Filesystem) -> "EtcdAccess":

@@ -31,6 +31,7 @@ from broker.runtime.startup_errors import StartupError
 from config.sections.remote_storage import S3
 from storage.checkpoints.brokers_note import BROKERS_FILE, read_brokers_note
 from storage.checkpoints.log_directory import LogDirectory
+from storage.checkpoints.member_note import MemberNote
 from storage.environment.alerts import Alerts
 from storage.environment.environment import Environment
 from storage.errors import StorageError
@@ -176,10 +177,10 @@ class NodeStartup:
             )
         manager, run = self._log_manager, self._environment.run_blocking
         filesystem = self._environment.filesystem
-        floors: dict[str, int] = await run(check_directories, manager.directories, filesystem)
+        notes: dict[str, MemberNote] = await run(check_directories, manager.directories, filesystem)
         store = self._shared or await self._open_shared()
         recovered = await self.until_answered(
-            lambda: check_store(store, manager.directories, floors)
+            lambda: check_store(store, manager.directories, notes)
         )
         await self.until_answered(lambda: self._wait_for_other(store))
         if recovered:

@@ -1,7 +1,7 @@
 """What log directories say of a cluster whose metadata is lost: topics, epochs, ends of logs.
 
     meta.properties                 cluster, broker, directory, the store's incarnation
-    varve-member                    highest revision of the store, last broker epoch, other brokers
+    varve-member                    what was seen of the store, last broker epoch, other brokers
     <topic>-<n>/partition.metadata  topic id
     <topic>-<n>/leader-epoch-checkpoint, and the last batch    leader epochs that wrote
     log-start-offset-checkpoint     whether the beginning is in remote storage only
@@ -74,6 +74,8 @@ class DirectoryFacts:
         id: 22 characters.
         incarnation: Of the store that it belongs to, 22 characters.
         revision: The highest that a process on it has seen there.
+        writer: The controller whose write it saw last; empty: not known.
+        write: The revision of that.
     """
 
     path: str
@@ -81,6 +83,8 @@ class DirectoryFacts:
     incarnation: str
     revision: int
     replicas: tuple[ReplicaFacts, ...]
+    writer: str = ""
+    write: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -140,6 +144,8 @@ def read_facts(filesystem: Filesystem, directories: Sequence[LogDirectory]) -> N
                 format_uuid(meta.store_id),
                 0 if note is None else note.revision,
                 tuple(_replicas(filesystem, directory.path)),
+                "" if note is None else note.writer,
+                0 if note is None else note.write,
             )
         )
     if len(nodes) != 1 or len(clusters) != 1:

@@ -15,6 +15,7 @@ from uuid import UUID
 
 from broker.controller.images.broker_records import BROKER_KEYS
 from broker.controller.images.cluster_image import ClusterImage
+from broker.controller.images.controller_history import ControllerHistory, Write
 from broker.controller.images.features import INITIAL
 from broker.controller.images.metadata_records import (
     CLUSTER_ID_KEY,
@@ -237,6 +238,7 @@ class StoreRecovery:
             found.append("a recovery was begun and not finished")
         if stored is None:
             found.append("the store is empty: it was lost, or emptied")
+        history = ControllerHistory.of(self._items.values())
         for node in self._nodes:
             for directory in node.directories:
                 named = parse_uuid(directory.incarnation)
@@ -246,6 +248,16 @@ class StoreRecovery:
                     found.append(
                         f"broker {node.node_id} has seen revision {directory.revision}, and the "
                         f"store is at {self._revision}: it was restored from a copy"
+                    )
+                elif (
+                    named == stored
+                    and directory.writer
+                    and history.lacks(Write(directory.writer, directory.write))
+                ):
+                    found.append(
+                        f"broker {node.node_id} has seen what the controller wrote at revision "
+                        f"{directory.write}, and the store does not have it: it was restored from "
+                        "a copy"
                     )
                 elif named != stored and not self._before.accounts_for(
                     node.node_id, parse_uuid(directory.id), named

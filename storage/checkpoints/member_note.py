@@ -3,7 +3,8 @@
 File `varve-member` in every log directory, JSON, one line:
 
     {"v":1,"boot":"<boot id>","epoch":<broker epoch>,"revision":<revision>,"failed":false,
-     "brokers":[<node id>,...],"place":"<device>:<inode>"}
+     "brokers":[<node id>,...],"place":"<device>:<inode>",
+     "writer":"<node id> <controller epoch>","write":<revision>}
 
     boot      the machine's boot id when this life began: while it is the same, the kernel has had
               all that was written, whatever became of the process
@@ -14,6 +15,8 @@ File `varve-member` in every log directory, JSON, one line:
               in notes of earlier releases
     place     identity of the directory, see `Filesystem.identity`: in a copy of the directory the
               note names another one; empty in notes of earlier releases
+    writer    the controller whose newest write was seen last, and the revision of that: a store
+    write     without it was restored; empty and 0 in notes of earlier releases
 
 A note that cannot be read counts as none.
 """
@@ -44,6 +47,8 @@ class MemberNote:
     failed: bool = False
     brokers: tuple[int, ...] = ()
     place: str = ""
+    writer: str = ""
+    write: int = 0
 
 
 def encode_member_note(note: MemberNote) -> bytes:
@@ -56,6 +61,8 @@ def encode_member_note(note: MemberNote) -> bytes:
         "failed": note.failed,
         "brokers": list(note.brokers),
         "place": note.place,
+        "writer": note.writer,
+        "write": note.write,
     }
     return json.dumps(fields, separators=(",", ":")).encode() + b"\n"
 
@@ -73,6 +80,8 @@ def decode_member_note(data: bytes) -> MemberNote | None:
             bool(fields["failed"]),
             tuple(map(int, fields.get("brokers", ()))),
             str(fields.get("place", "")),
+            str(fields.get("writer", "")),
+            int(fields.get("write", 0)),
         )
     except (KeyError, TypeError, ValueError):
         return None
@@ -102,7 +111,7 @@ def write_member_note(filesystem: Filesystem, directory: str, note: MemberNote) 
     filesystem.replace_bytes(join(directory, MEMBER_FILE), encode_member_note(note))
 
 
-def revisions_seen(filesystem: Filesystem, directories: Iterable[str]) -> dict[str, int]:
-    """The highest revision that the note in each directory names; 0: it has none."""
+def member_notes(filesystem: Filesystem, directories: Iterable[str]) -> dict[str, MemberNote]:
+    """The note in each directory that has one, by path."""
     notes = {directory: read_member_note(filesystem, directory) for directory in directories}
-    return {path: 0 if note is None else note.revision for path, note in notes.items()}
+    return {path: note for path, note in notes.items() if note is not None}

@@ -10,8 +10,9 @@ partitions, configs, features and fences, so nothing older can be committed afte
 
 import asyncio
 from collections.abc import Callable, Coroutine, Sequence
-from typing import Any, Final
+from typing import Any
 
+from broker.controller.images.controller_history import WRITES_KEY
 from broker.controller.images.metadata_records import CONTROLLER_KEY
 from broker.controller.store.metadata_store import (
     Compare,
@@ -27,9 +28,6 @@ from broker.controller.store.metadata_store import (
 from broker.controller.store.store_writer import NotControllerError
 from broker.controller.store.write_sequence import WriterReplacedError, WriteSequence
 from storage.environment.timer import Timer
-
-WRITES_KEY: Final = "controller-writes"
-"""The key that makes outcomes known; it goes from one controller to the next."""
 
 
 def in_epoch(controller_epoch: int) -> Compare:

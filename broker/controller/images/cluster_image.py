@@ -20,6 +20,7 @@ from broker.controller.images.broker_records import (
     decode_controller,
     parse_broker_key,
 )
+from broker.controller.images.controller_history import WRITES_KEY, Write, newest_write
 from broker.controller.images.features import INITIAL
 from broker.controller.images.metadata_records import (
     CLUSTER_ID_KEY,
@@ -127,6 +128,7 @@ class ClusterImage:
         controller_epoch: Create revision of the `controller` key, which grows with every election;
             0 without a controller, and on a single node.
         facts: What `brokers` is made of.
+        newest_write: Of the controllers; None: nothing that can be read.
     """
 
     cluster_id: str
@@ -142,6 +144,7 @@ class ClusterImage:
     directories: Mapping[UUID, DirectoryImage] = field(default_factory=dict)
     controller_epoch: int = 0
     facts: Mapping[int, BrokerFacts] = field(default_factory=dict)
+    newest_write: Write | None = None
 
     @classmethod
     def empty(cls, *, controller_id: int = -1) -> "ClusterImage":
@@ -257,6 +260,7 @@ class _Update:
         self._directories: dict[UUID, DirectoryImage] | None = None
         self._facts: dict[int, BrokerFacts] | None = None
         self._controller = (image.controller_id, image.controller_epoch)
+        self._newest_write = image.newest_write
 
     def add(self, key: str, value: bytes | None, revision: int, created: int) -> None:
         """Take a key's value as of `revision`; `created`: since when it exists."""
@@ -285,6 +289,8 @@ class _Update:
             self._cluster_id = value.decode()
         elif key == CONTROLLER_KEY:
             self._controller = (-1, 0) if value is None else (decode_controller(value), created)
+        elif key == WRITES_KEY:
+            self._newest_write = None if value is None else newest_write(value, revision)
         elif key.startswith(BROKER_KEYS):
             self._add_broker(key, value, revision)
 
@@ -366,6 +372,7 @@ class _Update:
             controller_id=self._controller[0],
             controller_epoch=self._controller[1],
             facts=image.facts if self._facts is None else self._facts,
+            newest_write=self._newest_write,
             brokers=self._brokers(),
             broker_revision=image.broker_revision + (self._facts is not None),
         )

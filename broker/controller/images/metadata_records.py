@@ -23,6 +23,8 @@
     cluster/remote-claim                 {"v": 1}: a broker of the cluster has claimed a bucket
     brokers/ live/ draining/ fences/     brokers of a cluster, and its controller: see
     suspects/ offline/ controller               `broker.controller.images.broker_records`
+    controller-writes, -history          of controllers: see
+                                                `broker.controller.images.controller_history`
 
 Values are UTF-8 JSON; a topic id is written as Kafka does, 22 characters of URL-safe base64.
 Partitions lie together so that a topic of 10,000 fits one transaction (128 operations, 1.5 MiB),

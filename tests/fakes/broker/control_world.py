@@ -12,7 +12,7 @@ from uuid import UUID
 from typing_extensions import override
 
 from broker.controller.active.active_controller import ActiveController
-from broker.controller.active.guarded_writes import WRITES_KEY, GuardedWrites
+from broker.controller.active.guarded_writes import GuardedWrites
 from broker.controller.controller import Controller
 from broker.controller.election import ControllerElection
 from broker.controller.images.broker_records import (
@@ -30,6 +30,7 @@ from broker.controller.images.broker_records import (
     offline_key,
 )
 from broker.controller.images.cluster_image import ClusterImage
+from broker.controller.images.controller_history import WRITES_KEY
 from broker.controller.images.features import SUPPORTED, SupportedRange
 from broker.controller.images.metadata_records import (
     CONFIGS,

@@ -355,6 +355,48 @@ async def test_a_watch_does_not_go_on_at_another_store(server: EtcdServer, tmp_p
             await follow(watch, "none")
 
 
+async def put(store: EtcdStore, key: str, *, times: int = 1) -> None:
+    """Put it so often, or once or twice more."""
+    async with asyncio.timeout(WITHIN_S):
+        while times:
+            with contextlib.suppress(StoreUnavailableError):
+                await store.txn(then=[Put(key, b"x")])
+                times -= 1
+
+
+async def test_a_copy_with_higher_revisions_is_another_store(
+    server: EtcdServer, tmp_path: Path
+) -> None:
+    """As `etcdutl snapshot restore --bump-revision` makes it, or others who write there."""
+    (tmp_path / "elsewhere").mkdir()
+    elsewhere = EtcdServer(etcd_or_skip(), tmp_path / "elsewhere")
+    store = await EtcdStore.unopened(EtcdAccess((server.endpoint,)), witness="a")
+    try:
+        await put(store, "a")
+        server.kill()
+        shutil.copytree(server.data, elsewhere.data)
+        elsewhere.start()
+        async with opened(elsewhere.endpoint) as copy:
+            await put(copy, "b", times=20)
+        elsewhere.kill()
+        server.start()
+        watch = store.watch("")
+        await put(store, "a")
+        await put(store, "c")
+        assert (await follow(watch, "c"))[-1] == "c"
+        server.kill()
+        shutil.rmtree(server.data)
+        shutil.copytree(elsewhere.data, server.data)
+        server.start()
+        with pytest.raises(StoreReplacedError, match="does not have what was written"):
+            await follow(watch, "none")
+        with pytest.raises(StoreReplacedError):
+            await put_until_refused(store)
+    finally:
+        elsewhere.kill()
+        await store.aclose()
+
+
 async def test_who_only_watched_is_not_deceived_either(server: EtcdServer, tmp_path: Path) -> None:
     """A broker that asks nothing for an hour has seen all revisions by its watch."""
     async with opened(server.endpoint) as store:

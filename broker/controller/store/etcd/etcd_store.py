@@ -7,7 +7,9 @@ Reads and transactions are linearizable. A transaction whose answer is lost is n
 ends in `OutcomeUnknownError`. Every answer's cluster id, revision and Raft term are compared with
 those of before: a store that has been emptied, restored or exchanged is refused from then on.
 Behind a connection that is new, nothing is written or watched before a read has made sure of that:
-writes to another store would make its revisions catch up with those that were seen.
+writes to another store would make its revisions catch up with those that were seen. What is read
+is a key that is only ever put: `etcdutl snapshot restore --bump-revision` raises the revision of a
+copy above all that was seen, and that of no key.
 
 Supported: etcd 3.4.25 and later of 3.4, 3.5.8 and later, 3.6, 3.7: older ones may report a watch's
 progress before its changes (etcd #15220).
@@ -37,6 +39,7 @@ from broker.controller.store.etcd.watcher import EtcdWatch, WatchedEtcd
 from broker.controller.store.latency import Latency
 from broker.controller.store.metadata_store import (
     Compare,
+    Event,
     KeyValue,
     LeaseNotFoundError,
     Operation,
@@ -68,7 +71,9 @@ LEAST_RELEASES: Final = {(3, 4): 25, (3, 5): 8}
 class EtcdStore:
     """A `MetadataStore` in etcd; opened with `EtcdStore.open`, closed by its owner."""
 
-    def __init__(self, thread: StoreThread, endpoints: Endpoints, prefix: str) -> None:
+    def __init__(
+        self, thread: StoreThread, endpoints: Endpoints, prefix: str, witness: str = ""
+    ) -> None:
         self._thread = thread
         self._endpoints = endpoints
         self._messages = Messages(prefix)
@@ -80,6 +85,8 @@ class EtcdStore:
         # `breaks` of the endpoints up to which it is sure that this is the store it was.
         self._sure = -1
         self._replaced = ""
+        self._witness = witness
+        self._witnessed = 0
 
     @classmethod
     async def open(
@@ -107,9 +114,17 @@ class EtcdStore:
 
     @classmethod
     async def unopened(
-        cls, access: EtcdAccess, *, prefix: str = "/varve/", floor_revision: int = 0
+        cls,
+        access: EtcdAccess,
+        *,
+        prefix: str = "/varve/",
+        floor_revision: int = 0,
+        witness: str = "",
     ) -> "EtcdStore":
         """As `open`, but nothing is asked yet: `greet` opens it, and may be tried again.
+
+        `witness` is a key that is put again and again, and never deleted: where it is older than it
+        was, the store is a copy. Empty: there is none.
 
         gRPC may be used in one event loop of a process: a store that is waited for keeps its own.
         """
@@ -119,7 +134,7 @@ class EtcdStore:
             return Endpoints(access)
 
         try:
-            store = cls(thread, await thread.run(connect()), prefix)
+            store = cls(thread, await thread.run(connect()), prefix, witness)
         except BaseException:
             thread.stop()
             raise
@@ -212,6 +227,7 @@ class EtcdStore:
                 self._make_sure,
                 shown_revision=lambda: self._revision,
                 seen=self._see,
+                delivered=self._look_at,
             ),
             self._thread,
         )
@@ -291,14 +307,30 @@ class EtcdStore:
         breaks, floor, term = self._endpoints.breaks, self._revision, self._term
         if breaks == self._sure:
             return
-        request = rpc.RangeRequest(key=self._messages.key(""), limit=1)
+        witnessed = self._witnessed
+        request = rpc.RangeRequest(key=self._messages.key(self._witness), limit=1)
         answer = await self._endpoints.call(RANGE, request, repeat=True)
         self._note(answer.header, floor, term)
+        if self._witness:
+            newest = max((item.mod_revision for item in answer.kvs), default=0)
+            if newest < witnessed:
+                self._replaced = (
+                    f"etcd does not have what was written at revision {witnessed}: "
+                    "restored from a copy, or emptied"
+                )
+                self._check_open()
+            self._witnessed = max(self._witnessed, newest)
         self._sure = breaks
 
     def _see(self, revision: int) -> None:
         """What a watch has shown is a floor for answers, too."""
         self._revision = max(self._revision, revision)
+
+    def _look_at(self, events: Sequence[Event]) -> None:
+        """What a watch delivers."""
+        for event in events:
+            if event.key == self._witness:
+                self._witnessed = max(self._witnessed, event.revision)
 
     def _note(self, header: rpc.ResponseHeader, floor: int = 0, term: int = 0) -> None:
         cluster_id = header.cluster_id

@@ -60,6 +60,7 @@ class WatchedEtcd:
             To be awaited in the store's thread.
         shown_revision: The newest that an answer of the store has shown.
         seen: Called with the revisions that the watch shows: none may be answered below them.
+        delivered: Called with changes before they are delivered, in the store's thread.
     """
 
     endpoints: Endpoints
@@ -67,6 +68,7 @@ class WatchedEtcd:
     make_sure: Callable[[], Awaitable[None]]
     shown_revision: Callable[[], int]
     seen: Callable[[int], None]
+    delivered: Callable[[Sequence[Event]], None]
 
 
 class EtcdWatch:
@@ -151,6 +153,7 @@ class _WatchStream:
         self._messages = etcd.messages
         self._make_sure = etcd.make_sure
         self._seen = etcd.seen
+        self._delivered = etcd.delivered
         self._events: list[Event] = []
         self._wanted = 0
         self._due = asyncio.Event()
@@ -247,6 +250,7 @@ class _WatchStream:
         self._watch.deliver(Changes(revision, ()))
 
     def _deliver(self, events: Sequence[Event]) -> None:
+        self._delivered(events)
         for revision, changes in groupby(events, key=attrgetter("revision")):
             if revision >= self._next:
                 self._next = revision + 1

@@ -5,6 +5,11 @@ from collections.abc import AsyncIterator
 import pytest
 
 from broker.controller.images.broker_records import encode_controller
+from broker.controller.images.controller_history import (
+    WRITES_KEY,
+    ControllerHistory,
+    newest_write,
+)
 from broker.controller.images.metadata_records import CONTROLLER_KEY
 from broker.controller.store.metadata_store import Delete, Put
 from tests.fakes.broker.control_world import ControlWorld
@@ -55,6 +60,25 @@ async def test_each_election_has_a_later_epoch(world: ControlWorld) -> None:
         await world.settle(100)
         epochs.append(world.active.election.epoch)
     assert epochs == sorted(set(epochs))
+
+
+async def test_each_election_says_what_the_controllers_before_wrote_last(
+    world: ControlWorld,
+) -> None:
+    await world.start()
+    writes = []
+    for _ in range(3):
+        item = await world.store.get(WRITES_KEY)
+        assert item is not None
+        writes.append(newest_write(item.value, item.mod_revision))
+        await world.store.txn(then=[Delete(CONTROLLER_KEY)])
+        await world.settle(100)
+        writer = f"1 {world.active.election.epoch} 9 9"
+        await world.store.txn(then=[Put(WRITES_KEY, writer.encode())])
+        await world.settle(100)
+    history = ControllerHistory.of((await world.store.range("")).items)
+    assert list(history.ended) == writes
+    assert history.newest == world.image.newest_write
 
 
 @pytest.mark.parametrize("fault", list(Fault))

@@ -5,11 +5,19 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
+from broker.controller.images.cluster_image import BrokerImage, ClusterImage
+from broker.controller.images.controller_history import Write
 from broker.membership.last_run import BOOT_ID_FILE
 from broker.membership.member_notes import WRITE_EVERY_MS, MemberNotes
 from storage.checkpoints.member_note import MemberNote, read_member_note
 from storage.environment.environment import Environment
 from tests.fakes.environment import FakeEnvironment
+
+
+def at(revision: int, *brokers: int) -> ClusterImage:
+    """The image of a revision, with these brokers registered."""
+    image = ClusterImage.empty().at(revision)
+    return image.with_brokers(BrokerImage(node_id, {}) for node_id in brokers)
 
 
 class World:
@@ -35,7 +43,7 @@ class World:
 
 async def test_a_life_is_noted_in_every_directory_when_it_begins() -> None:
     world = World()
-    world.notes.seen(5, ())
+    world.notes.seen(at(5))
     world.notes.disk_failed()
     await world.notes.begin(7)
     assert world.found("/a") == world.found("/b") == MemberNote("boot", 7, 7)
@@ -45,14 +53,14 @@ async def test_a_life_is_noted_in_every_directory_when_it_begins() -> None:
 async def test_the_highest_revision_is_written_now_and_then() -> None:
     world = World()
     await world.notes.begin(7)
-    world.notes.seen(30, ())
-    world.notes.seen(20, ())
+    world.notes.seen(at(30))
+    world.notes.seen(at(20))
     await world.turns()
     assert world.found() == MemberNote("boot", 7, 7)
     world.environment.timer.advance(WRITE_EVERY_MS)
     await world.turns()
     assert world.found() == MemberNote("boot", 7, 30)
-    world.notes.seen(40, ())
+    world.notes.seen(at(40))
     await world.notes.end()
     assert world.found() == MemberNote("boot", 7, 40)
     world.environment.timer.advance(10 * WRITE_EVERY_MS)
@@ -82,10 +90,10 @@ async def test_brokers_are_written_soon_when_there_are_others() -> None:
     """A store that is emptied does not say who there was."""
     world = World()
     await world.notes.begin(7)
-    world.notes.seen(8, {2: None, 1: None})
+    world.notes.seen(at(8, 2, 1))
     await world.turns()
     assert world.found() == MemberNote("boot", 7, 8, brokers=(1, 2))
-    world.notes.seen(9, {2: None, 1: None})
+    world.notes.seen(at(9, 2, 1))
     await world.turns()
     assert world.found() == MemberNote("boot", 7, 8, brokers=(1, 2))
     await world.notes.end()
@@ -96,7 +104,7 @@ async def test_the_revision_is_written_soon_when_it_is_acted_on() -> None:
     world = World()
     world.notes.acted()
     await world.notes.begin(7)
-    world.notes.seen(30, ())
+    world.notes.seen(at(30))
     world.notes.acted()
     world.notes.acted()
     await world.turns()
@@ -128,10 +136,22 @@ async def test_one_write_is_under_way_at_a_time() -> None:
     notes = MemberNotes(environment, lambda: ["/a"])
     beginning = asyncio.ensure_future(notes.begin(7))
     for revision in range(8, 40):
-        notes.seen(revision, {revision: None})
+        notes.seen(at(revision, revision))
         notes.acted()
         await asyncio.sleep(0)
     await beginning
     await notes.end()
     assert most == 1
     assert world.found() == MemberNote("boot", 7, 39, brokers=(39,))
+
+
+async def test_the_write_of_the_controller_that_was_seen_last_is_noted() -> None:
+    """Not the last word of one that is gone: that is in no history of the store."""
+    world = World()
+    await world.notes.begin(7)
+    image = replace(at(30), controller_epoch=20, newest_write=Write("2 20", 29))
+    world.notes.seen(image)
+    world.notes.seen(replace(image, revision=31, newest_write=Write("3 10", 31)))
+    world.notes.seen(replace(image, revision=32, controller_epoch=0, newest_write=None))
+    await world.notes.end()
+    assert world.found() == MemberNote("boot", 7, 32, writer="2 20", write=29)

@@ -4,6 +4,7 @@ from uuid import UUID
 
 import pytest
 
+from broker.controller.images.controller_history import WRITES_KEY
 from broker.controller.images.metadata_records import INCARNATION_KEY
 from broker.controller.store.metadata_store import Put, StoreReplacedError
 from broker.node.cluster_node import check_directories, check_store, incarnation_of
@@ -41,7 +42,7 @@ async def test_new_directories_go_with_any_store() -> None:
 async def test_directories_of_this_store_go_with_it() -> None:
     manager = manager_of(FakeEnvironment(), OURS)
     store = await store_of(OURS)
-    await check_store(store, manager.directories, {"/a": store.revision})
+    await check_store(store, manager.directories, {"/a": MemberNote("", 1, store.revision)})
     assert await incarnation_of(store) == OURS
 
 
@@ -60,7 +61,22 @@ async def test_a_store_behind_what_was_seen_is_refused() -> None:
     manager = manager_of(FakeEnvironment(), OURS)
     store = await store_of(OURS)
     with pytest.raises(StoreReplacedError, match="restored from a copy"):
-        await check_store(store, manager.directories, {"/b": store.revision + 1})
+        await check_store(store, manager.directories, {"/b": MemberNote("", 1, store.revision + 1)})
+
+
+async def test_a_copy_whose_revisions_went_on_is_refused() -> None:
+    """Leases have ended there, and a broker that had seen nothing since is the controller."""
+    manager = manager_of(FakeEnvironment(), OURS)
+    store = await store_of(OURS)
+    await store.txn(then=[Put(WRITES_KEY, b"1 1 1 5")])
+    written = store.revision
+    for number in range(9):
+        await store.txn(then=[Put("x", b"%d" % number)])
+    notes = {"/a": MemberNote("", 1, written, writer="1 1", write=written)}
+    await check_store(store, manager.directories, notes)
+    notes = {"/a": MemberNote("", 1, written + 1, writer="1 1", write=written + 1)}
+    with pytest.raises(StoreReplacedError, match="restored from a copy"):
+        await check_store(store, manager.directories, notes)
 
 
 async def test_a_store_that_has_lost_its_incarnation_is_refused() -> None:
@@ -93,9 +109,10 @@ def test_a_member_that_has_lost_its_meta_properties_is_led_on() -> None:
         check_directories(manager.directories, environment.filesystem)
 
 
-def test_the_revisions_seen_are_those_of_the_notes() -> None:
+def test_what_was_seen_is_what_the_notes_say() -> None:
     environment = FakeEnvironment()
     manager = manager_of(environment, OURS)
     environment.filesystem.mkdir("/b/topic-0")
-    write_member_note(environment.filesystem, "/b", MemberNote("", 5, 50))
-    assert check_directories(manager.directories, environment.filesystem) == {"/a": 0, "/b": 50}
+    note = MemberNote("", 5, 50)
+    write_member_note(environment.filesystem, "/b", note)
+    assert check_directories(manager.directories, environment.filesystem) == {"/b": note}

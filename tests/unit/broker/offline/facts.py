@@ -37,6 +37,7 @@ def node(
     incarnation: UUID = INCARNATION,
     cluster_id: str = "c",
     epoch: int = 7,
+    write: tuple[str, int] = ("", 0),
 ) -> NodeFacts:
     directory = DirectoryFacts(
         f"/d{node_id}",
@@ -44,5 +45,6 @@ def node(
         format_uuid(incarnation),
         revision,
         replicas,
+        *write,
     )
     return NodeFacts(node_id, cluster_id, epoch, brokers, (directory,))

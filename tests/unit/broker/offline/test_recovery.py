@@ -14,6 +14,7 @@ from broker.controller.images.broker_records import (
     live_key,
 )
 from broker.controller.images.cluster_image import ClusterImage
+from broker.controller.images.controller_history import WRITES_KEY
 from broker.controller.images.metadata_records import (
     CLUSTER_ID_KEY,
     INCARNATION_KEY,
@@ -108,6 +109,17 @@ async def test_an_old_copy_is_raised_and_its_brokers_are_forgotten() -> None:
     assert any("later leader epochs than the store: t-0" in line for line in made.evidence)
     assert (await image_of(store)).topics["t"].partitions[0].leader_epoch > 5
     assert await store.get(broker_key(1)) is None
+
+
+async def test_a_copy_whose_revisions_went_on_is_told_by_the_controllers_writes() -> None:
+    store = await old_copy(revisions=50)
+    await store.txn(then=[Put(WRITES_KEY, b"1 9 1 5")])
+    seen = node(1, replica(epoch=1), write=("1 9", store.revision))
+    other = node(2, replica(epoch=1))
+    assert (await recovery(store, (seen, other)).plan()).evidence == []
+    seen = node(1, replica(epoch=1), write=("1 9", store.revision + 1))
+    (line,) = (await recovery(store, (seen, other)).plan()).evidence
+    assert "the store does not have it" in line
 
 
 async def test_planning_writes_nothing() -> None:

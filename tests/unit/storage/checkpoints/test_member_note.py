@@ -9,8 +9,8 @@ from storage.checkpoints.member_note import (
     MemberNote,
     decode_member_note,
     encode_member_note,
+    member_notes,
     read_member_note,
-    revisions_seen,
     write_member_note,
 )
 from tests.fakes.filesystem import FakeFilesystem
@@ -26,6 +26,9 @@ NOTE = MemberNote("b6b0-1", 7, 12)
         st.integers(0),
         st.booleans(),
         st.lists(st.integers(0)).map(tuple),
+        st.text(max_size=9),
+        st.text(max_size=9),
+        st.integers(0),
     )
 )
 def test_a_note_comes_back_as_it_was(note: MemberNote) -> None:
@@ -52,13 +55,14 @@ def test_it_is_on_disk_once_written() -> None:
     assert read_member_note(filesystem, "/d") == NOTE
 
 
-def test_revisions_are_those_of_each_directory() -> None:
+def test_notes_are_those_of_each_directory_that_has_one() -> None:
     filesystem = FakeFilesystem()
     for number, directory in enumerate(("/a", "/b", "/c")):
         filesystem.mkdir(directory)
         if number:
             write_member_note(filesystem, directory, MemberNote("", 1, 10 * number))
-    assert revisions_seen(filesystem, ["/a", "/b", "/c"]) == {"/a": 0, "/b": 10, "/c": 20}
+    found = member_notes(filesystem, ["/a", "/b", "/c"])
+    assert {path: note.revision for path, note in found.items()} == {"/b": 10, "/c": 20}
 
 
 def test_a_note_of_an_earlier_release_names_no_brokers() -> None:

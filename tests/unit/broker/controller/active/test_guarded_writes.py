@@ -4,7 +4,8 @@ import asyncio
 
 import pytest
 
-from broker.controller.active.guarded_writes import WRITES_KEY, GuardedWrites
+from broker.controller.active.guarded_writes import GuardedWrites
+from broker.controller.images.controller_history import WRITES_KEY
 from broker.controller.images.metadata_records import CONTROLLER_KEY
 from broker.controller.store.metadata_store import Delete, Put, StoreUnavailableError, key_absent
 from broker.controller.store.store_writer import (
