@@ -203,6 +203,11 @@ def error_text(error: BaseException) -> str:
     if code is not None:
         return f"{code.message.rstrip('.')} ({code.name})"
     text = " ".join(str(argument) for argument in error.args if argument) or type(error).__name__
+    if type(error).__name__ == "NodeNotReadyError" and text == "controller":
+        return (
+            "the brokers name no controller: one is elected while the metadata store lets them "
+            "(`varve cluster describe`, their logs)"
+        )
     if type(error).__name__ == "KafkaTimeoutError":
         text = f"the broker did not answer in time: {text}"
     return " ".join(text.split())

@@ -304,6 +304,7 @@ class LeasedMembership:
 
     async def _with_new_lease(self) -> None:
         """Put the live key again under a new lease; tried for as long as it takes."""
+        attempts = 0
         while True:
             sent_ms = self._clock.monotonic_ms()
             try:
@@ -317,7 +318,10 @@ class LeasedMembership:
             except (StoreClosedError, StoreReplacedError) as error:
                 LOGGER.error("broker does not come back node=%d error=%s", self._node_id, error)
                 return
-            except StoreError:
+            except StoreError as error:
+                if attempts % LOG_EVERY == 0:
+                    LOGGER.warning("broker not back yet: %s node=%d", error, self._node_id)
+                attempts += 1
                 await pause(self._timer, TRY_AGAIN_MS)
                 continue
             if not await self._is_seen(revision):

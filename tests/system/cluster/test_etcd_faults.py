@@ -284,6 +284,25 @@ async def test_names_and_passwords(server: EtcdServer) -> None:
     await store.aclose()
 
 
+async def test_authentication_is_enabled_and_disabled_meanwhile(server: EtcdServer) -> None:
+    """A name is of no use before, and of none after: who has one is let in all the time."""
+    access = EtcdAccess((server.endpoint,), username="root", password="sesame")
+    store = await open_etcd(access)
+    watch = store.watch("")
+    await write(store, "a")
+    post(server.endpoint, "auth/user/add", '{"name": "root", "password": "sesame"}')
+    post(server.endpoint, "auth/user/grant", '{"user": "root", "role": "root"}')
+    post(server.endpoint, "auth/enable", "{}")
+    await store.txn(then=[Put("b", b"x")])
+    server.kill()
+    server.start()
+    await write(store, "c")
+    lease = await store.grant_lease(5_000)
+    assert await store.keep_lease_alive(lease) > 0
+    assert await follow(watch, "c") == ["a", "b", "c"]
+    await store.aclose()
+
+
 def post(endpoint: str, call: str, body: str) -> None:
     """By etcd's JSON gateway, which only tests use."""
     url = f"http://{endpoint}/v3/{call}"

@@ -137,6 +137,14 @@ def test_expected_failures_are_one_line(capsys: pytest.CaptureFixture[str]) -> N
     assert "Request" not in lines[2]
 
 
+def test_a_cluster_without_a_controller_is_named(capsys: pytest.CaptureFixture[str]) -> None:
+    """The library's error has one word, `controller`."""
+    from kafka.errors import NodeNotReadyError
+
+    assert exit_status(_raising(NodeNotReadyError("controller"))) == 1
+    assert "name no controller" in capsys.readouterr().err
+
+
 def test_our_own_mistakes_are_not_hidden() -> None:
     """A bug shows its traceback; a closed pipe and Ctrl-C are for `cli.main`."""
     for error in (ValueError("bug"), BrokenPipeError(), KeyboardInterrupt()):

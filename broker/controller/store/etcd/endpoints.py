@@ -19,7 +19,11 @@ import grpc
 import grpc.aio
 
 from broker.controller.store.etcd import rpc_pb2 as rpc
-from broker.controller.store.etcd.errors import INVALID_TOKEN, store_error
+from broker.controller.store.etcd.errors import (
+    NO_AUTHENTICATION,
+    is_token_refused,
+    store_error,
+)
 from broker.controller.store.latency import Latency
 from broker.controller.store.metadata_store import (
     OutcomeUnknownError,
@@ -134,6 +138,7 @@ class Endpoints:
         self._channels = [self._open(endpoint) for endpoint in access.endpoints]
         self._current = 0
         self._token = ""
+        self._is_open = False
         self.failovers = 0
         self.breaks = 0
         self.latency = Latency()
@@ -262,9 +267,10 @@ class Endpoints:
                 return await ask(self._channels[number], metadata)
             except grpc.aio.AioRpcError as error:
                 details = error.details() or ""
-                if INVALID_TOKEN in details and not renewed:
-                    # Refused before it was looked at: the token has ended, or etcd was restarted.
-                    self._token, renewed = "", True
+                if self._access.username and is_token_refused(details) and not renewed:
+                    # The token has ended, etcd was restarted, or authentication was enabled.
+                    self.forget_token()
+                    renewed = True
                     attempts += 1
                     continue
                 failure = store_error(error.code(), details, self.name(number))
@@ -282,8 +288,12 @@ class Endpoints:
         raise failure
 
     async def metadata(self) -> Sequence[tuple[str, str]]:
-        """What goes with each call: the token of our name, if there is one."""
-        if not self._access.username:
+        """What goes with each call: the token of our name, if there is one.
+
+        As other clients of etcd do, a name is kept for later where authentication is not enabled:
+        so it can be while brokers run that have one.
+        """
+        if not self._access.username or self._is_open:
             return ()
         if not self._token:
             send = self._channels[self._current].unary_unary(
@@ -291,16 +301,26 @@ class Endpoints:
                 rpc.AuthenticateRequest.SerializeToString,
                 rpc.AuthenticateResponse.FromString,
             )
-            answer = await send(
-                rpc.AuthenticateRequest(name=self._access.username, password=self._access.password),
-                timeout=REQUEST_MS / 1000,
+            request = rpc.AuthenticateRequest(
+                name=self._access.username, password=self._access.password
             )
+            try:
+                answer = await send(request, timeout=REQUEST_MS / 1000)
+            except grpc.aio.AioRpcError as error:
+                if NO_AUTHENTICATION not in (error.details() or ""):
+                    raise
+                LOGGER.warning(
+                    "etcd has authentication not enabled, no password is used endpoint=%s",
+                    self.name(self._current),
+                )
+                self._is_open = True
+                return ()
             self._token = answer.token
         return (("token", self._token),)
 
     def forget_token(self) -> None:
         """Authenticate again before the next call."""
-        self._token = ""
+        self._token, self._is_open = "", False
 
     def stream(
         self,

@@ -33,7 +33,15 @@ from broker.controller.store.metadata_store import (
     StoreUnavailableError,
 )
 
-INVALID_TOKEN: Final = "invalid auth token"
+NO_AUTHENTICATION: Final = "authentication is not enabled"
+
+_TOKEN_REFUSED: Final = (
+    "invalid auth token",
+    # None was sent: authentication was enabled since.
+    "user name is empty",
+    # Users or roles were changed since a signed token was made.
+    "revision of auth store is old",
+)
 
 _REFUSED: Final = frozenset(
     {
@@ -74,6 +82,11 @@ def store_error(code: StatusCode, details: str, endpoint: str) -> StoreError:
     if code in _REFUSED:
         return StoreDeniedError(f"etcd {endpoint} refused a request: {details}")
     return OutcomeUnknownError(f"etcd {endpoint}: {details or code.name} ({code.name})")
+
+
+def is_token_refused(details: str | None) -> bool:
+    """Whether a request was refused, not looked at, and is taken with a new token."""
+    return any(part in (details or "") for part in _TOKEN_REFUSED)
 
 
 def _first_number(text: str) -> int:

@@ -23,7 +23,7 @@ import grpc.aio
 
 from broker.controller.store.etcd import rpc_pb2 as rpc
 from broker.controller.store.etcd.endpoints import WATCH, Endpoints
-from broker.controller.store.etcd.errors import INVALID_TOKEN
+from broker.controller.store.etcd.errors import is_token_refused
 from broker.controller.store.etcd.messages import Messages
 from broker.controller.store.metadata_store import (
     Changes,
@@ -177,7 +177,7 @@ class _WatchStream:
             except StoreError as error:
                 reason = str(error)
             except grpc.aio.AioRpcError as error:
-                if INVALID_TOKEN in (error.details() or ""):
+                if is_token_refused(error.details()):
                     self._endpoints.forget_token()
                 reason = f"{error.details()} ({error.code().name})"
             except TimeoutError:

@@ -165,8 +165,10 @@ async def test_who_is_back_is_valid_once_its_image_shows_it(world: World) -> Non
     assert world.is_valid
 
 
-async def test_while_the_store_is_away_the_validity_passes_and_comes_back(world: World) -> None:
-    """With a transaction that finds the registration, not by a renewal alone."""
+async def test_while_the_store_is_away_the_validity_passes_and_comes_back(
+    world: World, caplog: pytest.LogCaptureFixture
+) -> None:
+    """With a transaction that finds the registration, not by a renewal alone; the log says why."""
     epoch = await world.join()
     lease = (await world.live()).lease
     await world.store.revoke_lease(lease)
@@ -178,6 +180,7 @@ async def test_while_the_store_is_away_the_validity_passes_and_comes_back(world:
     await world.pass_ms(3_000)
     assert world.is_valid
     assert world.member.broker_epoch == epoch
+    assert caplog.text.count("broker not back yet") == 1
 
 
 @pytest.mark.parametrize("fault", list(Fault))

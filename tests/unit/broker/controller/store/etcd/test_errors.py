@@ -3,7 +3,7 @@
 import pytest
 from grpc import StatusCode
 
-from broker.controller.store.etcd.errors import store_error
+from broker.controller.store.etcd.errors import is_token_refused, store_error
 from broker.controller.store.metadata_store import (
     CompactedError,
     DuplicateKeyError,
@@ -67,3 +67,19 @@ from broker.controller.store.metadata_store import (
 def test_errors(code: StatusCode, details: str, kind: type[StoreError]) -> None:
     """What is not known to be refused is not taken for refused."""
     assert type(store_error(code, details, "127.0.0.1:2379")) is kind
+
+
+@pytest.mark.parametrize(
+    ("details", "refused"),
+    [
+        ("etcdserver: invalid auth token", True),
+        ("etcdserver: user name is empty", True),
+        ("etcdserver: revision of auth store is old", True),
+        ("etcdserver: permission denied", False),
+        ("etcdserver: authentication failed, invalid user ID or password", False),
+        ("", False),
+        (None, False),
+    ],
+)
+def test_a_refused_token_is_told_from_a_refused_user(details: str | None, refused: bool) -> None:
+    assert is_token_refused(details) is refused
