@@ -26,6 +26,7 @@ from broker.membership.registration import Registrar
 from broker.node.cluster_node import check_directories, check_store, incarnation_of, take_over
 from broker.node.node_directories import NodeDirectories
 from broker.node.node_store import NodeStore, NodeStoreError
+from broker.node.store_notes import StoreNotes
 from broker.runtime.pauses import pause
 from broker.runtime.startup_errors import StartupError
 from config.sections.remote_storage import S3
@@ -102,6 +103,7 @@ class NodeStartup:
         self._opened: MetadataStore | None = None
         self.waiting_for = ""
         self._store: SqliteStore | None = None
+        self._notes: StoreNotes | None = None
 
     @property
     def store_path(self) -> str:
@@ -152,7 +154,21 @@ class NodeStartup:
             await run(self._claim, other, controller.image.cluster_id)
         directories = NodeDirectories(controller, manager, self._alerts, run)
         await directories.claim(self._node_store.store_id)
+        self._note(controller)
         return OpenNode(store, controller, directories)
+
+    def _note(self, controller: Controller) -> None:
+        """Have the log directories say how far the store has come, from now on."""
+        store_id, manager = self._node_store.store_id, self._log_manager
+        assert store_id is not None, "it is open"
+        notes = self._notes = StoreNotes(
+            self._environment,
+            lambda: [one.path for one in manager.directories if one.is_online],
+            store_id,
+            self._node_store.noted_revision,
+        )
+        controller.subscribe_now(notes.image_changed)
+        notes.image_changed(None, controller.image)
 
     def _check_alone(self) -> None:
         """Refuse a directory that several brokers share: each has a folder of its own in it."""
@@ -276,6 +292,8 @@ class NodeStartup:
 
     async def close(self) -> None:
         """Close the store, when logs and controller are closed, and unlock `metadata.log.dir`."""
+        if self._notes is not None:
+            await self._notes.end()
         for store in (self._store, self._opened):
             if store is not None:
                 await store.aclose()

@@ -12,6 +12,9 @@ does not know lets retention empty a topic. So all of them are searched for it, 
 order, and a store that is not found may be lost, but is not replaced: `varve dirs adopt` does that,
 on an operator's command.
 
+A store that is behind what the directories say of it (`varve-store`) is an older copy, or has lost
+its -wal file: it would set aside topics made since, and give out producer ids twice.
+
 A new store is filled under another name, synced and renamed: where there is a store, it is whole.
 Then the directories are claimed: their meta.properties names it. A start that dies between the two,
 or between two directories, finds the store and goes on.
@@ -47,6 +50,7 @@ from broker.controller.topic_planner import fresh_id
 from broker.node.moved_note import read_moved_note
 from config.broker import BrokerConfig
 from storage.checkpoints.log_directory import LogDirectory
+from storage.checkpoints.store_note import read_store_note, remove_store_note
 from storage.environment.environment import Environment
 from storage.types.uuid_text import format_uuid
 
@@ -86,6 +90,7 @@ class NodeStore:
     Attributes:
         path: Of the file; empty before `open`.
         store_id: Of the store; None before `open`.
+        noted_revision: The least that the log directories say it has come to; -1: one says nothing.
         environment: As given.
     """
 
@@ -118,6 +123,7 @@ class NodeStore:
         self._run = environment.run_blocking
         self.path = ""
         self.store_id: UUID | None = None
+        self.noted_revision = -1
 
     @property
     def node_id(self) -> int:
@@ -150,6 +156,9 @@ class NodeStore:
         store = await SqliteStore.open(self.path, timer=self._timer, create=False)
         try:
             self.store_id = await self._identify(store)
+            self.noted_revision = await self._run(
+                self.check_not_behind, self.store_id, store.revision
+            )
         except BaseException:
             await store.aclose()
             raise
@@ -390,11 +399,43 @@ class NodeStore:
             self._filesystem.unlink(path + suffix, missing_ok=True)
 
     def _publish(self, path: str) -> None:
+        for directory in self._directories:
+            if directory.is_online:
+                # It may be of the store that is lost, whose id the new one has.
+                remove_store_note(self._filesystem, directory.path)
         self._filesystem.open(path + NEW_SUFFIX).sync()
         self._filesystem.rename(path + NEW_SUFFIX, path)
         self._filesystem.sync_directory(self._directories[0].path)
 
     # -- whose it is -----------------------------------------------------------------------------
+
+    def check_not_behind(self, store_id: UUID, revision: int) -> int:
+        """The least that is noted of a store; see `noted_revision`. Blocks.
+
+        Raises:
+            NodeStoreError: A log directory has seen it further than it is.
+        """
+        noted = []
+        for directory in self.log_directories:
+            if not directory.is_online:
+                continue
+            note = read_store_note(self._filesystem, directory.path)
+            if note is None or note.store_id != store_id:
+                noted.append(-1)
+                continue
+            noted.append(note.revision)
+            if note.revision > revision:
+                raise NodeStoreError(
+                    f"the metadata store is at revision {revision}, and "
+                    f"{directory.path} has seen it at {note.revision}: it is an older copy, or its "
+                    "-wal file is missing. Topics made since would be set aside, and producer ids "
+                    "given out twice, so nothing is touched. Give back the store that this node "
+                    "used last, with its -wal file. If it is lost for good, move this one out of "
+                    f"the log directories: {_ADOPT} makes a new one from the partitions that are "
+                    "there; their settings are lost, so nothing of them is deleted or compacted "
+                    "until they are set again"
+                )
+        return min(noted, default=-1)
 
     async def _identify(self, store: MetadataStore) -> UUID:
         item = await store.get(STORE_KEY)

@@ -47,6 +47,7 @@ from broker.controller.store.metadata_store import (
     MetadataStore,
     OutcomeUnknownError,
     Put,
+    RangeResult,
     key_absent,
     value_equals,
 )
@@ -103,17 +104,19 @@ class CopyToCluster:
 
         Raises:
             CopyRefusedError: There is nothing to copy, or the target is not free for it.
-            NodeStoreError: The source is not this node's.
+            NodeStoreError: The source is not this node's, or an older copy.
             MetadataFormatError: The source cannot be read.
             StoreError: The target refuses.
             StorageError: A disk refuses.
         """
         path, is_moved = await self._run(self._find)
-        items = await self._read(path)
+        content = await self._read(path)
+        items = content.items
         identity = next((item for item in items if item.key == STORE_KEY), None)
         if identity is None:
             raise CopyRefusedError(f"{path} has no id: start the node once with this release")
         store_id, node_id = decode_store_identity(identity.value)
+        await self._run(self._node.check_not_behind, store_id, content.revision)
         image = ClusterImage.loaded(items, 0, controller_id=node_id)
         self._check(image, node_id, store_id, is_moved=is_moved)
         origin = Origin(OriginState.COPYING, store_id, node_id)
@@ -147,10 +150,10 @@ class CopyToCluster:
                 return found[0], is_moved
         raise CopyRefusedError(f"there is no {METADATA_FILE} in {', '.join(online)}")
 
-    async def _read(self, path: str) -> Sequence[KeyValue]:
+    async def _read(self, path: str) -> RangeResult:
         store = await SqliteStore.open(path, timer=self._node.environment.timer, create=False)
         try:
-            return (await whole_range(store, "")).items
+            return await whole_range(store, "")
         finally:
             await store.aclose()
 

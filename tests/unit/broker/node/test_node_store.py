@@ -19,6 +19,7 @@ from storage.checkpoints.meta_properties import (
     MetaProperties,
     write_meta_properties,
 )
+from storage.checkpoints.store_note import StoreNote, read_store_note, write_store_note
 from storage.environment.environment import Environment
 from storage.environment.local_filesystem import LocalFilesystem
 from storage.environment.randomness import SeededRandomness
@@ -122,3 +123,35 @@ async def test_a_store_is_of_one_node(tmp_path: Path) -> None:
     with pytest.raises(NodeStoreError, match="of node 2, this is node 1"):
         await node(directory(tmp_path)).open()
     await (await node(directory(tmp_path), node_id=2).open()).aclose()
+
+
+async def test_a_store_behind_what_a_directory_has_seen_is_refused(tmp_path: Path) -> None:
+    """An older copy, or one without its -wal file; a note of another store says nothing."""
+    first = node(directory(tmp_path / "a"))
+    store = await first.open()
+    revision = store.revision
+    await store.aclose()
+    assert first.store_id is not None
+    disk = LocalFilesystem()
+    for note in (StoreNote(THERE, 99), StoreNote(first.store_id, revision)):
+        write_store_note(disk, str(tmp_path / "a"), note)
+        again = node(directory(tmp_path / "a"))
+        await (await again.open()).aclose()
+        assert again.noted_revision == (-1 if note.store_id == THERE else revision)
+    write_store_note(disk, str(tmp_path / "a"), StoreNote(first.store_id, revision + 1))
+    with pytest.raises(NodeStoreError, match="older copy"):
+        await node(directory(tmp_path / "a")).open()
+
+
+async def test_a_store_that_is_made_anew_is_behind_nothing(tmp_path: Path) -> None:
+    """`varve dirs adopt`: it has the id of the one that is lost."""
+    made = directory(tmp_path / "a", store_id=HERE)
+    (tmp_path / "a" / "t-0").mkdir()
+    (tmp_path / "a" / "t-0" / "partition.metadata").write_text(
+        "version: 0\ntopic_id: AAAAAAAAAAAAAAAAAAAAKg\n"
+    )
+    write_store_note(LocalFilesystem(), made.path, StoreNote(HERE, 1_000))
+    assert await node(made).adopt() == 1
+    assert read_store_note(LocalFilesystem(), made.path) is None
+    store = await node(made).open()
+    await store.aclose()
