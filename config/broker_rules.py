@@ -153,6 +153,12 @@ def _limits(broker: BrokerConfig) -> Iterator[Conflict]:
             "group.min.session.timeout.ms",
             f"is above group.max.session.timeout.ms={broker.group_max_session_timeout_ms}",
         )
+    if broker.max_connections_per_ip == 0 and not broker.max_connections_per_ip_overrides:
+        yield Conflict(
+            "max.connections.per.ip",
+            "can be 0 only with max.connections.per.ip.overrides: nobody could connect",
+            "at least 1",
+        )
     for_each = broker.log_cleaner_dedupe_buffer_size // max(broker.log_cleaner_threads, 1)
     if broker.log_cleaner_enable and for_each < _MIB:
         yield Conflict(

@@ -53,6 +53,14 @@ _HARMLESS_VALUES = {
 }
 """Refused settings whose one value says what we do anyway."""
 
+_PLUGINS = ("rsm.", "rlmm.")
+"""Kafka hands these to a plugin at its start, and knows nothing of them at run time."""
+
+METRIC_REPORTERS = "metric.reporters"
+
+_REPORTER = "org.apache.kafka.common.metrics.JmxReporter"
+"""Kafka's default: metrics are there to be scraped, as ours are."""
+
 
 def is_passed_over(name: str, value: str) -> bool:
     """Whether the setting may be left out with a warning."""
@@ -64,3 +72,13 @@ def is_passed_over(name: str, value: str) -> bool:
 def is_refused(name: str) -> bool:
     """Whether Kafka has the setting and leaving it out would mislead."""
     return _REFUSED.fullmatch(name) is not None and _PASSED_OVER.fullmatch(name) is None
+
+
+def is_refused_at_run_time(name: str, value: str) -> bool:
+    """Whether the setting, made while brokers run, would be relied on and not be done."""
+    if name == METRIC_REPORTERS:
+        classes = {text.strip() for text in value.split(",")}
+        return bool(classes - {"", _REPORTER})
+    if name.startswith(_PLUGINS) or is_passed_over(name, value):
+        return False
+    return is_refused(name)

@@ -2,7 +2,8 @@
 
     resource        name         what may be set
     TOPIC           topic        the topic keys
-    BROKER          node id      keys Kafka marks as dynamic; unknown ones are kept and not used
+    BROKER          node id      keys Kafka marks as dynamic; unknown ones are kept and not used,
+                                 those of Kafka that would be relied on are refused
     BROKER          (empty)      the same for all brokers, without what only makes sense for one
     GROUP           group id     the group keys
     CLIENT_METRICS  any          the client metrics keys
@@ -40,6 +41,7 @@ from config.broker import BROKER_KEYS, BrokerConfig
 from config.broker_rules import conflicts
 from config.definition import ConfigKey
 from config.errors import InvalidConfigError
+from config.foreign import is_refused_at_run_time
 from config.kinds import WireType
 from config.topic import TOPIC_KEYS, is_tiered, validate_topic_overrides
 from protocol.error_codes import ErrorCode
@@ -76,6 +78,12 @@ THREAD_COUNT_KEYS: Final = frozenset(
     }
 )
 """Pools that are resized in steps: at least half, at most double of what they have."""
+
+CLEANER_THREADS: Final = "log.cleaner.threads"
+"""Resized in such steps, too; Kafka has other sentences for it."""
+
+NOBODY_CONNECTS: Final = ("max.connections", "max.connection.creation.rate")
+"""With 0 nobody could connect any more, also not who would set it back."""
 
 
 class Operation(enum.IntEnum):
@@ -244,6 +252,18 @@ class ConfigRules:
             raise InvalidResourceConfigError(
                 f"Cannot update these configs dynamically: {', '.join(static)}"
             )
+        changed = [key for key in new if new[key] != current.get(key)]
+        absent = [key for key in changed if is_refused_at_run_time(key, new[key])]
+        if absent:
+            # A value may be a password: it is not repeated.
+            raise InvalidResourceConfigError(
+                f"Kafka has these settings, Varve does not support them yet: {', '.join(absent)}"
+            )
+        try:
+            values = {key: BROKER_KEYS[key].parse(new[key]) for key in new if key in BROKER_KEYS}
+        except InvalidConfigError as error:
+            # Kafka answers INVALID_REQUEST here, not INVALID_CONFIG (KAFKA-13609).
+            raise InvalidResourceConfigError(str(error)) from error
         if new.get(MIN_ISR) != current.get(MIN_ISR):
             if name:
                 raise InvalidConfigError(
@@ -253,11 +273,6 @@ class ConfigRules:
                 raise InvalidConfigError(
                     f"Cluster-level {MIN_ISR} cannot be removed while ELR is enabled."
                 )
-        try:
-            values = {key: BROKER_KEYS[key].parse(new[key]) for key in new if key in BROKER_KEYS}
-        except InvalidConfigError as error:
-            # Kafka answers INVALID_REQUEST here, not INVALID_CONFIG (KAFKA-13609).
-            raise InvalidResourceConfigError(str(error)) from error
         if not name:
             single = [key for key in new if key in PER_BROKER_KEYS]
             if single:
@@ -265,19 +280,21 @@ class ConfigRules:
                     "Cannot update these configs at default cluster level, broker id must be "
                     f"specified: {', '.join(single)}"
                 )
+        for key in NOBODY_CONNECTS:
+            if key in changed and values[key] == 0:
+                raise InvalidResourceConfigError(f"Invalid {key} 0")
         effective = self.effective(image)
-        changed = image.updated(
+        changed_image = image.updated(
             [(config_key(ConfigResource(ResourceType.BROKER, name)), encode_config(new))],
             image.revision,
         )
-        after = effective_settings(self._settings, changed)
+        after = effective_settings(self._settings, changed_image)
         _check_listeners(effective, after)
         _check_together(effective, after, image)
-        for key in THREAD_COUNT_KEYS & values.keys():
-            if new[key] != current.get(key):
-                _check_thread_count(
-                    key, values[key], getattr(effective, BROKER_KEYS[key].field_name)
-                )
+        for key in THREAD_COUNT_KEYS.intersection(changed):
+            _check_thread_count(key, values[key], getattr(effective, BROKER_KEYS[key].field_name))
+        if CLEANER_THREADS in changed:
+            _check_cleaner_threads(values[CLEANER_THREADS], effective.log_cleaner_threads)
 
     def effective(self, image: ClusterImage) -> BrokerConfig:
         """This broker's settings with what was set at run time, on all brokers and on it."""
@@ -377,4 +394,20 @@ def _check_thread_count(key: str, new: object, old: int) -> None:
     if new > old * 2:
         raise InvalidResourceConfigError(
             f"{prefix}, value should not be greater than double the current value {old}"
+        )
+
+
+def _check_cleaner_threads(new: object, old: int) -> None:
+    """Source: Kafka, LogCleaner.java (validateReconfiguration)."""
+    assert isinstance(new, int)
+    if new < 1:
+        raise InvalidResourceConfigError("Log cleaner threads should be at least 1")
+    if new < old // 2:
+        raise InvalidResourceConfigError(
+            f"Log cleaner threads cannot be reduced to less than half the current value {old}"
+        )
+    # A start takes 0 and works with one.
+    if new > max(old, 1) * 2:
+        raise InvalidResourceConfigError(
+            f"Log cleaner threads cannot be increased to more than double the current value {old}"
         )

@@ -44,6 +44,7 @@ def test_defaults_do_not_contradict_each_other() -> None:
             {"group_min_session_timeout_ms": 7, "group_max_session_timeout_ms": 6},
         ),
         ("log.cleaner.dedupe.buffer.size", {"log_cleaner_dedupe_buffer_size": 1}),
+        ("max.connections.per.ip", {"max_connections_per_ip": 0}),
         ("offsets.topic.compression.codec", {"offsets_topic_compression_codec": 5}),
         ("log.retention.ms", {"log_retention_ms": 0}),
         ("log.retention.minutes", {"log_retention_minutes": -2}),

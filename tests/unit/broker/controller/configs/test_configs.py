@@ -118,6 +118,66 @@ def test_only_dynamic_broker_keys_can_be_set() -> None:
     )
 
 
+@pytest.mark.parametrize(
+    ("key", "value"),
+    [
+        ("metric.reporters", "some.Reporter"),
+        ("ssl.keystore.location", "/k"),
+        ("listener.name.plaintext.ssl.keystore.location", "/k"),
+        ("sasl.jaas.config", "secret"),
+        ("authorizer.class.name", "some.Authorizer"),
+        ("principal.builder.class", "some.Builder"),
+    ],
+)
+def test_what_would_be_relied_on_is_not_kept_as_unknown(key: str, value: str) -> None:
+    """Nor is its value repeated; what is there already is not judged again."""
+    for resource in (ME, ALL):
+        code, message = refusal(resource, {key: value})
+        assert code is ErrorCode.INVALID_REQUEST
+        assert message == f"Kafka has these settings, Varve does not support them yet: {key}"
+    RULES.check(ME, {key: value, "log.cleaner.backoff.ms": "1"}, {key: value}, NOTHING)
+
+
+@pytest.mark.parametrize("value", ["", "org.apache.kafka.common.metrics.JmxReporter"])
+def test_kafkas_own_reporter_may_be_named(value: str) -> None:
+    """Tools set it together with others."""
+    RULES.check(ALL, {"metric.reporters": value}, {}, NOTHING)
+
+
+@pytest.mark.parametrize("key", ["max.connections", "max.connection.creation.rate"])
+def test_nobody_is_locked_out_at_run_time(key: str) -> None:
+    for resource in (ME, ALL):
+        assert refusal(resource, {key: "0"}) == (ErrorCode.INVALID_REQUEST, f"Invalid {key} 0")
+        RULES.check(resource, {key: "1"}, {}, NOTHING)
+
+
+def test_addresses_without_a_limit_of_their_own_may_be_kept_out() -> None:
+    """Only where another address has one (as in Kafka)."""
+    none = {"max.connections.per.ip": "0"}
+    assert refusal(ALL, none)[0] is ErrorCode.INVALID_REQUEST
+    RULES.check(ALL, {**none, "max.connections.per.ip.overrides": "127.0.0.1:9"}, {}, NOTHING)
+
+
+@pytest.mark.parametrize(
+    ("value", "message"),
+    [
+        ("0", "Log cleaner threads should be at least 1"),
+        ("1", "Log cleaner threads cannot be reduced to less than half the current value 4"),
+        (
+            "9",
+            "Log cleaner threads cannot be increased to more than double the current value 4",
+        ),
+    ],
+)
+def test_cleaner_threads_are_resized_in_steps(value: str, message: str) -> None:
+    """As Kafka's cleaner judges it."""
+    key = "log.cleaner.threads"
+    four = image_with(ME, {key: "4"})
+    for good in ("2", "4", "8"):
+        RULES.check(ME, {key: good}, {key: "4"}, four)
+    assert refusal(ME, {key: value}, {key: "4"}, four) == (ErrorCode.INVALID_REQUEST, message)
+
+
 def test_broker_values_are_judged_as_invalid_request() -> None:
     """Kafka's code for these is INVALID_REQUEST (KAFKA-13609)."""
     code, message = refusal(ME, {"log.cleaner.backoff.ms": "x"})
