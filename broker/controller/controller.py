@@ -29,6 +29,7 @@ from broker.controller.images.cluster_image import (
     BrokerEndpoint,
     BrokerImage,
     ClusterImage,
+    ResourceType,
     TopicImage,
 )
 from broker.controller.images.features import FeatureUpdate
@@ -459,6 +460,32 @@ class Controller:
             return self.config_rules.after(resource, current, changes[resource])
 
         return await self._config_changes.alter(list(changes), plan, validate_only=validate_only)
+
+    def judge_own(
+        self,
+        changes: Mapping[ConfigResource, Mapping[str, str] | Sequence[ConfigOperation]],
+    ) -> dict[ConfigResource, ApiError]:
+        """Refusals among changes of this broker's own settings, for what only it can judge.
+
+        Args:
+            changes: Of any resources, as `alter_configs` or `incremental_alter_configs` has them.
+        """
+        own = ConfigResource(ResourceType.BROKER, str(self._settings.node_id))
+        if own not in changes:
+            return {}
+        image = self._feed.image
+        current = image.config(own)
+        change = changes[own]
+        try:
+            new = (
+                dict(change)
+                if isinstance(change, Mapping)
+                else self.config_rules.after(own, current, change)
+            )
+            self.config_rules.check(own, new, current, image)
+        except ApiError as error:
+            return {own: error}
+        return {}
 
     # -- producer ids ------------------------------------------------------------------------------
 

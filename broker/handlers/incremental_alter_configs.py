@@ -7,6 +7,8 @@ Behaviour:
   A broker's static configs are never changed, only overridden. There are no loggers to set by
   name.
 - APPEND and SUBTRACT work on lists only; a list that is not set starts from its default.
+- What is set on this broker is judged by it, with what it was started with; then the controller has
+  the request.
 - The answer comes when the change is stored and applied.
 
 Versions:
@@ -14,16 +16,20 @@ Versions:
 - 1  flexible
 """
 
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from broker.controller.configs.config_requests import (
     RequestedChange,
     RequestedResource,
     outcomes,
+    refused,
     resources_to_change,
 )
 from broker.controller.configs.configs import ConfigOperation, Operation
 from broker.controller.images.cluster_image import ConfigResource, ResourceType
+from broker.controller.images.results import Result
+from broker.runtime.errors import ApiError
 from protocol.api_keys import ApiKey
 from protocol.messages.incremental_alter_configs import (
     AlterConfigsResourceResponse,
@@ -32,8 +38,14 @@ from protocol.messages.incremental_alter_configs import (
 )
 
 if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable
+
     from broker.requests.request_context import RequestContext
     from broker.services import Services
+
+    Send = Callable[
+        [IncrementalAlterConfigsRequest], Awaitable[IncrementalAlterConfigsResponse | None]
+    ]
 
 API_KEY = ApiKey.INCREMENTAL_ALTER_CONFIGS
 VERSIONS = (0, 1)
@@ -44,6 +56,56 @@ async def handle(
     services: "Services", context: "RequestContext", request: IncrementalAlterConfigsRequest
 ) -> IncrementalAlterConfigsResponse:
     """Change the configs of each resource by itself."""
+    requested, judged = _judged(services, request)
+    results = await services.controller.incremental_alter_configs(
+        _changes(requested, judged), validate_only=request.validate_only
+    )
+    return IncrementalAlterConfigsResponse(responses=_responses(requested, judged, results))
+
+
+async def forward(
+    services: "Services",
+    request: IncrementalAlterConfigsRequest,
+    send: "Send",
+) -> IncrementalAlterConfigsResponse | None:
+    """Have the controller make the changes that this broker does not refuse.
+
+    Its own settings only this broker can judge: with what it was started with.
+
+    Args:
+        services: The broker's parts.
+        request: As the client sent it.
+        send: Forwards a request; None: to be handled here.
+    """
+    requested, judged = _judged(services, request)
+    refusals = services.controller.judge_own(_changes(requested, judged))
+    if not refusals:
+        return await send(request)
+    judged = refused(judged, refusals)
+    rest = [
+        resource
+        for resource, verdict in zip(request.resources, judged, strict=True)
+        if isinstance(verdict, ConfigResource)
+    ]
+    answer: IncrementalAlterConfigsResponse | None = IncrementalAlterConfigsResponse()
+    if rest:
+        answer = await send(
+            IncrementalAlterConfigsRequest(resources=rest, validate_only=request.validate_only)
+        )
+    if answer is None:
+        return None
+    others = iter(answer.responses)
+    return IncrementalAlterConfigsResponse(
+        responses=[
+            own if isinstance(verdict, ApiError) else next(others)
+            for own, verdict in zip(_responses(requested, judged, {}), judged, strict=True)
+        ]
+    )
+
+
+def _judged(
+    services: "Services", request: IncrementalAlterConfigsRequest
+) -> tuple[list[RequestedResource], list[ConfigResource | ApiError]]:
     requested = [
         RequestedResource(
             resource.resource_type,
@@ -55,10 +117,14 @@ async def handle(
         )
         for resource in request.resources
     ]
-    judged = resources_to_change(
-        requested, nodes=services.controller.image.brokers, incremental=True
-    )
-    changes = {
+    nodes = services.controller.image.brokers
+    return requested, resources_to_change(requested, nodes=nodes, incremental=True)
+
+
+def _changes(
+    requested: Sequence[RequestedResource], judged: Sequence[ConfigResource | ApiError]
+) -> dict[ConfigResource, list[ConfigOperation]]:
+    return {
         verdict: [
             ConfigOperation(change.name, Operation(change.operation), change.value)
             for change in resource.changes
@@ -66,17 +132,19 @@ async def handle(
         for resource, verdict in zip(requested, judged, strict=True)
         if isinstance(verdict, ConfigResource) and verdict.type is not ResourceType.BROKER_LOGGER
     }
-    results = await services.controller.incremental_alter_configs(
-        changes, validate_only=request.validate_only
-    )
-    return IncrementalAlterConfigsResponse(
-        responses=[
-            AlterConfigsResourceResponse(
-                error_code=int(error),
-                error_message=message,
-                resource_type=resource.type,
-                resource_name=resource.name,
-            )
-            for resource, error, message in outcomes(requested, judged, results)
-        ]
-    )
+
+
+def _responses(
+    requested: Sequence[RequestedResource],
+    judged: Sequence[ConfigResource | ApiError],
+    results: Mapping[ConfigResource, Result],
+) -> list[AlterConfigsResourceResponse]:
+    return [
+        AlterConfigsResourceResponse(
+            error_code=int(error),
+            error_message=message,
+            resource_type=resource.type,
+            resource_name=resource.name,
+        )
+        for resource, error, message in outcomes(requested, judged, results)
+    ]

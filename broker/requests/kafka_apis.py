@@ -70,6 +70,7 @@ class Api:
         "advertised_min",
         "elements_max",
         "first_flexible",
+        "forward",
         "handle",
         "hot",
         "is_advertised",
@@ -96,6 +97,8 @@ class Api:
         self.handle: Callable[..., Any] | None = getattr(module, "handle", None)
         self.needs_worker = inspect.iscoroutinefunction(self.handle)
         self.is_forwarded: bool = getattr(module, "FORWARDED", False)
+        # Of a handler that has something to say before the controller; see `_forwarded`.
+        self.forward: Callable[..., Any] | None = getattr(module, "forward", None)
         is_for_brokers: bool = getattr(module, "FOR_BROKERS_ONLY", False)
         self.is_advertised = not is_for_brokers
         if is_for_brokers and self.handle is not None:
@@ -204,7 +207,7 @@ class KafkaApis(Router):
         try:
             body: Body | None = None
             if api.is_forwarded and not self._services.channel.is_here:
-                body = await forwarded(self._services.channel, api.codec(), context, request)
+                body = await self._forwarded(api, context, request)
             if body is None:
                 response = await api.handle(self._services, context, request)
                 body = api.codec().encode_response(response, context.api_version)
@@ -218,6 +221,23 @@ class KafkaApis(Router):
             return None
         api.stats.observe(self._clock.monotonic_ms() - context.started_ms)
         return frame_response(context, body)
+
+    async def _forwarded(self, api: Api, context: RequestContext, request: Any) -> Body | None:
+        """The controller's answer, or the handler's own before it; None: to be handled here."""
+        codec = api.codec()
+        channel = self._services.channel
+        if api.forward is None:
+            return await forwarded(channel, codec, context, request)
+
+        async def send(rest: Any) -> Any:
+            body = await forwarded(channel, codec, context, rest)
+            return None if body is None else codec.decode_response(body, context.api_version)
+
+        response = await api.forward(self._services, request, send)
+        if response is None:
+            return None
+        encoded: Body = codec.encode_response(response, context.api_version)
+        return encoded
 
     async def open_envelope(self, outer: RequestContext, data: memoryview) -> bytes:
         """Handle a request that another broker's client sent, for `handlers.envelope`.

@@ -56,6 +56,16 @@ def resources_to_change(
     return judged
 
 
+def refused(
+    judged: Sequence[ConfigResource | ApiError], refusals: Mapping[ConfigResource, ApiError]
+) -> list[ConfigResource | ApiError]:
+    """The verdicts with further `refusals`, in the order of the request."""
+    return [
+        refusals.get(verdict, verdict) if isinstance(verdict, ConfigResource) else verdict
+        for verdict in judged
+    ]
+
+
 Outcome = tuple[RequestedResource, ErrorCode, str | None]
 """A resource, and the error and message for it."""
 

@@ -283,6 +283,9 @@ class ConfigRules:
         for key in NOBODY_CONNECTS:
             if key in changed and values[key] == 0:
                 raise InvalidResourceConfigError(f"Invalid {key} 0")
+        if name and name != str(self._settings.node_id):
+            # What another broker was started with only that broker knows: it has judged this.
+            return
         effective = self.effective(image)
         changed_image = image.updated(
             [(config_key(ConfigResource(ResourceType.BROKER, name)), encode_config(new))],

@@ -9,6 +9,7 @@ from protocol.messages.alter_configs import (
     AlterableConfig,
     AlterConfigsRequest,
     AlterConfigsResource,
+    AlterConfigsResponse,
 )
 from tests.fakes.broker.controller import open_controller, services_of
 from tests.fakes.broker.wire import call, versions_of
@@ -61,3 +62,22 @@ async def test_validate_only() -> None:
     response = await call(alter_configs, services_of(controller), request, 2)
     assert response.responses[0].error_code == ErrorCode.NONE
     assert controller.image.topics["a"].overrides == {}
+
+
+async def test_a_brokers_own_settings_are_judged_before_the_controller_sees_them() -> None:
+    """The controller does not know what this broker was started with."""
+    controller = await open_controller()
+    request = AlterConfigsRequest(
+        resources=[
+            resource(4, "1", listeners="FOO://h:1", listener_security_protocol_map="FOO:PLAINTEXT"),
+            resource(2, "t"),
+        ]
+    )
+    sent: list[AlterConfigsRequest] = []
+
+    async def send(rest: AlterConfigsRequest) -> AlterConfigsResponse | None:
+        sent.append(rest)
+        return None
+
+    assert await alter_configs.forward(services_of(controller), request, send) is None
+    assert [one.resource_name for one in sent[0].resources] == ["t"]

@@ -9,7 +9,9 @@ from protocol.error_codes import ErrorCode
 from protocol.messages.incremental_alter_configs import (
     AlterableConfig,
     AlterConfigsResource,
+    AlterConfigsResourceResponse,
     IncrementalAlterConfigsRequest,
+    IncrementalAlterConfigsResponse,
 )
 from tests.fakes.broker.controller import open_controller, services_of
 from tests.fakes.broker.wire import call, versions_of
@@ -103,3 +105,77 @@ async def test_validate_only() -> None:
     response = await call(incremental_alter_configs, services_of(controller), request, 1)
     assert response.responses[0].error_code == ErrorCode.NONE
     assert controller.image.topics["a"].overrides == {}
+
+
+OWN_LISTENER_GONE = (
+    ("listeners", SET, "FOO://h:1"),
+    (
+        "listener.security.protocol.map",
+        SET,
+        "FOO:PLAINTEXT",
+    ),
+)
+
+
+async def test_a_brokers_own_settings_are_judged_before_the_controller_sees_them() -> None:
+    """With what it was started with, which the controller does not know."""
+    controller = await open_controller()
+    request = IncrementalAlterConfigsRequest(
+        resources=[
+            resource(4, "", ("log.cleaner.backoff.ms", SET, "9")),
+            resource(4, "1", *OWN_LISTENER_GONE),
+            resource(2, "t", ("retention.ms", SET, "x")),
+        ],
+        validate_only=True,
+    )
+    sent: list[IncrementalAlterConfigsRequest] = []
+
+    async def send(rest: IncrementalAlterConfigsRequest) -> IncrementalAlterConfigsResponse:
+        sent.append(rest)
+        return IncrementalAlterConfigsResponse(
+            responses=[
+                AlterConfigsResourceResponse(
+                    resource_type=one.resource_type, resource_name=one.resource_name
+                )
+                for one in rest.resources
+            ]
+        )
+
+    response = await incremental_alter_configs.forward(services_of(controller), request, send)
+    assert response is not None
+    (rest,) = sent
+    assert rest.validate_only
+    assert [(r.resource_type, r.resource_name) for r in rest.resources] == [(4, ""), (2, "t")]
+    assert [(r.resource_name, ErrorCode(r.error_code)) for r in response.responses] == [
+        ("", ErrorCode.NONE),
+        ("1", ErrorCode.INVALID_REQUEST),
+        ("t", ErrorCode.NONE),
+    ]
+
+
+async def test_nothing_is_sent_where_all_is_refused() -> None:
+    controller = await open_controller()
+    request = IncrementalAlterConfigsRequest(resources=[resource(4, "1", *OWN_LISTENER_GONE)])
+
+    async def send(_: IncrementalAlterConfigsRequest) -> IncrementalAlterConfigsResponse:
+        raise AssertionError
+
+    response = await incremental_alter_configs.forward(services_of(controller), request, send)
+    assert response is not None
+    assert response.responses[0].error_code == ErrorCode.INVALID_REQUEST
+
+
+@pytest.mark.parametrize("name", ["1", "2"])
+async def test_what_is_fine_is_sent_as_it_is(name: str) -> None:
+    """None: it is for this broker, which has become the controller."""
+    controller = await open_controller()
+    request = IncrementalAlterConfigsRequest(
+        resources=[resource(4, name, ("log.cleaner.backoff.ms", SET, "9"))]
+    )
+    sent: list[IncrementalAlterConfigsRequest] = []
+
+    async def send(rest: IncrementalAlterConfigsRequest) -> None:
+        sent.append(rest)
+
+    assert await incremental_alter_configs.forward(services_of(controller), request, send) is None
+    assert sent == [request]

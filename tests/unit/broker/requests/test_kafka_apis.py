@@ -347,3 +347,44 @@ def test_random_bytes_close_a_connection_or_are_answered(data: bytes) -> None:
     """Nothing is raised in the event loop."""
     refusal(b"\0\x0c\0\4" + data)
     refusal(data)
+
+
+@pytest.mark.parametrize("is_refused", [True, False])
+async def test_a_handler_may_answer_before_a_request_is_forwarded(is_refused: bool) -> None:
+    """What it sends on is answered by the controller, or here when this broker has become it."""
+    handled: list[object] = []
+
+    async def handle(_: object, __: object, request: object) -> Any:
+        handled.append(request)
+        return heartbeat_messages.HeartbeatResponse(error_code=1)
+
+    async def forward(_: object, request: object, send: Any) -> Any:
+        return heartbeat_messages.HeartbeatResponse(error_code=2) if is_refused else await send("r")
+
+    class Channel:
+        is_here = False
+
+        async def forward(self, *_: object, **__: object) -> None:
+            return None
+
+    class Codec:
+        @staticmethod
+        def encode_request(*_: object) -> bytes:
+            return b""
+
+        encode_response = staticmethod(heartbeat_messages.encode_response)
+        decode_request = staticmethod(heartbeat_messages.decode_request)
+
+    made = heartbeat_module(handle)
+    made.forward = forward  # type: ignore[attr-defined]  # why: a handler's module
+    made.FORWARDED = True  # type: ignore[attr-defined]  # why: a handler's module
+    world = World(made)
+    world.services.channel = Channel()  # type: ignore[attr-defined]  # why: what the router asks
+    world.apis.by_key[12].messages = Codec
+    world.send(12, 4, heartbeat(4))
+    for _ in range(10):
+        await asyncio.sleep(0)
+    (answer,) = world.answers()
+    response = heartbeat_messages.decode_response(memoryview(answer)[5:], 4)
+    assert response.error_code == (2 if is_refused else 1)
+    assert bool(handled) is not is_refused

@@ -12,7 +12,12 @@ from broker.controller.configs.configs import (
     check_broker_name,
     effective_settings,
 )
-from broker.controller.images.cluster_image import ClusterImage, ConfigResource, ResourceType
+from broker.controller.images.cluster_image import (
+    BrokerImage,
+    ClusterImage,
+    ConfigResource,
+    ResourceType,
+)
 from broker.controller.images.metadata_records import (
     config_key,
     encode_config,
@@ -251,6 +256,15 @@ def test_pools_are_resized_in_steps(value: str, message: str) -> None:
     assert text == (
         f"Dynamic thread count update validation failed for num.io.threads={value}, {message}"
     )
+
+
+def test_another_brokers_settings_are_not_judged_by_ours() -> None:
+    """What that one was started with is not known here; it has judged them before."""
+    other = ConfigResource(ResourceType.BROKER, "2")
+    image = NOTHING.with_brokers([BrokerImage(node, {}, None) for node in (1, 2)])
+    RULES.check(other, {"num.io.threads": "32"}, {"num.io.threads": "16"}, image)
+    assert refusal(other, {"num.io.threads": "x"}, {}, image)[0] is ErrorCode.INVALID_REQUEST
+    assert refusal(other, {"num.partitions": "3"}, {}, image)[0] is ErrorCode.INVALID_REQUEST
 
 
 def test_steps_count_from_what_is_set_now() -> None:
