@@ -5,7 +5,9 @@ Every rule gives the keys it concerns and what is wrong; `config.load` adds wher
 Source: Kafka 4.2, KafkaConfig.scala, SocketServerConfigs.java; KIP-103.
 """
 
-from collections.abc import Iterator
+import itertools
+import os
+from collections.abc import Iterator, Sequence
 
 from config.broker import BROKER_KEYS, BrokerConfig
 from config.conflict import Conflict
@@ -48,8 +50,25 @@ def conflicts(broker: BrokerConfig) -> Iterator[Conflict]:
 def _identity(broker: BrokerConfig) -> Iterator[Conflict]:
     if broker.broker_id not in (-1, broker.node_id):
         yield Conflict("broker.id", f"differs from node.id={broker.node_id}")
-    if len(set(broker.log_dirs)) != len(broker.log_dirs):
-        yield Conflict("log.dirs", "names a directory twice")
+    yield from _log_dirs(broker.log_dirs)
+
+
+def _log_dirs(paths: Sequence[str]) -> Iterator[Conflict]:
+    """A log directory holds partitions only: what else lies in it may be taken for one.
+
+    Paths are compared as they are written, from the working directory, and with symbolic links
+    followed.
+    """
+    for resolve in (os.path.abspath, os.path.realpath):
+        places = [resolve(path) for path in paths]
+        if len(set(places)) != len(places):
+            yield Conflict("log.dirs", "names a directory twice")
+            return
+        for one, outer in itertools.permutations(range(len(places)), 2):
+            if os.path.commonpath((places[one], places[outer])) == places[outer]:
+                problem = f"has {paths[one]} in {paths[outer]}, where only partitions may be"
+                yield Conflict("log.dirs", problem, "directories beside each other")
+                return
 
 
 def _listeners(broker: BrokerConfig) -> Iterator[Conflict]:

@@ -1,5 +1,7 @@
 """Broker settings that contradict each other are found, all of them."""
 
+from pathlib import Path
+
 import pytest
 
 from config.broker import BrokerConfig
@@ -25,6 +27,9 @@ def test_defaults_do_not_contradict_each_other() -> None:
     [
         ("broker.id", {"broker_id": 1, "node_id": 2}),
         ("log.dirs", {"log_dirs": ("/a", "/b", "/a")}),
+        ("log.dirs", {"log_dirs": ("/a", "/b/../a/")}),
+        ("log.dirs", {"log_dirs": ("/a", "/a/b")}),
+        ("log.dirs", {"log_dirs": ("/c", "a/b/disk-2", "./a")}),
         ("listeners", {"listeners": (Listener("A", "", 1),)}),
         ("listeners", {"listeners": (Listener("SSL", "", 1),)}),
         (
@@ -58,6 +63,21 @@ def test_defaults_do_not_contradict_each_other() -> None:
 def test_a_contradiction_is_found(key: str, values: dict[str, object]) -> None:
     """It is told under the key that somebody would correct, and once."""
     assert keys(**values) == [key]
+
+
+def test_a_log_directory_in_another_is_named() -> None:
+    """Kafka ends there, too; one that is named like a partition would be taken for one."""
+    (conflict,) = conflicts(BrokerConfig().replace(log_dirs=("/a/disk-2", "/a")))
+    assert conflict.problem == "has /a/disk-2 in /a, where only partitions may be"
+    assert keys(log_dirs=("/a", "/ab", "/b/a")) == []
+
+
+def test_log_directories_are_compared_with_links_followed(tmp_path: Path) -> None:
+    (tmp_path / "disk").mkdir()
+    (tmp_path / "link").symlink_to(tmp_path / "disk")
+    disk, link = str(tmp_path / "disk"), str(tmp_path / "link")
+    for paths in ((disk, link), (disk, f"{link}/b"), (f"{disk}/b", link)):
+        assert keys(log_dirs=paths) == ["log.dirs"]
 
 
 def test_several_contradictions_are_all_found() -> None:
