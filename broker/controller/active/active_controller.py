@@ -90,7 +90,8 @@ class ActiveController:
 
     Attributes:
         epoch: Of the controller, 0 while it is another broker, and on a single node.
-        unclean_elections: Leaders that were elected without a guarantee, since the start.
+        unclean_elections: Leaders that were elected without a guarantee, since the start; as
+            Kafka counts them, also those that are the only replica.
         elr_elections: Leaders that were elected from the ELR, since the start.
         failover_ms: How long the last failover took, by cause.
         leaders_lost: Leaders that partitions have lost or got, by cause, since the start.
@@ -268,7 +269,7 @@ class ActiveController:
             moves.count(old, new)
             if slices.is_over:
                 await slices.turn()
-        self.unclean_elections += moves.unclean
+        self.unclean_elections += moves.unclean + moves.alone
         self.elr_elections += moves.from_elr
         return moves
 
@@ -282,16 +283,17 @@ class ActiveController:
         for cause, count in causes.items():
             self.failover_ms[cause] = took_ms
             self.leaders_lost[cause] = self.leaders_lost.get(cause, 0) + count
-        log = LOGGER.warning if moves.unclean else LOGGER.info
+        log = LOGGER.warning if moves.unclean or moves.alone else LOGGER.info
         log(
             "leaders elected causes=%s fenced=%s draining=%s moved=%d without_leader=%d "
-            "from_elr=%d unclean=%d partitions_changed=%d ms=%.1f",
+            "from_elr=%d alone=%d unclean=%d partitions_changed=%d ms=%.1f",
             ",".join(f"{cause.value}:{count}" for cause, count in causes.items()),
             list(states.dead),
             sorted(states.draining),
             moves.moved,
             moves.leaderless,
             moves.from_elr,
+            moves.alone,
             moves.unclean,
             plan.count,
             took_ms,

@@ -8,7 +8,10 @@
     failed_directory   its replica's log directory has failed
     full_directory     that directory has no room, and another replica's has
     returned           there was no leader, and a replica that may lead has come back
-    unclean            the new leader may lack committed records, whatever the reason was
+    alone              there was no leader; the only replica is back, and how its broker had ended
+                       is not known: it may lack what was not on its disk, but no other has more
+    unclean            the new leader may lack committed records that another replica has, whatever
+                       the reason was
     other              the partition was reassigned, for one
 
 A store cannot tell a broker that hangs from one that is cut off: both renew no lease.
@@ -39,6 +42,7 @@ class Cause(Enum):
     FAILED_DIRECTORY = "failed_directory"
     FULL_DIRECTORY = "full_directory"
     RETURNED = "returned"
+    ALONE = "alone"
     UNCLEAN = "unclean"
     OTHER = "other"
 
@@ -73,7 +77,7 @@ def _cause(
     ends: LeaseEnds,
 ) -> Cause:
     if new.leader != NO_LEADER and new.leader not in (*old.isr, *old.elr):
-        return Cause.UNCLEAN
+        return Cause.ALONE if old.replicas == (new.leader,) else Cause.UNCLEAN
     if old.leader == NO_LEADER:
         return Cause.RETURNED
     if old.leader in states.dead:

@@ -34,11 +34,20 @@ from broker.controller.store.store_writer import Unit
 
 @dataclass(slots=True)
 class Moves:
-    """What a plan changes, for the log line and the counters."""
+    """What a plan changes, for the log line and the counters.
+
+    Attributes:
+        moved: Partitions that get another leader.
+        leaderless: Those that get none.
+        unclean: New leaders that may lack committed records which another replica has.
+        alone: Those that may lack some, and are the only replica: no other could have them.
+        from_elr: Those that come from the eligible leader replicas.
+    """
 
     moved: int = 0
     leaderless: int = 0
     unclean: int = 0
+    alone: int = 0
     from_elr: int = 0
 
     def count(self, old: PartitionImage, new: PartitionImage) -> None:
@@ -53,6 +62,8 @@ class Moves:
             return
         if new.leader in old.elr:
             self.from_elr += 1
+        elif old.replicas == (new.leader,):
+            self.alone += 1
         else:
             self.unclean += 1
 

@@ -152,3 +152,22 @@ async def test_an_unclean_election_is_named_whatever_it_followed(world: ControlW
     await world.members[2].end_lease()
     await world.settle(200)
     assert causes(world) == {Cause.LEASE_EXPIRED: 2, Cause.UNCLEAN: 1}
+
+
+async def test_the_only_replica_that_is_back_is_not_called_unclean(
+    world: ControlWorld, caplog: pytest.LogCaptureFixture
+) -> None:
+    """How its broker ended is not known, so it may lack records; there is nobody who has more."""
+    (result,) = await world.active.controller.create_topics(
+        [NewTopic("u", assignments=[(0, (2,))])]
+    )
+    assert result.error is ErrorCode.NONE
+    world.members[2].lease = 0
+    await world.members[2].register(LastRun.UNKNOWN, directories=DISKS)
+    caplog.clear()
+    await world.settle(200)
+    assert causes(world)[Cause.ALONE] == 1
+    assert Cause.UNCLEAN not in causes(world)
+    assert world.active.active.unclean_elections == 1
+    lines = [r.getMessage() for r in caplog.records if "leaders elected" in r.getMessage()]
+    assert any("alone=1 unclean=0" in line for line in lines)
