@@ -268,11 +268,35 @@ def _set_throttle(
 
 
 def clear_throttle(admin: Any, topics: Iterable[str]) -> None:
-    """Take the throttle off all brokers that are up, and off these topics."""
-    for topic in dict.fromkeys(topics):
-        alter(admin, "topic", topic, {LEADER_REPLICAS: None, FOLLOWER_REPLICAS: None})
-    for node in racks(admin):
-        alter(admin, "broker", str(node), {LEADER_RATE: None, FOLLOWER_RATE: None})
+    """Take the throttle off all brokers that are up, and off these topics, where there is one.
+
+    Only that is a change, for which the controller and the metadata store are needed.
+    """
+    names = list(dict.fromkeys(topics))
+    for start in range(0, len(names), PER_REQUEST):
+        part = names[start : start + PER_REQUEST]
+        for topic in _throttled(admin, "topic", part, (LEADER_REPLICAS, FOLLOWER_REPLICAS)):
+            alter(admin, "topic", topic, {LEADER_REPLICAS: None, FOLLOWER_REPLICAS: None})
+    nodes = [str(node) for node in racks(admin)]
+    for node in _throttled(admin, "broker", nodes, (LEADER_RATE, FOLLOWER_RATE)):
+        alter(admin, "broker", node, {LEADER_RATE: None, FOLLOWER_RATE: None})
+
+
+def _throttled(admin: Any, kind: str, names: Sequence[str], keys: Sequence[str]) -> list[str]:
+    """Topics or brokers on which one of these keys is set itself."""
+    from cli.admin.kafka_library import ConfigResource
+
+    if not names:
+        return []
+    own = f"DYNAMIC_{kind.upper()}_CONFIG"
+    answer = admin.describe_configs(
+        [ConfigResource(kind, name, dict.fromkeys(keys)) for name in names], config_filter="all"
+    ).get(kind, {})
+    return [
+        name
+        for name in names
+        if any(answer.get(name, {}).get(key, {}).get("config_source") == own for key in keys)
+    ]
 
 
 def alter(admin: Any, kind: str, name: str, changes: Mapping[str, str | None]) -> None:

@@ -20,6 +20,7 @@ class FakeCluster:
         moving: Where partitions are going.
         refuses: Error and reason, by partition.
         configs: What is set, by kind and name.
+        altered: Names of what settings were changed of, or asked to be.
     """
 
     def __init__(
@@ -30,6 +31,7 @@ class FakeCluster:
         self.moving: dict[Partition, list[int]] = {}
         self.refuses: dict[Partition, tuple[int, str | None]] = {}
         self.configs: dict[tuple[str, str], dict[str, str]] = {}
+        self.altered: list[str] = []
         self.requests = 0
 
     def __call__(self, **_settings: Any) -> "FakeCluster":
@@ -88,8 +90,25 @@ class FakeCluster:
         self.replicas |= self.moving
         self.moving = {}
 
+    def describe_configs(
+        self, resources: Sequence[Any], *, config_filter: str
+    ) -> dict[str, dict[str, dict[str, dict[str, str]]]]:
+        assert config_filter == "all"
+        answer: dict[str, dict[str, dict[str, dict[str, str]]]] = {}
+        for one in resources:
+            kind = one.resource_type.name.lower()
+            own = self.configs.get((kind, one.name), {})
+            answer.setdefault(kind, {})[one.name] = {
+                key: {"config_source": f"DYNAMIC_{kind.upper()}_CONFIG", "value": own[key]}
+                if key in own
+                else {"config_source": "DEFAULT_CONFIG", "value": ""}
+                for key in one.configs
+            }
+        return answer
+
     def alter_configs(self, resources: Sequence[Any], *, raise_on_unknown: bool) -> dict[str, Any]:
         assert not raise_on_unknown
+        self.altered += [one.name for one in resources]
         answer: dict[str, Any] = {}
         for one in resources:
             kind = one.resource_type.name.lower()

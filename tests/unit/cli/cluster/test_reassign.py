@@ -58,6 +58,9 @@ def test_the_throttle_is_set_before_and_taken_off_at_the_end(
     cluster.arrive()
     assert varve(cluster, "--verify") == 0
     assert not any(cluster.configs.values())
+    cluster.altered.clear()
+    assert varve(cluster, "--verify") == 0
+    assert cluster.altered == [], "a look changes nothing, so it needs no controller"
 
 
 def test_cancel(capsys: pytest.CaptureFixture[str]) -> None:
