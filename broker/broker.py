@@ -114,7 +114,11 @@ class Broker:
         )
         self._is_alone = store is None and not settings.metadata_store.is_shared
         self.health = HealthPages(
-            local.log_manager.progress, local.alerts, self._is_ready, self._waiting_for
+            local.log_manager.progress,
+            local.alerts,
+            self._is_ready,
+            self._waiting_for,
+            lambda: 0.0 if self.side is None else self.side.membership.store_away_ms,
         )
         cluster_page = ClusterPage(
             settings.node_id,

@@ -26,6 +26,7 @@ class HealthPages:
         alerts: "Alerts",
         is_ready: Callable[[], bool],
         waiting_for: Callable[[], str] = str,
+        store_away_ms: Callable[[], float] = float,
     ) -> None:
         """Answer what is true when a page is asked for.
 
@@ -34,11 +35,13 @@ class HealthPages:
             alerts: Listed by `/readyz`.
             is_ready: Whether every log is open and no coordinator is loading.
             waiting_for: What the start waits for, outside of this broker; empty: nothing.
+            store_away_ms: How long the metadata store has not answered; 0: it does.
         """
         self._progress = progress
         self._alerts = alerts
         self._is_ready = is_ready
         self._waiting_for = waiting_for
+        self._store_away_ms = store_away_ms
         self.is_stopping = False
 
     async def healthz(self, _query: Query) -> Page:
@@ -60,6 +63,10 @@ class HealthPages:
                 f"recovering {done.partitions_done} of {done.partitions_total} partitions, "
                 f"{done.bytes_done} of {done.bytes_total} bytes"
             )
+        away_ms = self._store_away_ms()
+        if away_ms > 0:
+            # Produce, fetch and groups go on without it, so what is ready stays so.
+            state += f"; metadata store away for {away_ms / 1000:.0f} s"
         alerts = self._alerts.all()
         shown = alerts[:ALERTS_SHOWN_MAX]
         lines = [state, *(f"{one.kind}: {one.subject}: {one.text}" for one in shown)]

@@ -126,6 +126,13 @@ class LeaseKeeper:
         """Renew nothing."""
         self._kept = None
 
+    @property
+    def silent_ms(self) -> float:
+        """Since the newest renewal was sent that was answered; 0 while no lease is kept."""
+        if self._kept is None:
+            return 0.0
+        return self._clock.monotonic_ms() - max(self.renewed_ms, self._kept_ms)
+
     async def run(self, renew: Renew, ask: Ask, pause: Pause) -> None:
         """Renew until the store is closed or the task is cancelled."""
         while True:

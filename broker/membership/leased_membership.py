@@ -163,6 +163,12 @@ class LeasedMembership:
         """What other keys of this broker are put under; 0 while it has none."""
         return self._lease if self._state is State.MEMBER else 0
 
+    @property
+    def store_away_ms(self) -> float:
+        """See `Membership`; told from half the time of a session on: a renewal may be slow."""
+        silent_ms = self.keeper.silent_ms
+        return silent_ms if silent_ms > self._session.session_ms / 2 else 0.0
+
     # -- begin -----------------------------------------------------------------------------------
 
     async def end_past_life(self) -> None:

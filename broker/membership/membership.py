@@ -22,6 +22,7 @@ class Membership(Protocol):
         broker_epoch: Names this life of the process; 0 on a single node, -1 before `join`.
         validity: Until when what is known of the cluster is good.
         lease: What other keys of this broker are put under; 0: none now, and on a single node.
+        store_away_ms: How long the metadata store has not answered; 0: it does, or is this node's.
     """
 
     broker_epoch: int
@@ -29,6 +30,11 @@ class Membership(Protocol):
 
     @property
     def lease(self) -> int:
+        """See above."""
+        ...
+
+    @property
+    def store_away_ms(self) -> float:
         """See above."""
         ...
 
@@ -87,6 +93,7 @@ class SoleMembership:
     def __init__(self, node_id: int, place: Callable[[Mapping[str, BrokerEndpoint]], None]) -> None:
         self.broker_epoch = SOLE_EPOCH
         self.lease = 0
+        self.store_away_ms = 0.0
         self.validity = Validity(math.inf)
         self._node_id = node_id
         self._place = place

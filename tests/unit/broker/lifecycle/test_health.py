@@ -21,6 +21,21 @@ async def test_until_logs_are_open_readiness_says_how_far_recovery_is() -> None:
     assert (await pages.readyz(QUERY)).body == b"ready\n"
 
 
+async def test_a_broker_is_ready_without_the_metadata_store_and_says_so() -> None:
+    """It serves; nobody is elected and nothing is created until the store is back."""
+    away_ms = 0.0
+    is_ready = True
+    pages = HealthPages(LoadProgress(), Alerts(), lambda: is_ready, str, lambda: away_ms)
+    assert (await pages.readyz(QUERY)).body == b"ready\n"
+    away_ms = 12_400.0
+    page = await pages.readyz(QUERY)
+    assert (page.status, page.body) == (200, b"ready; metadata store away for 12 s\n")
+    is_ready = False
+    page = await pages.readyz(QUERY)
+    assert page.status == 503
+    assert page.body.endswith(b"bytes; metadata store away for 12 s\n")
+
+
 async def test_a_broker_that_stops_is_alive_and_not_ready() -> None:
     pages = HealthPages(LoadProgress(), Alerts(), lambda: True)
     pages.is_stopping = True

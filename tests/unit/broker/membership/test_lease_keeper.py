@@ -191,3 +191,21 @@ async def test_it_ends_with_the_store(world: World) -> None:
     await world.round()
     assert world.task.done()
     assert world.task.exception() is None
+
+
+async def test_how_long_the_store_is_silent(world: World) -> None:
+    """Counted from before the newest renewal that was answered; nothing is kept, nothing counts."""
+    assert world.keeper.silent_ms == 0
+    world.hold(1)
+    await world.round()
+    assert world.keeper.silent_ms == 0
+    world.answer = StoreUnavailableError("away")
+    for _ in range(3):
+        await world.round()
+    assert world.keeper.silent_ms == 3 * INTERVAL_MS
+    world.answer = TTL_MS
+    await world.round()
+    assert world.keeper.silent_ms == 0
+    world.keeper.release()
+    await world.round()
+    assert world.keeper.silent_ms == 0
