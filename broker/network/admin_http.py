@@ -18,6 +18,7 @@ import asyncio
 import logging
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
+from http import HTTPStatus
 from typing import Final
 from urllib.parse import parse_qsl
 
@@ -33,16 +34,6 @@ ACTION_TIMEOUT_S: Final = 3_600.0
 """For what a POST has done: reading a topic in the bucket again takes its time."""
 
 ACTION_HEADER: Final = b"varve-action"
-
-_REASONS: Final = {
-    200: "OK",
-    400: "Bad Request",
-    403: "Forbidden",
-    404: "Not Found",
-    405: "Method Not Allowed",
-    500: "Internal Server Error",
-    503: "Service Unavailable",
-}
 
 
 @dataclass(frozen=True, slots=True)
@@ -144,7 +135,7 @@ class AdminServer:
 
 def _render(page: Page, *, with_body: bool) -> bytes:
     head = (
-        f"HTTP/1.1 {page.status} {_REASONS[page.status]}\r\n"
+        f"HTTP/1.1 {page.status} {HTTPStatus(page.status).phrase}\r\n"
         f"Content-Type: {page.content_type}\r\n"
         f"Content-Length: {len(page.body)}\r\n"
         "Connection: close\r\n\r\n"

@@ -20,10 +20,14 @@ async def broken(_query: Query) -> Page:
     raise ValueError("a bug")
 
 
+async def refuse(_query: Query) -> Page:
+    return Page(409, b"not now\n")
+
+
 @pytest.fixture
 async def server() -> AsyncIterator[AdminServer]:
     server = AdminServer({"/healthz": fine, "/broken": broken})
-    server.add({"/echo": echo}, {"/do": echo})
+    server.add({"/echo": echo}, {"/do": echo, "/refuse": refuse})
     await server.start("127.0.0.1", 0)
     yield server
     await server.aclose()
@@ -65,6 +69,12 @@ async def test_head_has_no_body(server: AdminServer) -> None:
 async def test_refusals(server: AdminServer, request_line: bytes, status: bytes) -> None:
     answer = await ask(server, request_line + b"\r\n\r\n")
     assert answer.split(b" ")[1] == status
+
+
+async def test_an_action_is_refused_with_its_reason(server: AdminServer) -> None:
+    answer = await ask(server, b"POST /refuse HTTP/1.1\r\nVarve-Action: 1\r\n\r\n")
+    assert answer.startswith(b"HTTP/1.1 409 Conflict\r\n")
+    assert answer.endswith(b"\r\n\r\nnot now\n")
 
 
 async def test_an_endless_head_is_cut_off(server: AdminServer) -> None:
