@@ -89,13 +89,15 @@ class PartitionMetrics:
         for partition in list(self._replicas.partitions()):
             topic, index = partition.topic_partition
             labels = (topic, str(index))
+            count += 1
+            if partition.is_truncating:  # a thread has its log
+                continue
             log = partition.log
             size.add_metric(labels, log.size())
             start.add_metric(labels, log.log_start_offset)
             end.add_metric(labels, log.log_end_offset)
             local_start.add_metric(labels, log.local_log_start_offset)
             segments.add_metric(labels, len(log.segment_facts()))
-            count += 1
             if count % SLICE == 0:
                 await asyncio.sleep(0)
         for family in (size, start, end, local_start, segments):

@@ -492,6 +492,7 @@ class RemoteStorage:
             ),
             on_log_start_moved=partition.wake_fetches,
             may_change=self._certainty(partition),
+            is_truncating=lambda: partition.is_truncating,
         )
 
     def _certainty(self, partition: "Partition") -> Callable[[], bool]:

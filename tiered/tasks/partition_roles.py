@@ -106,8 +106,11 @@ class PartitionRoles:
         """Only learn how far the leader has copied, which never needs a job."""
 
         def catch_up() -> bool:
+            tiered = led.tiered
+            if tiered.is_truncating():
+                return False
             if led.is_active and self._metadata.is_ready(tasks.partition):
-                log = led.tiered.log
+                log = tiered.log
                 log.highest_remote_offset = find_highest_remote_offset(
                     self._metadata, tasks.partition, log
                 )

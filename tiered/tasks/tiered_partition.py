@@ -12,6 +12,10 @@ def _always() -> bool:
     return True
 
 
+def _never() -> bool:
+    return False
+
+
 @dataclass(slots=True)
 class TieredPartition:
     """A partition that the broker begins to lead (or follow).
@@ -25,6 +29,7 @@ class TieredPartition:
         on_log_start_moved: Called after the log start offset was moved, to notify its waiters.
         may_change: Called before anything is published or removed: whether it is certain that no
             other broker leads the partition by now. A process that was paused finds out so.
+        is_truncating: Whether a thread is changing a follower's log: nothing else touches it then.
     """
 
     partition: TopicIdPartition
@@ -34,3 +39,4 @@ class TieredPartition:
     copy_paused: Callable[[], bool]
     on_log_start_moved: Callable[[], None]
     may_change: Callable[[], bool] = _always
+    is_truncating: Callable[[], bool] = _never

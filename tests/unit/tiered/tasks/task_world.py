@@ -78,6 +78,7 @@ class World:
         self.log_start_checkpoint = 0
         self.log_start_moves = 0
         self.paused = False
+        self.truncating = False
         self.leader_epoch = 0
         self.log = open_log(self.filesystem, self.config, clock=self.clock)
         self.boot()
@@ -128,6 +129,7 @@ class World:
             facts=lambda: TopicFacts(1, {}, "cluster"),
             copy_paused=lambda: self.paused,
             on_log_start_moved=moved,
+            is_truncating=lambda: self.truncating,
         )
 
     def lead(self) -> None:

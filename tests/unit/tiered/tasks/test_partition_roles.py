@@ -24,6 +24,32 @@ async def test_each_role_has_its_own_tasks() -> None:
     assert kinds(world.manager.tasks_of(PARTITION)) == [False, False, False, True]
 
 
+async def test_a_log_that_a_thread_is_changing_is_left_alone() -> None:
+    """A follower that begins behind its remote part has no segment for a moment."""
+    world = World()
+    world.write(3)
+    await world.start()
+    await world.interval()
+    copied = world.log.highest_remote_offset
+    assert copied == 2
+    world.manager.on_follower(world.tiered())
+    await world.run(200)
+    tasks = world.manager.tasks_of(PARTITION)
+    assert tasks is not None
+    assert tasks.follower is not None
+    segments = list(world.log.segments)
+    world.truncating = True
+    world.log.segments.clear()
+    world.log.highest_remote_offset = -1
+    await world.interval()
+    assert (tasks.follower.failures, world.log.highest_remote_offset) == (0, -1)
+    for segment in segments:
+        world.log.segments.add(segment)
+    world.truncating = False
+    await world.interval()
+    assert world.log.highest_remote_offset == copied
+
+
 async def test_what_is_gone_is_remembered_up_to_a_bound() -> None:
     world = World()
     for number in range(GONE_MAX):
