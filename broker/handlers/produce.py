@@ -17,6 +17,8 @@ Behaviour:
 - Larger batches of topics that cost CPU by the record (`compression.type` other than the
   producer's, `record.validation=full`, compacted ones) are prepared by a thread; every other append
   stays on the loop.
+- An idempotent batch whose predecessor in the pipeline was refused for now is refused likewise, not
+  as out of order (`broker.transactions.partitions.refused_batches`).
 - With NOT_LEADER_OR_FOLLOWER a client gets the leader and its address (KIP-951).
 - Clients may not write internal topics, nor `__remote_log_metadata`, which other brokers write.
 - Transactional records without a transactional id: the whole request is refused.
@@ -52,6 +54,7 @@ from broker.replicas.preparation import INLINE_SIZE_MAX
 from broker.requests.reply import PARKED, HotResult, Reply
 from broker.requests.request_limits import ELEMENTS_MAX, check_partitions
 from broker.runtime.errors import ApiError, code_of
+from broker.transactions.partitions.refused_batches import RefusedBatches, SentBatch, sent_batch
 from broker.transactions.partitions.transactional_produce import (
     TransactionalProduce,
     is_transactional,
@@ -122,7 +125,14 @@ def _is_from_no_broker(_context: "RequestContext") -> bool:
 class ProduceHandler:
     """See the module."""
 
-    __slots__ = ("_clock", "_is_from_broker", "_open_reply", "_replicas", "_transactional")
+    __slots__ = (
+        "_clock",
+        "_is_from_broker",
+        "_open_reply",
+        "_refused",
+        "_replicas",
+        "_transactional",
+    )
 
     def __init__(
         self,
@@ -143,6 +153,7 @@ class ProduceHandler:
                 clients may not write.
         """
         self._is_from_broker = is_from_broker
+        self._refused = RefusedBatches()
         self._replicas = replicas
         self._clock = clock
         self._open_reply = open_reply
@@ -246,7 +257,7 @@ class ProduceHandler:
                     responses.append(response)
                 except (StorageError, ApiError) as error:
                     failed = True
-                    responses.append(self._refusal(topic, index, error))
+                    responses.append(self._refusal(topic, index, records, error))
             topics.append((topic.topic_id if version >= 13 else topic.name or "", responses))
         if offloaded:
             return self._offload_batches(
@@ -307,16 +318,21 @@ class ProduceHandler:
         )
 
     def _refusal(
-        self, topic: "ProduceTopic", index: int, error: Exception
+        self, topic: "ProduceTopic", index: int, records: memoryview | None, error: Exception
     ) -> ProducePartitionResponse:
         name = topic.name or self._replicas.names_by_id.get(topic.topic_id)
         partition = self._replicas.leader_of(name, index) if name else None
         response = ProducePartitionResponse(index, 0, -1)
-        self._refuse(partition, response, error)
+        known = name or self._replicas.topic_name(topic.topic_id) or ""
+        self._refuse(partition, response, error, sent_batch(known, index, records))
         return response
 
     def _refuse(
-        self, partition: "Partition | None", response: ProducePartitionResponse, error: Exception
+        self,
+        partition: "Partition | None",
+        response: ProducePartitionResponse,
+        error: Exception,
+        sent: SentBatch | None,
     ) -> None:
         """Fill in and count an error; with the log start offset if the log has refused it.
 
@@ -329,7 +345,10 @@ class ProduceHandler:
                 self._replicas.disk_failed(partition, error)
             elif partition.is_in_doubt(self._clock.monotonic_ms()):
                 error = ApiError(ErrorCode.NOT_LEADER_OR_FOLLOWER)
-        response.error_code = code_of(error)
+        code = code_of(error)
+        response.error_code = code if sent is None else self._refused.code_for(sent, code)
+        if response.error_code != code:
+            error = ApiError(response.error_code)
         if isinstance(error, BatchError):
             response.error_message = str(error)
             response.record_errors = error.record_errors
@@ -379,7 +398,7 @@ class ProduceHandler:
         delayed = delayed or DelayedProduce()
 
         def done_with(
-            partition: "Partition", response: ProducePartitionResponse
+            partition: "Partition", response: ProducePartitionResponse, sent: SentBatch | None
         ) -> "Callable[[AppendInfo | None, Exception | None], None]":
             def done(info: "AppendInfo | None", error: Exception | None) -> None:
                 nonlocal left
@@ -394,7 +413,7 @@ class ProduceHandler:
                         waits = partition.waits(acks_all=acks_all)
                         delayed.wait_for(waits, end_offset, response)
                 elif error is not None:
-                    self._refuse(partition, response, error)
+                    self._refuse(partition, response, error, sent)
                 if left:
                     return
                 if reply is not None:
@@ -405,7 +424,8 @@ class ProduceHandler:
             return done
 
         for partition, records, response, terms in offloaded:
-            done = done_with(partition, response)
+            sent = sent_batch(*partition.topic_partition, records)
+            done = done_with(partition, response, sent)
             preparation = self._replicas.preparation_of(partition)
             if not preparation.submit(records, done, terms, acks_all=acks_all):
                 # Retriable, and nothing was written.

@@ -110,6 +110,33 @@ async def test_a_partition_that_still_recovers_is_worth_another_try(
         assert ErrorCode(answer.error_code).retriable
 
 
+@pytest.mark.parametrize("version", [9, 13])
+async def test_what_comes_behind_a_refused_batch_is_refused_likewise(
+    world: World, monkeypatch: pytest.MonkeyPatch, version: int
+) -> None:
+    """The leadership began between two requests of a pipeline: none of them has a gap."""
+
+    def send(number: int) -> tuple[ErrorCode, int]:
+        records = batch(b"a", producer_id=7, producer_epoch=0, base_sequence=number)
+        found = only(world.ask(ApiKey.PRODUCE, version, request(records)))
+        return ErrorCode(found.error_code), found.base_offset
+
+    replicas: ReplicaManager = world.replicas
+    partition = world.add("t")
+    assert send(0) == (ErrorCode.NONE, 0)
+    with monkeypatch.context() as away:
+        away.setattr(ReplicaManager, "leader_of", lambda *_: None)
+        replicas.is_known = lambda topic, index: (topic, index) == ("t", 0)
+        assert send(1) == (ErrorCode.NOT_LEADER_OR_FOLLOWER, -1)
+        assert send(2) == (ErrorCode.NOT_LEADER_OR_FOLLOWER, -1)
+    assert send(3) == (ErrorCode.NOT_LEADER_OR_FOLLOWER, -1)
+    assert partition.log.log_end_offset == 1
+    assert [send(number) for number in (1, 2, 3)] == [(ErrorCode.NONE, n) for n in (1, 2, 3)]
+    for _ in range(3):  # the last that may have been on their way
+        assert send(9) == (ErrorCode.NOT_LEADER_OR_FOLLOWER, -1)
+    assert send(9) == (ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER, -1)
+
+
 @pytest.mark.parametrize("acks", [-2, 2, 100])
 async def test_acks_must_be_one_of_three(world: World, acks: int) -> None:
     world.add("t")
