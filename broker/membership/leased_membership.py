@@ -165,7 +165,7 @@ class LeasedMembership:
 
     @property
     def store_away_ms(self) -> float:
-        """See `Membership`; told from half the time of a session on: a renewal may be slow."""
+        """See `Membership`; 0 until half the time of a session: a renewal may be slow."""
         silent_ms = self.keeper.silent_ms
         return silent_ms if silent_ms > self._session.session_ms / 2 else 0.0
 
