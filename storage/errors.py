@@ -26,6 +26,7 @@
     ├── InconsistentDirectoryError   the directory is another cluster's or node's
     ├── InconsistentTopicIdError     the partition on disk is of another topic of that name
     ├── PartitionLoadingError        the partition is still being recovered
+    ├── CutSegmentError              records of a closed segment are gone from its file
     └── CorruptFileError             a side file (index, snapshot, checkpoint) fails its check
 
 `broker.runtime.errors` is the one place that turns these into Kafka's error codes.
@@ -244,6 +245,18 @@ class InconsistentTopicIdError(StorageError):
 
 class PartitionLoadingError(StorageError):
     """The partition is still being recovered. Client sees a retriable error."""
+
+
+class CutSegmentError(StorageError):
+    """A closed segment does not end with a whole batch: what followed is not there to be read."""
+
+    def __init__(self, path: str, offset: int, next_offset: int) -> None:
+        super().__init__(
+            f"{path} has been cut: offset {offset} and what follows below {next_offset} is missing"
+        )
+        self.path = path
+        self.offset = offset
+        self.next_offset = next_offset
 
 
 class CorruptFileError(StorageError):

@@ -38,6 +38,7 @@ _CODES: dict[type[Exception], ErrorCode] = {
     storage_errors.InconsistentTopicIdError: ErrorCode.INCONSISTENT_TOPIC_ID,
     storage_errors.PartitionLoadingError: ErrorCode.NOT_LEADER_OR_FOLLOWER,
     storage_errors.LogDirectoryOfflineError: ErrorCode.KAFKA_STORAGE_ERROR,
+    storage_errors.CutSegmentError: ErrorCode.KAFKA_STORAGE_ERROR,
     storage_errors.DiskError: ErrorCode.KAFKA_STORAGE_ERROR,
     storage_errors.DirectoryBusyError: ErrorCode.REQUEST_TIMED_OUT,
     tiered_errors.RemoteOffsetNotFoundError: ErrorCode.OFFSET_OUT_OF_RANGE,

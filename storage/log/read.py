@@ -3,7 +3,7 @@
 Nothing here touches the bytes of a batch, except to look up a time within one.
 """
 
-from storage.errors import OffsetNotLocalError, OffsetOutOfRangeError, StorageError
+from storage.errors import CutSegmentError, OffsetNotLocalError, OffsetOutOfRangeError, StorageError
 from storage.index.reads import WAITING, Reads
 from storage.log.state import LogState
 from storage.segment.segment import Segment, TimestampOffset
@@ -47,6 +47,7 @@ class LogReader:
         Raises:
             OffsetOutOfRangeError: Below the log start or above the log end.
             OffsetNotLocalError: Below the local log start: remote storage has it.
+            CutSegmentError: It was in what is missing of a closed segment's file.
             DiskError: The file could not be opened, or the log is out of service.
             WouldBlockError: `reads` do not wait, and what is needed is not in memory.
         """
@@ -70,6 +71,8 @@ class LogReader:
             else:
                 end_position = segment.position_of(end_offset, reads)
                 segment.remember(end_offset, end_position)
+            if at < last and segment.may_be_cut:
+                end_position = min(end_position, segment.whole_end(reads))
             if offset < end_offset:
                 found = segment.read(
                     offset,
@@ -80,6 +83,9 @@ class LogReader:
                 )
                 if found is not None:
                     return found
+                if at < last and segment.may_be_cut:
+                    # With the next segment it would be a gap that nobody hears of.
+                    raise CutSegmentError(segment.path, offset, segments[at + 1].base_offset)
             if end_offset <= segments.end_of(at, state.log_end_offset):
                 return None
             at += 1

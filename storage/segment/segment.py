@@ -74,6 +74,7 @@ class Segment(SegmentFiles):
     Attributes:
         index_interval_bytes: `index.interval.bytes`.
         created_ms: When it was made, for rolling segments without timestamps.
+        may_be_cut: Its file was there before and may have been cut; see `whole_end`.
         needs_roll: An index may be full (`segment.index.bytes`): ask `has_full_index`.
         roll_jitter_ms: Taken off `segment.ms`, so that partitions do not roll together.
         written_back: Up to here a writeback was begun, or none is needed.
@@ -85,9 +86,11 @@ class Segment(SegmentFiles):
         "_max_timestamp",
         "_max_timestamp_offset",
         "_older_hints",
+        "_whole_end",
         "created_ms",
         "index_interval_bytes",
         "known_first_timestamp",
+        "may_be_cut",
         "needs_roll",
         "roll_jitter_ms",
         "written_back",
@@ -143,6 +146,8 @@ class Segment(SegmentFiles):
         self._older_hints: dict[int, int] | None = None
         # None: not known yet, to be read from the log.
         self.known_first_timestamp: int | None = None
+        self.may_be_cut = not is_new
+        self._whole_end = -1
         self._max_timestamp: int | None = NO_TIMESTAMP if is_new else None
         self._max_timestamp_offset = base_offset
 
@@ -621,6 +626,31 @@ class Segment(SegmentFiles):
                 break
             end = at + size
         return end
+
+    def whole_end(self, reads: Reads = WAITING) -> int:
+        """Where the last whole batch of a closed segment ends; looked up once.
+
+        It is `size`, unless somebody has cut the file: `may_be_cut` stays true then, and the log
+        has it.
+
+        Raises:
+            WouldBlockError: As `read`.
+        """
+        if self._whole_end < 0:
+            end = self._start_for(self.base_offset + RELATIVE_OFFSET_MAX, reads)
+            for position, header in self.scan(end, reads):
+                end = position + header.batch_length + LOG_OVERHEAD
+            self._whole_end = end
+            self.may_be_cut = end != self.size
+            if self.may_be_cut:
+                _log.error(
+                    "segment has been cut, what is missing cannot be read here path=%s "
+                    "whole_bytes=%d bytes=%d",
+                    self.path,
+                    end,
+                    self.size,
+                )
+        return self._whole_end
 
     def next_offset(self) -> int:
         """The offset after the last whole batch in the file; the base offset if there is none."""

@@ -7,6 +7,7 @@ import pytest
 from protocol.records.batch import iterate_batches
 from protocol.records.control import build_end_transaction_marker
 from storage.errors import (
+    CutSegmentError,
     DiskError,
     OffsetOutOfRangeError,
 )
@@ -200,3 +201,57 @@ def test_offsets_outside_are_refused() -> None:
     for offset in (-1, 2):
         with pytest.raises(OffsetOutOfRangeError):
             log.reader.read(offset, max_bytes=9, end_offset=1, min_one_batch=True)
+
+
+@pytest.mark.parametrize("within_a_batch", [True, False])
+def test_what_was_cut_off_a_closed_segment_is_no_gap(
+    within_a_batch: bool, caplog: pytest.LogCaptureFixture
+) -> None:
+    """What is left is read, what is missing is refused, the next segment is read; told once."""
+    filesystem = FakeFilesystem()
+    log = open_log(filesystem, small_segments(400))
+    for number in range(12):
+        append(log, make_batch(b"%d" % number * 50))
+    first, second, *_ = log.segments
+    assert 3 <= second.base_offset <= log.log_end_offset - 3
+    log.close(clean=True)
+    file = filesystem.open(first.path)
+    size = first.size // second.base_offset
+    file.truncate(2 * size + (7 if within_a_batch else -7))
+    left = 2 if within_a_batch else 1
+    file.close()
+
+    log = open_log(
+        filesystem, small_segments(400), opened=Opened(log.log_end_offset, clean_shutdown=True)
+    )
+
+    def read(offset: int) -> list[int]:
+        found = log.reader.read(offset, max_bytes=9999, end_offset=12, min_one_batch=True)
+        assert found is not None
+        data = memoryview(found.file.read_at(found.length, found.position))
+        return [header.base_offset for _, header in iterate_batches(data)]
+
+    assert read(0) == list(range(left))
+    for offset in range(left, second.base_offset):
+        with pytest.raises(CutSegmentError, match=f"below {second.base_offset} is missing"):
+            read(offset)
+    assert read(second.base_offset)[0] == second.base_offset
+    lines = [r for r in caplog.records if "segment has been cut" in r.getMessage()]
+    assert len(lines) == 1
+
+
+def test_a_closed_segment_is_looked_at_once() -> None:
+    """Of a segment that was closed here it is known that it ends with a whole batch."""
+    filesystem = FakeFilesystem()
+    log = open_log(filesystem, small_segments(400))
+    for number in range(12):
+        append(log, make_batch(b"%d" % number * 50))
+    assert not any(segment.may_be_cut for segment in log.segments)
+    log.close(clean=True)
+    log = open_log(
+        filesystem, small_segments(400), opened=Opened(log.log_end_offset, clean_shutdown=True)
+    )
+    first = next(iter(log.segments))
+    assert first.may_be_cut
+    assert log.reader.read(0, max_bytes=9999, end_offset=12, min_one_batch=True) is not None
+    assert not first.may_be_cut
