@@ -60,6 +60,7 @@ from broker.offline.key_copy import TargetChangedError, make_equal
 from config.version import VERSION
 from storage.checkpoints.clean_shutdown import marked_epoch, write_clean_shutdown
 from storage.checkpoints.log_directory import LogDirectory
+from storage.checkpoints.member_note import remove_member_note
 from storage.checkpoints.meta_properties import META_PROPERTIES, write_meta_properties
 from storage.types.uuid_text import format_uuid, parse_uuid
 
@@ -290,6 +291,8 @@ class CopyToCluster:
                 continue
             if epoch and marked_epoch(self._filesystem, directory.path) == ALONE:
                 write_clean_shutdown(self._filesystem, directory.path, epoch)
+            # Of a cluster that the node was in before: revisions and epochs of another store.
+            remove_member_note(self._filesystem, directory.path)
             path = join(directory.path, META_PROPERTIES)
             write_meta_properties(self._filesystem, path, replace(meta, store_id=incarnation))
 

@@ -47,6 +47,7 @@ from broker.node.moved_note import MOVED_FILE
 from broker.node.node_store import METADATA_FILE, NEW_SUFFIX, SQLITE_SUFFIXES, NodeStore
 from broker.offline.key_copy import TargetChangedError, make_equal
 from broker.offline.to_cluster import CopyRefusedError, CopyReport
+from storage.checkpoints.member_note import remove_member_note
 from storage.checkpoints.meta_properties import META_PROPERTIES, write_meta_properties
 from storage.types.uuid_text import parse_uuid
 
@@ -182,6 +183,7 @@ class CopyToSingleNode:
         for directory in self._node.directories:
             meta = directory.meta
             if meta is not None and meta.store_id == incarnation:
+                remove_member_note(self._filesystem, directory.path)
                 path = join(directory.path, META_PROPERTIES)
                 write_meta_properties(self._filesystem, path, replace(meta, store_id=store_id))
             self._filesystem.unlink(join(directory.path, MOVED_FILE), missing_ok=True)

@@ -111,6 +111,15 @@ def write_member_note(filesystem: Filesystem, directory: str, note: MemberNote) 
     filesystem.replace_bytes(join(directory, MEMBER_FILE), encode_member_note(note))
 
 
+def remove_member_note(filesystem: Filesystem, directory: str) -> None:
+    """Remove it, if there is one: what it says is of a store that is not the directory's any more.
+
+    Raises:
+        DiskError: The disk refused.
+    """
+    filesystem.unlink(join(directory, MEMBER_FILE), missing_ok=True)
+
+
 def member_notes(filesystem: Filesystem, directories: Iterable[str]) -> dict[str, MemberNote]:
     """The note in each directory that has one, by path."""
     notes = {directory: read_member_note(filesystem, directory) for directory in directories}

@@ -16,6 +16,8 @@ from broker.node.stopped_node import stopped_node
 from broker.offline.to_cluster import CopyRefusedError, CopyReport, CopyToCluster
 from broker.offline.to_single_node import CopyToSingleNode
 from config.broker import BrokerConfig
+from storage.checkpoints.member_note import MemberNote, read_member_note, write_member_note
+from storage.environment.local_filesystem import LocalFilesystem
 from tests.fakes.broker.metadata_store import Fault, MemoryStore
 from tests.unit.broker.offline.stopped import NODE, make_node, settings_of, store_ids
 from tests.unit.broker.offline.test_to_cluster import NOTE, copy, image_of
@@ -81,6 +83,22 @@ async def test_broken_off_it_goes_on_and_may_come_again(tmp_path: Path, fault: F
         await CopyToCluster(node, store, NOTE).run()
     await check_whole(store)
     assert set((await image_of(store)).topics) == {"t", "u"}
+
+
+async def test_what_was_seen_of_a_store_that_is_left_is_held_against_no_other(
+    tmp_path: Path,
+) -> None:
+    """The next cluster's store begins at revision 1, far behind."""
+    settings, disk = settings_of(tmp_path), LocalFilesystem()
+    (path,) = settings.log_dirs
+    store = await clustered(settings, "t")
+    write_member_note(disk, path, MemberNote("boot", 7, 1_000_000))
+    await go_back(settings, store)
+    assert read_member_note(disk, path) is None
+    # An earlier release left it there.
+    write_member_note(disk, path, MemberNote("boot", 7, 1_000_000))
+    await copy(settings, MemoryStore())
+    assert read_member_note(disk, path) is None
 
 
 async def test_not_while_a_broker_lives(tmp_path: Path) -> None:
