@@ -36,8 +36,8 @@ from storage.environment.filesystem import Filesystem
 from storage.types.uuid_text import format_uuid, parse_uuid
 
 WAY_OUT: Final = (
-    "Give back the newest data of the store, or stop all brokers and run `varve cluster "
-    "recover-metadata`"
+    "Give back the newest data of the store and start the brokers again, one after the other; or "
+    "stop all brokers and run `varve cluster recover-metadata`"
 )
 """For the operator of a store that was restored, emptied or exchanged."""
 
