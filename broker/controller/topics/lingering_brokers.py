@@ -7,6 +7,9 @@ to leader -1"). The answer that names the new leader is mostly the first without
 every failover took its clients a second longer. A broker that is dead and named costs a client that
 tries it a refused connection, as one does that has died a moment ago.
 
+One that starts again is fenced until it is let in, which clients of a restarted broker saw as its
+absence a second time: its next life lingers from its registration on.
+
 DescribeCluster tells the fenced from the others at once, and partitions name no broker that is
 fenced.
 """
@@ -30,8 +33,8 @@ class LingeringBrokers:
     def __init__(self, clock: "Clock | None" = None) -> None:
         """Without a clock no broker lingers: there is only one."""
         self._clock = clock
-        # Node id to the epoch that was fenced, and when it lingers no longer.
-        self._fenced: dict[int, tuple[int, float]] = {}
+        # Node id to when it lingers no longer.
+        self._fenced: dict[int, float] = {}
 
     def image_changed(self, old: "ClusterImage", new: "ClusterImage") -> None:
         """Take what has been fenced since."""
@@ -42,8 +45,11 @@ class LingeringBrokers:
             before = old.brokers.get(node_id)
             if not broker.is_fenced:
                 self._fenced.pop(node_id, None)
-            elif before is not None and not before.is_fenced and before.epoch == broker.epoch:
-                self._fenced[node_id] = (broker.epoch, now_ms + LINGER_MS)
+            elif before is not None and (
+                not before.is_fenced
+                or (before.epoch != broker.epoch and self._fenced.get(node_id, 0.0) > now_ms)
+            ):
+                self._fenced[node_id] = now_ms + LINGER_MS
 
     def of(self, image: "ClusterImage") -> "Sequence[BrokerImage]":
         """Those that are fenced in `image`, and are still to be named."""
@@ -52,10 +58,10 @@ class LingeringBrokers:
         assert self._clock is not None
         now_ms = self._clock.monotonic_ms()
         found = []
-        for node_id, (epoch, until_ms) in list(self._fenced.items()):
+        for node_id, until_ms in list(self._fenced.items()):
             broker = image.brokers.get(node_id)
-            if broker is None or broker.epoch != epoch or now_ms >= until_ms:
-                # Unregistered, in a later life, or gone for long.
+            if broker is None or now_ms >= until_ms:
+                # Unregistered, or gone for long.
                 del self._fenced[node_id]
             elif broker.is_fenced:
                 found.append(broker)

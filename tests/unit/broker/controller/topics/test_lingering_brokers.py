@@ -47,10 +47,33 @@ def test_who_was_never_let_in_does_not_linger(clock: ManualClock) -> None:
     assert named(lingering, fenced) == []
 
 
-def test_a_later_life_is_named_once_it_is_let_in(clock: ManualClock) -> None:
+def test_a_later_life_lingers_until_it_is_let_in(clock: ManualClock) -> None:
+    """It is fenced until then: a restart would make it absent a second time."""
     lingering = LingeringBrokers(clock)
     fenced = image_of(broker(2, is_fenced=True))
     lingering.image_changed(image_of(broker(2)), fenced)
+    clock.advance(LINGER_MS - 1)
+    waiting = image_of(broker(2, is_fenced=True, epoch=9))
+    lingering.image_changed(fenced, waiting)
+    clock.advance(LINGER_MS - 1)
+    assert named(lingering, waiting) == [2]
+    clock.advance(1)
+    assert named(lingering, waiting) == []
+
+
+def test_a_life_that_ends_the_one_before_lingers(clock: ManualClock) -> None:
+    """It has found its own old registration: both are one change."""
+    lingering = LingeringBrokers(clock)
+    waiting = image_of(broker(2, is_fenced=True, epoch=9))
+    lingering.image_changed(image_of(broker(2)), waiting)
+    assert named(lingering, waiting) == [2]
+
+
+def test_a_later_life_of_one_that_is_gone_for_long_does_not_linger(clock: ManualClock) -> None:
+    lingering = LingeringBrokers(clock)
+    fenced = image_of(broker(2, is_fenced=True))
+    lingering.image_changed(image_of(broker(2)), fenced)
+    clock.advance(LINGER_MS)
     waiting = image_of(broker(2, is_fenced=True, epoch=9))
     lingering.image_changed(fenced, waiting)
     assert named(lingering, waiting) == []
