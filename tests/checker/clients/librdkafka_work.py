@@ -33,6 +33,7 @@ from tests.checker.clients.raw import (
 )
 
 NEVER_MS: Final = 3_600_000
+POLL_S: Final = 0.2
 """librdkafka's answer to a message that timed out is a new epoch for all that is in flight: what of
 it had been appended is appended again (its issue 4953). Nobody can serve during some faults."""
 
@@ -200,6 +201,16 @@ def _joined(worker: Worker, group: str, protocol: str, topics: list[str]) -> Con
     return consumer
 
 
+def _polled(consumer: Consumer, count: int) -> list[Message]:
+    """A member's next records, one by one: `consume` may wait for ever in a rebalance."""
+    found: list[Message] = []
+    message = consumer.poll(POLL_S)
+    while message is not None:
+        found.append(message)
+        message = consumer.poll(0) if len(found) < count else None
+    return found
+
+
 def subscribe(worker: Worker, group: str, protocols: Sequence[str]) -> None:
     """A member that commits after every poll; each time it joins it draws a protocol."""
     draw, recorder = worker.random, worker.recorder
@@ -208,7 +219,7 @@ def subscribe(worker: Worker, group: str, protocols: Sequence[str]) -> None:
         until = time.monotonic() + draw.uniform(10, 40)
         while time.monotonic() < until and not worker.stopping:
             worker.step()
-            polls = read(consumer.consume(100, timeout=0.2))
+            polls = read(_polled(consumer, 100))
             if not polls:
                 continue
             recorder.note("poll", polls=polls)
@@ -243,7 +254,7 @@ def job(worker: Worker, group: str, protocol: str, sink: str) -> None:
         alive = True
         while alive and not worker.stopping:
             worker.step()
-            polls = read(consumer.consume(20, timeout=0.2))
+            polls = read(_polled(consumer, 20))
             if not polls:
                 continue
             planned = [
