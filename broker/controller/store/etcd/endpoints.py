@@ -47,6 +47,9 @@ SLOW_MS: Final = 250.0
 
 WARN_EVERY_S: Final = 10.0
 
+LOG_EVERY: Final = 150
+"""Servers that fail in a row between two lines of the log, once each of them had one."""
+
 ATTEMPTS: Final = 2
 """How often each server is tried before a call counts as failed."""
 
@@ -140,6 +143,8 @@ class Endpoints:
         self._token = ""
         self._is_open = False
         self.failovers = 0
+        # Since the last answer.
+        self._in_a_row = 0
         self.breaks = 0
         self.latency = Latency()
         self._warned_s = -math.inf
@@ -167,12 +172,16 @@ class Endpoints:
             return
         self._current = (number + 1) % len(self._channels)
         self.failovers += 1
-        LOGGER.warning(
-            "etcd endpoint failed, using the next one endpoint=%s next=%s reason=%s",
-            self.name(number),
-            self.name(self._current),
-            reason,
-        )
+        self._in_a_row += 1
+        # Each of them once, and while none answers no more than a line a minute or so.
+        if self._in_a_row <= len(self._channels) or self._in_a_row % LOG_EVERY == 0:
+            LOGGER.warning(
+                "etcd endpoint failed, using the next one endpoint=%s next=%s failed=%d reason=%s",
+                self.name(number),
+                self.name(self._current),
+                self._in_a_row,
+                reason,
+            )
 
     async def call(
         self,
@@ -264,7 +273,9 @@ class Endpoints:
                 metadata = await self.metadata()
                 if unbroken not in (None, self.breaks):
                     raise ReconnectedError(f"etcd {self.name(number)} has a new connection")
-                return await ask(self._channels[number], metadata)
+                answer = await ask(self._channels[number], metadata)
+                self._in_a_row = 0
+                return answer
             except grpc.aio.AioRpcError as error:
                 details = error.details() or ""
                 if self._access.username and is_token_refused(details) and not renewed:
