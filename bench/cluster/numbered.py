@@ -32,7 +32,8 @@ class NumberedProducer(Steady):
     """Sends with acks=all until it is stopped; remembers what was acknowledged, where and when.
 
     Attributes:
-        acknowledged: For each partition, the offset of each number.
+        acknowledged: For each partition, the offset of each number; None: not known, as of a batch
+            that was sent again and is there already (DUPLICATE_SEQUENCE_NUMBER).
     """
 
     def __init__(
@@ -48,7 +49,7 @@ class NumberedProducer(Steady):
         super().__init__("numbered-producer", rate_per_s)
         self.topic = topic
         self.partitions = tuple(partitions)
-        self.acknowledged: dict[int, dict[int, int]] = {index: {} for index in partitions}
+        self.acknowledged: dict[int, dict[int, int | None]] = {index: {} for index in partitions}
         self._value_size = value_size
         self._producer = Producer(
             {
@@ -72,7 +73,6 @@ class NumberedProducer(Steady):
             return
         partition, offset, value = message.partition(), message.offset(), message.value()
         assert partition is not None
-        assert offset is not None
         assert value is not None
         number = number_of(value)
         self.acks.append((time.monotonic(), number))

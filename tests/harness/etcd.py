@@ -1,6 +1,10 @@
 """An etcd server for tests, or a skip that says why there is none; and a store on it."""
 
 import asyncio
+import time
+import urllib.error
+import urllib.request
+from http import HTTPStatus
 from typing import TYPE_CHECKING, Final
 
 import pytest
@@ -21,6 +25,27 @@ def etcd_or_skip() -> str:
     if program is None:
         pytest.skip(NO_ETCD)
     return program
+
+
+def post(endpoint: str, call: str, body: str) -> None:
+    """By etcd's JSON gateway, which only tests use, to a server that may still be starting."""
+    url, begin = f"http://{endpoint}/v3/{call}", time.monotonic()
+    while True:
+        try:
+            with urllib.request.urlopen(url, body.encode(), timeout=20) as response:
+                assert response.status == HTTPStatus.OK
+                return
+        except urllib.error.URLError as error:
+            if not isinstance(error.reason, ConnectionError) or time.monotonic() - begin > START_S:
+                raise
+            time.sleep(0.05)
+
+
+def enable_authentication(endpoint: str) -> None:
+    """Let in nobody but "root", with the password "sesame"."""
+    post(endpoint, "auth/user/add", '{"name": "root", "password": "sesame"}')
+    post(endpoint, "auth/user/grant", '{"user": "root", "role": "root"}')
+    post(endpoint, "auth/enable", "{}")
 
 
 async def open_etcd(access: "EtcdAccess", *, floor_revision: int = 0) -> "EtcdStore":

@@ -5,9 +5,7 @@ import base64
 import contextlib
 import json
 import shutil
-import urllib.request
 from collections.abc import AsyncIterator, Iterator
-from http import HTTPStatus
 from pathlib import Path
 
 import pytest
@@ -30,7 +28,7 @@ from broker.controller.store_compaction import StoreCompaction
 from broker.runtime.timer import TimerWheel
 from storage.environment.clock import SystemClock
 from tests.harness.certificates import make_certificate
-from tests.harness.etcd import etcd_or_skip, open_etcd
+from tests.harness.etcd import enable_authentication, etcd_or_skip, open_etcd, post
 from tests.harness.store_callers import WITHIN_S, follow, write
 
 
@@ -261,12 +259,7 @@ async def test_names_and_passwords(server: EtcdServer) -> None:
     async with opened(server.endpoint) as store:
         await write(store, "a")
     endpoint = server.endpoint
-    for request in (
-        ("auth/user/add", '{"name": "root", "password": "sesame"}'),
-        ("auth/user/grant", '{"user": "root", "role": "root"}'),
-        ("auth/enable", "{}"),
-    ):
-        post(endpoint, *request)
+    enable_authentication(endpoint)
     with pytest.raises(StoreDeniedError):
         await open_etcd(EtcdAccess((endpoint,)))
     with pytest.raises(StoreDeniedError):
@@ -290,9 +283,7 @@ async def test_authentication_is_enabled_and_disabled_meanwhile(server: EtcdServ
     store = await open_etcd(access)
     watch = store.watch("")
     await write(store, "a")
-    post(server.endpoint, "auth/user/add", '{"name": "root", "password": "sesame"}')
-    post(server.endpoint, "auth/user/grant", '{"user": "root", "role": "root"}')
-    post(server.endpoint, "auth/enable", "{}")
+    enable_authentication(server.endpoint)
     await store.txn(then=[Put("b", b"x")])
     server.kill()
     server.start()
@@ -301,13 +292,6 @@ async def test_authentication_is_enabled_and_disabled_meanwhile(server: EtcdServ
     assert await store.keep_lease_alive(lease) > 0
     assert await follow(watch, "c") == ["a", "b", "c"]
     await store.aclose()
-
-
-def post(endpoint: str, call: str, body: str) -> None:
-    """By etcd's JSON gateway, which only tests use."""
-    url = f"http://{endpoint}/v3/{call}"
-    with urllib.request.urlopen(url, body.encode(), timeout=20) as response:
-        assert response.status == HTTPStatus.OK
 
 
 async def test_encrypted_connections(tmp_path: Path) -> None:

@@ -17,7 +17,7 @@ from bench.node import VarveNode, free_ports
 from bench.wire import cluster_brokers, init_producer_id
 from broker.controller.images.metadata_records import PRODUCER_IDS_KEY
 from storage.checkpoints.meta_properties import META_PROPERTIES
-from tests.harness.etcd import etcd_or_skip
+from tests.harness.etcd import enable_authentication, etcd_or_skip
 
 SETTINGS = {"broker.session.timeout.ms": "2000"}
 
@@ -145,6 +145,7 @@ def test_a_store_that_lets_nobody_in_is_no_store_that_is_away(
     etcd: EtcdServer, tmp_path: Path
 ) -> None:
     """A user whom etcd does not know is refused; nothing to wait for."""
+    enable_authentication(etcd.endpoint)
     password = tmp_path / "password"
     password.write_text("secret\n")
     node = node_of(
@@ -154,7 +155,7 @@ def test_a_store_that_lets_nobody_in_is_no_store_that_is_away(
         metadata_store_password_file=str(password),
     )
     said = refusal_of(node)
-    assert "authentication is not enabled" in said
+    assert "authentication failed, invalid user ID or password" in said
     assert "secret" not in said
 
 
