@@ -28,7 +28,7 @@ OUT_OF_DESCRIPTORS_PAUSE_MS = 100.0
 """Pause after EMFILE: the condition does not go away by retrying in a busy loop (as trio does)."""
 
 LOG_INTERVAL_MS = 10_000.0
-"""Between two lines of the log about connections that cannot be accepted."""
+"""Between two lines of the log about connections that cannot be accepted, or that are refused."""
 
 
 class Acceptor:
@@ -43,6 +43,8 @@ class Acceptor:
         "_next",
         "_poller",
         "_processors",
+        "_refusal_logged_ms",
+        "_refused",
         "_stream_of",
         "_timer",
         "_watching",
@@ -76,6 +78,9 @@ class Acceptor:
         """
         self._free_descriptors = free_descriptors
         self._logged_ms = float("-inf")
+        self._refusal_logged_ms = float("-inf")
+        # Since the last line about them.
+        self._refused = 0
         self.listener_name = listener_name
         self.accepted = 0
         self._listener = listener
@@ -133,7 +138,7 @@ class Acceptor:
         refusal = self._limits.refusal(host)
         if refusal is not None:
             self._limits.rejected += 1
-            LOGGER.warning("connection refused peer=%s reason=%s", host, refusal)
+            self._log_refusal(host, refusal)
             connected.close()
             return
         try:
@@ -153,6 +158,22 @@ class Acceptor:
             peer_port=int(str(address[1])),
         )
         processor.add(stream, info)
+
+    def _log_refusal(self, host: str, reason: str) -> None:
+        """Log the first, then how many: clients that are refused try again many times a second."""
+        self._refused += 1
+        now_ms = self._clock.monotonic_ms()
+        if now_ms - self._refusal_logged_ms < LOG_INTERVAL_MS:
+            return
+        self._refusal_logged_ms = now_ms
+        LOGGER.warning(
+            "connection refused listener=%s peer=%s reason=%s refused=%d",
+            self.listener_name,
+            host,
+            reason,
+            self._refused,
+        )
+        self._refused = 0
 
     def close(self) -> None:
         """Stop accepting; connections already accepted stay."""

@@ -11,6 +11,7 @@ import pytest
 from broker.network.acceptor import (
     ACCEPT_BATCH,
     ACCEPT_LIMIT_MS,
+    LOG_INTERVAL_MS,
     OUT_OF_DESCRIPTORS_PAUSE_MS,
     Acceptor,
 )
@@ -234,6 +235,21 @@ def test_above_their_share_of_the_descriptors_connections_are_closed_at_once() -
     assert [s.closed for s in sockets] == [False, False, True]
     world.limits.closed("a")
     assert not world.connect("c")[0].closed
+
+
+def test_a_flood_of_refused_connections_is_few_lines(caplog: pytest.LogCaptureFixture) -> None:
+    """The first is told, then how many, once in a while: clients try again all the time."""
+    world = World(max_connections=0)
+    world.connect(*["a"] * 50)
+    world.timer.advance(LOG_INTERVAL_MS - 1)
+    world.connect(*["b"] * 50)
+    world.timer.advance(1)
+    world.connect("c", "c")
+    lines = [one.message for one in caplog.records if "connection refused" in one.message]
+    assert [line.rpartition(" ")[2] for line in lines] == ["refused=1", "refused=100"]
+    assert ["peer=a" in lines[0], "peer=c" in lines[1]] == [True, True]
+    assert "listener=PLAINTEXT" in lines[0]
+    assert world.limits.rejected == 102
 
 
 @pytest.mark.parametrize("error", [ConnectionAbortedError(), InterruptedError()])
