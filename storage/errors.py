@@ -27,6 +27,7 @@
     ├── InconsistentTopicIdError     the partition on disk is of another topic of that name
     ├── PartitionLoadingError        the partition is still being recovered
     ├── CutSegmentError              records of a closed segment are gone from its file
+    ├── InvalidFillError             what another replica has does not fit in their place
     └── CorruptFileError             a side file (index, snapshot, checkpoint) fails its check
 
 `broker.runtime.errors` is the one place that turns these into Kafka's error codes.
@@ -257,6 +258,10 @@ class CutSegmentError(StorageError):
         self.path = path
         self.offset = offset
         self.next_offset = next_offset
+
+
+class InvalidFillError(StorageError):
+    """Batches of another replica that are not those missing here; nothing was changed."""
 
 
 class CorruptFileError(StorageError):

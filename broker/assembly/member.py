@@ -16,6 +16,7 @@ from broker.lifecycle.controlled_shutdown import hand_over
 from broker.lifecycle.log_ends import LogEnds
 from broker.lifecycle.membership import begin_to_follow, watch_peers
 from broker.lifecycle.replication import build_fetchers, build_isr_changes
+from broker.replication.cut_segment_repair import CutSegmentRepair
 from broker.replication.doubt_watch import DoubtWatch
 
 if TYPE_CHECKING:
@@ -95,6 +96,15 @@ class Member:
         controller.is_isolated = lambda: watch.is_isolated
         ends = LogEnds(local.settings.node_id, self.peers, replicas)
         self.control.active.recovery.ask = ends.ask
+        self._cut_segments = CutSegmentRepair(
+            local.settings.node_id,
+            local.log_manager.cut_segments,
+            self.peers,
+            image=lambda: controller.image,
+            disk=local.disk,
+            clock=local.clock,
+        )
+        replicas.on_cut_segment = self._cut_segments.found
         self.fetchers: Fetchers | None = None
         self._directories: ClusterDirectories | None = None
 
@@ -159,6 +169,7 @@ class Member:
             await self._directories.aclose()
         self.control.stop()
         self.peers.close()
+        await self._cut_segments.aclose()
         if self.fetchers is not None:
             await self.fetchers.close()
         await self._membership.leave()

@@ -60,6 +60,10 @@ def connect_replicas(
         is_alone: There is no other broker to name.
     """
     replicas.on_disk_failure = manager.fail_log
+    if is_alone:
+        replicas.on_cut_segment = lambda partition, error: manager.cut_segments.report(
+            partition.topic_partition, error
+        )
     replicas.is_known = lambda topic, index: controller.image.partition(topic, index) is not None
     replicas.is_offline = manager.is_given_up
     replicas.known_name = lambda topic_id: controller.image.name_of(topic_id)

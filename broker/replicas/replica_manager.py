@@ -9,6 +9,7 @@ Source of the shape: Kafka, ReplicaManager.scala.
 import asyncio
 import logging
 from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 from posixpath import dirname
 from typing import TYPE_CHECKING
 from uuid import UUID
@@ -25,7 +26,7 @@ from broker.replication.terms import ReplicationTerms
 from broker.runtime.errors import ApiError, code_of
 from broker.runtime.watchers import Waker
 from protocol.error_codes import ErrorCode
-from storage.errors import DiskError, StorageError
+from storage.errors import CutSegmentError, DiskError, StorageError
 from storage.index.reads import CachedReads, WouldBlockError
 from storage.producers.verification import TransactionTerms
 from storage.types.append_origin import AppendOrigin
@@ -77,6 +78,7 @@ class ReplicaManager:
         "known_name",
         "leader_hints",
         "names_by_id",
+        "on_cut_segment",
         "on_disk_failure",
         "parked_by_address",
         "preparation_budget",
@@ -112,6 +114,8 @@ class ReplicaManager:
         self.is_offline: Callable[[TopicPartition], bool] = _nothing_offline
         self.known_name: Callable[[bytes], str | None] = _no_name_known
         self.on_disk_failure: Callable[[Log, DiskError], None] = _ignore_failure
+        # A reader was refused what is missing of a closed segment.
+        self.on_cut_segment: Callable[[Partition, CutSegmentError], None] = _ignore_cut
         # Partitions whose roles are to be looked at, for a metric.
         self.roles_due: Callable[[], int] = _nothing_due
         # In a cluster: names the leader of what is not led here.
@@ -219,9 +223,13 @@ class ReplicaManager:
             context=self._context,
             writer=None if self._writers is None else self._writers.of(dirname(log.directory)),
         )
+        log.on_cut = partial(self._cut_found, partition)
         _put(self._open, partition)
         self.names_by_id[topic_id.bytes] = topic
         return partition
+
+    def _cut_found(self, partition: Partition, error: CutSegmentError) -> None:
+        self.on_cut_segment(partition, error)
 
     def topic_name(self, topic_id: bytes) -> str | None:
         """The name of a topic, also while none of its partitions is served; None: there is none.
@@ -527,3 +535,7 @@ def _nothing_known(_topic: str, _index: int) -> bool:
 
 def _ignore_failure(_log: "Log", _error: DiskError) -> None:
     return
+
+
+def _ignore_cut(_partition: Partition, _error: CutSegmentError) -> None:
+    """Nothing is done about it."""

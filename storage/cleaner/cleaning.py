@@ -227,7 +227,7 @@ class CleansLogs(ABC):
         )
         return self.do(
             job,
-            lambda base_offset, replaced: _replace(
+            lambda base_offset, replaced: replace_segments(
                 log, base_offset, replaced, check_done, on_owner
             ),
             check_done,
@@ -249,7 +249,7 @@ class CleansLogs(ABC):
         """
 
 
-def _replace(
+def replace_segments(
     log: CleanableLog,
     base_offset: int,
     replaced: Sequence[int],

@@ -196,11 +196,25 @@ class LogCleanerManager:
             self._cleaning[dirtiest.log.topic_partition] = dirtiest.log
             return dirtiest
 
+    def take(self, log: CleanableLog) -> bool:
+        """Mark a log as a run's, for another purpose than compaction; False: not now.
+
+        Also one that compaction leaves out because of damage. `done` ends it.
+        """
+        topic_partition = log.topic_partition
+        with self._lock:
+            if not self._is_unused(topic_partition):
+                return False
+            self._cleaning[topic_partition] = log
+            return True
+
     def _is_idle(self, topic_partition: TopicPartition) -> bool:
+        return topic_partition not in self.uncleanable and self._is_unused(topic_partition)
+
+    def _is_unused(self, topic_partition: TopicPartition) -> bool:
         return (
             topic_partition not in self._cleaning
             and topic_partition not in self._paused
-            and topic_partition not in self.uncleanable
             and all(log.topic_partition != topic_partition for log in self._abandoned)
         )
 
@@ -246,6 +260,11 @@ class LogCleanerManager:
         """Never compact a damaged partition again."""
         with self._lock:
             self.uncleanable[topic_partition] = reason
+
+    def is_sound(self, topic_partition: TopicPartition) -> None:
+        """The damage has been mended: it may be compacted again."""
+        with self._lock:
+            self.uncleanable.pop(topic_partition, None)
 
     def abandon(self, partitions: Iterable[TopicPartition], timeout_s: float = 1.0) -> None:
         """Their logs are about to be deleted: stop their runs, or go on without their consent.

@@ -59,6 +59,9 @@ class AlertKind(StrEnum):
     PARTITION_OFFLINE = "partition-offline"
     """A log cannot be opened; the others of its directory serve. Subject: the partition."""
 
+    SEGMENT_CUT = "segment-cut"
+    """Records at the end of a closed segment are missing in its file. Subject: the partition."""
+
     SEGMENTS_SET_ASIDE = "segments-set-aside"
     """A recovery found a damage, and segments after it. Subject: the partition."""
 

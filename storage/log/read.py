@@ -85,7 +85,9 @@ class LogReader:
                     return found
                 if at < last and segment.may_be_cut:
                     # With the next segment it would be a gap that nobody hears of.
-                    raise CutSegmentError(segment.path, offset, segments[at + 1].base_offset)
+                    cut = CutSegmentError(segment.path, offset, segments[at + 1].base_offset)
+                    state.on_cut(cut)
+                    raise cut
             if end_offset <= segments.end_of(at, state.log_end_offset):
                 return None
             at += 1

@@ -78,6 +78,8 @@ class SegmentReplacement:
             has_transaction_index=state.filesystem.exists(f"{state.directory}/{index}"),
             stage=CLEANED_SUFFIX,
         )
+        # Written in this life, whole.
+        segment.may_be_cut = False
         segment.rename_stage(SWAP_SUFFIX)
         state.filesystem.sync_directory(segment.directory)
         return segment

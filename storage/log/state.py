@@ -15,7 +15,7 @@ Whether the log takes records:
 Source: Kafka, UnifiedLog.java.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from uuid import UUID
 
 from typing_extensions import override
@@ -25,6 +25,7 @@ from storage.checkpoints.leader_epochs import LeaderEpochCache
 from storage.environment.clock import Clock
 from storage.environment.filesystem import Filesystem
 from storage.errors import (
+    CutSegmentError,
     DiskError,
     LogDirectoryFullError,
     LogDirectoryOfflineError,
@@ -63,6 +64,7 @@ class LogState:
         producer_state: Idempotence and transactions.
         highest_remote_offset: Last offset copied to remote storage, inclusive; -1: none.
         set_aside: Folders of the partition with segments that a recovery has set aside.
+        on_cut: Called with what a reader is refused because a closed segment's file was cut.
         is_short: It ends before what checkpoints name as committed or synced: files were cut or
             removed, or the disk has lost some.
         needs_new_epoch: It may have lost its end, and no leader epoch has begun since.
@@ -93,6 +95,7 @@ class LogState:
         "log_end_offset",
         "log_start_offset",
         "needs_new_epoch",
+        "on_cut",
         "pace",
         "producer_state",
         "recovery_point",
@@ -134,6 +137,7 @@ class LogState:
         self.is_short = False
         self.needs_new_epoch = False
         self.set_aside: tuple[str, ...] = ()
+        self.on_cut: Callable[[CutSegmentError], None] = _nothing
         self.highest_remote_offset = -1
         self.generation = 0
         self.pace: DirectoryPace = INLINE
@@ -313,3 +317,7 @@ class LogState:
     def segment_facts(self) -> Sequence[Segment]:
         """All segments, ascending; the last one is the active segment. Not to be changed."""
         return tuple(self.segments)
+
+
+def _nothing(_error: CutSegmentError) -> None:
+    """Nothing is done about it."""

@@ -10,6 +10,7 @@ from storage.checkpoints.log_directory import LogDirectory
 from storage.environment.alerts import AlertKind
 from storage.errors import DiskError, PartitionLoadingError, StorageError
 from storage.log.log import Log
+from storage.manager.cut_segments import CutSegments
 from storage.manager.log_table import LogTable
 from storage.manager.set_aside_alerts import SetAsideAlerts
 from storage.types.partition_directory import DirectoryState, marked_name
@@ -22,8 +23,11 @@ class LogDeletion:
     Owns the directories that are to be removed. In any thread; blocks for the disk.
     """
 
-    def __init__(self, table: LogTable, set_aside_alerts: SetAsideAlerts) -> None:
+    def __init__(
+        self, table: LogTable, set_aside_alerts: SetAsideAlerts, cut_segments: CutSegments
+    ) -> None:
         self._table = table
+        self._cut_segments = cut_segments
         self._set_aside_alerts = set_aside_alerts
         # (when, path); under the table's lock.
         self._deleted: list[tuple[int, str]] = []
@@ -135,6 +139,7 @@ class LogDeletion:
         """Remove files and directories that left long ago; returns how many directories."""
         self._table.for_each(lambda log: log.deletion.remove_deleted_files())
         self._set_aside_alerts.refresh()
+        self._cut_segments.refresh()
         now_ms = self._table.clock.now_ms()
         with self._table.lock:
             due = [

@@ -44,6 +44,7 @@ from storage.environment.alerts import Alerts
 from storage.environment.environment import Environment
 from storage.errors import DiskError
 from storage.log.log import Log
+from storage.manager.cut_segments import CutSegments
 from storage.manager.log_checkpoints import LogCheckpoints
 from storage.manager.log_compaction import LogCompaction
 from storage.manager.log_creation import LogCreation
@@ -108,7 +109,8 @@ class LogManager(LogTable):
         self.compaction: Final = LogCompaction(self, cleaner_throttle)
         self.truncation: Final = LogTruncations(self, self.checkpoints, self.compaction)
         self.creation: Final = LogCreation(self, opener)
-        self.deletion: Final = LogDeletion(self, set_aside_alerts)
+        self.cut_segments: Final = CutSegments(self, cleaner_throttle)
+        self.deletion: Final = LogDeletion(self, set_aside_alerts, self.cut_segments)
         self.startup: Final = LogStartup(self, opener, set_aside_alerts, self.deletion)
         self.moves: Final = LogMoves(self, opener, self.checkpoints, self.deletion)
         self.room: Final = LogRoom(self, self.startup)
