@@ -154,7 +154,12 @@ class ConfigRules:
         self, resource: ConfigResource, text: str | None, operation: ConfigOperation
     ) -> str:
         row = self.keys(resource.type).get(operation.name)
-        if row is None or row.wire_type is not WireType.LIST:
+        if (
+            row is None
+            or row.wire_type is not WireType.LIST
+            # Kafka knows no types of these where it edits lists.
+            or resource.type is ResourceType.CLIENT_METRICS
+        ):
             raise ApiError(
                 ErrorCode.INVALID_CONFIG,
                 f"Can't {operation.operation.name} to key {operation.name} because its type is "

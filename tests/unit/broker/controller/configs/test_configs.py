@@ -91,6 +91,19 @@ def test_list_operations_need_a_list(name: str, operation: Operation) -> None:
     )
 
 
+@pytest.mark.parametrize("name", ["metrics", "match"])
+@pytest.mark.parametrize("operation", [Operation.APPEND, Operation.SUBTRACT])
+def test_lists_of_client_metrics_are_set_as_a_whole(name: str, operation: Operation) -> None:
+    """As in Kafka, although their type is LIST."""
+    resource = ConfigResource(ResourceType.CLIENT_METRICS, "s")
+    with pytest.raises(ApiError) as caught:
+        RULES.after(resource, {name: "a"}, [ConfigOperation(name, operation, "b")])
+    assert caught.value.code is ErrorCode.INVALID_CONFIG
+    assert caught.value.message == (
+        f"Can't {operation.name} to key {name} because its type is not LIST."
+    )
+
+
 def test_topic_settings_are_judged_with_kafkas_sentences() -> None:
     RULES.check(TOPIC, {"retention.ms": "-1", "cleanup.policy": "compact,delete"}, {}, NOTHING)
     assert refusal(TOPIC, {"no.such.key": "1"}) == (
