@@ -1,14 +1,15 @@
-"""Closed segments that were cut are filled up from other in-sync replicas.
+"""Closed segments that were cut are filled up from other replicas.
 
-    a read is refused ──> alert ──> from the leader, or from who is in sync here: Fetch, again and
-                                    again ──> whole ──> alert cleared
+    a read is refused ──> alert ──> the leader, who is in sync, the others: Fetch, again and again,
+                                    until nothing is missing ──> alert cleared
 
 The reader is refused meanwhile (KAFKA_STORAGE_ERROR), and its next try finds the records. Who leads
 stays who leads: nothing that is asked for elsewhere is missing there, and nothing of this log goes
 (`storage.manager.cut_segments`).
 
 The other replica is asked as a consumer would ask it: followers answer too, and nothing is noted of
-this broker's position. It gives what is committed.
+this broker's position. It gives what is committed. One that is out of sync may have all of an old
+segment; what it has of another history is refused by its leader epochs.
 
 One segment at a time. Others are found again by who reads them; what could not be filled up is
 tried again after `AGAIN_MS`, when somebody reads it.
@@ -112,13 +113,12 @@ class CutSegmentRepair:
         )
 
     def _replicas_of(self, partition: "Partition") -> Sequence[int]:
-        """Who has what is committed: the leader, else who is in sync with this broker."""
+        """All others, who is most likely to have what is missing first."""
         record = self._image().partition(*partition.topic_partition)
-        if record is None or self._node_id not in record.replicas:
+        if record is None:
             return ()
-        if record.leader not in (-1, self._node_id):
-            return (record.leader,)
-        return [node for node in record.isr if node != self._node_id]
+        candidates = dict.fromkeys((record.leader, *record.isr, *record.replicas))
+        return [node for node in candidates if node not in (-1, self._node_id)]
 
     async def _fill_safely(
         self, partition: "Partition", error: CutSegmentError, replicas: Sequence[int]

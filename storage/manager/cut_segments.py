@@ -73,7 +73,7 @@ class CutSegments:
             str(topic_partition),
             f"{error.path} of {topic_partition} has been cut: records at its end, below offset "
             f"{error.next_offset}, are missing on this broker, and reading them is refused. They "
-            "are fetched from another in-sync replica as soon as there is one that has them. "
+            "are fetched from another replica as soon as there is one that has them. "
             "Without any, put a copy of the file back while the broker is stopped. Examine the "
             "disk and its file system.",
         )

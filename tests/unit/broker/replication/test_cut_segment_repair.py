@@ -99,8 +99,8 @@ class Broker:
             return False
 
 
-async def test_a_leader_asks_who_is_in_sync_until_one_has_it() -> None:
-    broker = Broker()
+async def test_a_leader_asks_who_is_in_sync_first_until_one_has_it() -> None:
+    broker = Broker(isr=(NODE, 2))
     broker.peers.has = {2: ErrorCode.NOT_LEADER_OR_FOLLOWER, 3: broker.missing()}
     await broker.found()
     assert broker.peers.asked == [(2, 2), (3, 2)]
@@ -108,7 +108,7 @@ async def test_a_leader_asks_who_is_in_sync_until_one_has_it() -> None:
     assert broker.world.alerts == []
 
 
-async def test_a_follower_asks_the_leader_alone() -> None:
+async def test_a_follower_asks_the_leader_first() -> None:
     broker = Broker(leader=3)
     broker.peers.has = {2: broker.missing(), 3: broker.missing()}
     await broker.found()
@@ -132,7 +132,8 @@ async def test_it_goes_on_with_another_replica_where_one_ends() -> None:
 async def test_what_nobody_has_is_asked_for_again_later(
     answer: Any, caplog: pytest.LogCaptureFixture
 ) -> None:
-    broker = Broker(isr=(NODE, 2))
+    broker = Broker()
+    broker.record.replicas = broker.record.isr = (NODE, 2)
     broker.peers.has = {2: answer}
     await broker.found()
     await broker.found()
@@ -145,15 +146,20 @@ async def test_what_nobody_has_is_asked_for_again_later(
     assert broker.is_whole
 
 
-async def test_who_is_alone_in_sync_asks_nobody() -> None:
-    """A replica out of sync may have another history; once one is in sync it is asked at once."""
-    broker = Broker(isr=(NODE,))
-    await broker.found()
-    assert (broker.peers.asked, broker.world.alerts) == ([], ["a-0"])
-    broker.record.isr = (NODE, 2)
+async def test_replicas_out_of_sync_are_asked_last() -> None:
+    """Their disks may be full: an old segment they have all the same."""
+    broker = Broker(isr=(NODE, 3))
     broker.peers.has = {2: broker.missing()}
     await broker.found()
+    assert broker.peers.asked == [(3, 2), (2, 2)]
     assert broker.is_whole
+
+
+async def test_an_only_replica_asks_nobody() -> None:
+    broker = Broker(isr=(NODE,))
+    broker.record.replicas = (NODE,)
+    await broker.found()
+    assert (broker.peers.asked, broker.world.alerts) == ([], ["a-0"])
 
 
 async def test_nothing_is_under_way_once_it_is_closed() -> None:
