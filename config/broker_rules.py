@@ -178,12 +178,14 @@ def _limits(broker: BrokerConfig) -> Iterator[Conflict]:
             "can be 0 only with max.connections.per.ip.overrides: nobody could connect",
             "at least 1",
         )
-    for_each = broker.log_cleaner_dedupe_buffer_size // max(broker.log_cleaner_threads, 1)
-    if broker.log_cleaner_enable and for_each < _MIB:
+    threads = broker.log_cleaner_threads
+    if broker.log_cleaner_enable and threads < 1:
+        yield Conflict("log.cleaner.threads", "leaves nobody to compact logs", "at least 1")
+    elif broker.log_cleaner_enable and broker.log_cleaner_dedupe_buffer_size // threads <= _MIB:
         yield Conflict(
             "log.cleaner.dedupe.buffer.size",
-            "leaves a cleaner thread less than 1 MiB",
-            f"at least {_MIB * broker.log_cleaner_threads} bytes",
+            "leaves a cleaner thread no more than 1 MiB",
+            f"at least {(_MIB + 1) * threads} bytes",
         )
     if broker.offsets_topic_compression_codec not in range(5):
         yield Conflict("offsets.topic.compression.codec", "is no codec", "0 to 4")

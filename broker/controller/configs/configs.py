@@ -298,11 +298,11 @@ class ConfigRules:
         )
         after = effective_settings(self._settings, changed_image)
         _check_listeners(effective, after)
-        _check_together(effective, after, image)
         for key in THREAD_COUNT_KEYS.intersection(changed):
             _check_thread_count(key, values[key], getattr(effective, BROKER_KEYS[key].field_name))
         if CLEANER_THREADS in changed:
             _check_cleaner_threads(values[CLEANER_THREADS], effective.log_cleaner_threads)
+        _check_together(effective, after, image)
 
     def effective(self, image: ClusterImage) -> BrokerConfig:
         """This broker's settings with what was set at run time, on all brokers and on it."""
@@ -414,7 +414,7 @@ def _check_cleaner_threads(new: object, old: int) -> None:
         raise InvalidResourceConfigError(
             f"Log cleaner threads cannot be reduced to less than half the current value {old}"
         )
-    # A start takes 0 and works with one.
+    # Without a cleaner a start takes 0.
     if new > max(old, 1) * 2:
         raise InvalidResourceConfigError(
             f"Log cleaner threads cannot be increased to more than double the current value {old}"

@@ -23,7 +23,7 @@ async def cluster(tmp_path: Path) -> AsyncIterator[ClusterHarness]:
         log_retention_check_interval_ms=100,
         log_initial_task_delay_ms=100,
         log_cleaner_backoff_ms=100,
-        log_cleaner_dedupe_buffer_size=1 << 20,
+        log_cleaner_dedupe_buffer_size=(1 << 20) + 1,
     ) as cluster:
         yield cluster
 

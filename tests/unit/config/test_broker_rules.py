@@ -48,7 +48,12 @@ def test_defaults_do_not_contradict_each_other() -> None:
             "group.min.session.timeout.ms",
             {"group_min_session_timeout_ms": 7, "group_max_session_timeout_ms": 6},
         ),
-        ("log.cleaner.dedupe.buffer.size", {"log_cleaner_dedupe_buffer_size": 1}),
+        ("log.cleaner.threads", {"log_cleaner_threads": 0}),
+        ("log.cleaner.dedupe.buffer.size", {"log_cleaner_dedupe_buffer_size": 1 << 20}),
+        (
+            "log.cleaner.dedupe.buffer.size",
+            {"log_cleaner_dedupe_buffer_size": 2 * (1 << 20) + 1, "log_cleaner_threads": 2},
+        ),
         ("max.connections.per.ip", {"max_connections_per_ip": 0}),
         ("offsets.topic.compression.codec", {"offsets_topic_compression_codec": 5}),
         ("log.retention.ms", {"log_retention_ms": 0}),
@@ -94,8 +99,9 @@ def test_port_zero_may_be_used_often() -> None:
 
 
 def test_no_cleaner_needs_no_memory() -> None:
-    """Its buffer is not checked then."""
+    """Its buffer is not checked then, nor its threads."""
     assert keys(log_cleaner_enable=False, log_cleaner_dedupe_buffer_size=1) == []
+    assert keys(log_cleaner_enable=False, log_cleaner_threads=0) == []
 
 
 def test_every_interface_may_be_listened_on_when_clients_are_told_another_address() -> None:
