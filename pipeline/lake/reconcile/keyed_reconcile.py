@@ -259,19 +259,19 @@ def _older_deleted(store: TableStore, key: str, schema: pa.Schema, topic: TopicV
 
 
 class _Sums:
-    """Counts and sums of hashes, of rows that come in any order."""
+    """Counts and sums of hashes modulo 2**64, of rows that come in any order and any batches."""
 
     def __init__(self, identity: str) -> None:
         self._places = [identity, "partition", "offset", "timestamp"]
         self.rows = 0
-        self.coordinates = 0
-        self.values = 0
+        self.coordinates = np.uint64(0)
+        self.values = np.uint64(0)
 
     def take(self, rows: pa.RecordBatch) -> None:
         self.rows += rows.num_rows
         named = [name for name in rows.schema.names if name not in ("topic", ORDER_TIME)]
-        self.coordinates += _sum(rows.select(self._places))
-        self.values += _sum(rows.select(named))
+        self.coordinates = _sum(self.coordinates, rows.select(self._places))
+        self.values = _sum(self.values, rows.select(named))
 
     def differs(self, other: "_Sums") -> Iterator[str]:
         for name in ("rows", "coordinates", "values"):
@@ -279,5 +279,5 @@ class _Sums:
                 yield name
 
 
-def _sum(rows: pa.RecordBatch) -> int:
-    return int(np.add.reduce(hashes(rows), dtype=np.uint64))
+def _sum(so_far: np.uint64, rows: pa.RecordBatch) -> np.uint64:
+    return np.uint64(np.add.reduce(hashes(rows), dtype=np.uint64, initial=so_far))

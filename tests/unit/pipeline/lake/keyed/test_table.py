@@ -4,6 +4,7 @@ import json
 import tempfile
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any, TypeVar
 from uuid import UUID
@@ -18,9 +19,11 @@ from typing_extensions import override
 from pipeline.lake.errors import ForeignTableError
 from pipeline.lake.files.data_file import DataFile
 from pipeline.lake.files.file_writer import WriterOptions
+from pipeline.lake.files.stored_rows import stored_rows
 from pipeline.lake.job.job import LakeJob
 from pipeline.lake.job.quarantine import Replay, Replayed
 from pipeline.lake.keyed import leftovers
+from pipeline.lake.reconcile import keyed_reconcile
 from pipeline.lake.reconcile.keyed_reconcile import KeyedReconciler, ReconciledKeys
 from pipeline.lake.schemas.spec import ConverterSpec, FieldSpec
 from pipeline.lake.sinks.base import TableView
@@ -294,6 +297,19 @@ def test_a_table_is_what_its_log_says(kind: str, tmp_path: Path) -> None:
     # What the log has no more is counted, and is no difference.
     log.partitions = {n: (end // 2, end) for n, (_, end) in log.partitions.items()}
     assert reconciled(kind, tmp_path, log).equal
+
+
+def test_rows_compare_alike_however_they_are_cut_into_batches(
+    kind: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A bucket of the table comes in blocks of one file, the log's fold as its merge gives it."""
+    log = KeyedLog(some_records(150, keys=60))
+    run(keyed_job(kind, tmp_path, log))
+    one_by_one = partial(stored_rows, block_bytes=1)
+    monkeypatch.setattr(keyed_reconcile, "stored_rows", one_by_one)
+    found = reconciled(kind, tmp_path, log)
+    assert max(one.table_rows for one in found.buckets) > 5
+    assert found.equal
 
 
 def test_a_row_that_is_not_the_logs_differs(tmp_path: Path) -> None:
