@@ -5,6 +5,7 @@ bootstrap list ──> any broker ──Metadata──> leaders ──> requests
 └── after a pause, until retry_timeout_ms has passed since the first ──┘
 """
 
+import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Final, NamedTuple, TypeVar
 from uuid import UUID
@@ -250,11 +251,19 @@ def parse_addresses(text: str) -> list[tuple[str, int]]:
     """
     addresses = []
     for part in filter(None, (part.strip() for part in text.split(","))):
-        host, colon, port = part.rpartition(":")
-        host = host.rpartition("://")[2].removeprefix("[").removesuffix("]")
-        if not colon or not host or not port.isdecimal() or not 0 < int(port) < 65536:
+        address = parse_address(part)
+        if address is None:
             raise BrokerError(f"kafka.bootstrap.servers: {part!r} is not host:port")
-        addresses.append((host, int(port)))
+        addresses.append(address)
     if not addresses:
         raise BrokerError("kafka.bootstrap.servers is empty")
     return addresses
+
+
+def parse_address(text: str) -> tuple[str, int] | None:
+    """`host:port`, `[host]:port` or either behind `scheme://`; None: it is something else."""
+    host, colon, port = text.rpartition(":")
+    host = host.rpartition("://")[2].removeprefix("[").removesuffix("]")
+    if not colon or not host or not re.fullmatch("[0-9]{1,5}", port) or not 0 < int(port) < 65536:
+        return None
+    return host, int(port)

@@ -62,7 +62,7 @@ BOOTSTRAP_SERVERS = Option(
     "kafka.bootstrap.servers",
     "-",
     "Brokers, `host:port` between commas. Needed for `tier=broker`.",
-    values.words,
+    values.servers,
 )
 SUBSCRIBE = Option("subscribe", "-", "Topics, between commas.", parse_subscribe)
 SUBSCRIBE_PATTERN = Option(

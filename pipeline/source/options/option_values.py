@@ -9,6 +9,7 @@ import re
 from collections.abc import Callable, Sequence
 from uuid import UUID
 
+from pipeline.read.broker.cluster import parse_address
 from storage.types.uuid_text import parse_uuid
 
 KIB = 1024
@@ -112,6 +113,15 @@ def words(value: str) -> Sequence[str]:
     if twice:
         raise ValueError(f"names {', '.join(twice)} twice")
     return tuple(found)
+
+
+def servers(value: str) -> Sequence[str]:
+    """Addresses of brokers, `host:port` between commas; nothing is asked of them."""
+    found = words(value)
+    strange = [repr(word) for word in found if parse_address(word) is None]
+    if strange:
+        raise ValueError(f"has {', '.join(strange)}, where host:port is expected")
+    return found
 
 
 def identifier(value: str) -> UUID:

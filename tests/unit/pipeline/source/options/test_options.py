@@ -132,6 +132,17 @@ def test_the_tier_says_what_must_be_given() -> None:
     assert broker.bootstrap_servers == ("h:1", "h:2")
 
 
+def test_what_is_no_address_is_a_mistake_like_others() -> None:
+    """Told with the rest and before anything is asked: a job would take it for an outage."""
+    said = mistakes({**LEAST, "kafka.bootstrap.servers": "h:1,two,h:65536", "minPartitions": "0"})
+    assert said == (
+        "kafka.bootstrap.servers has 'two', 'h:65536', where host:port is expected",
+        "minPartitions is 0 and must be positive",
+    )
+    known = read(**{"kafka.bootstrap.servers": "PLAINTEXT://h:1, [::1]:9092"})
+    assert known.bootstrap_servers == ("PLAINTEXT://h:1", "[::1]:9092")
+
+
 def test_the_tier_alone_decides_who_is_asked() -> None:
     """One word is changed to try the other way; the rest of the options may stay."""
     both = {**LEAST, "kafka.bootstrap.servers": "h:1"}
