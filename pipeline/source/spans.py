@@ -17,7 +17,7 @@ from pipeline.source.options.offset_limits import (
     SpecificOffsets,
     SpecificTimes,
 )
-from pipeline.source.options.offsets import EARLIEST, LATEST
+from pipeline.source.options.offsets import EARLIEST, LATEST, SPECIAL_OFFSETS
 from pipeline.source.partition_view import OffsetSpan, PartitionView
 from storage.types.topic_partition import TopicPartition
 
@@ -95,12 +95,12 @@ async def _resolved(
     if isinstance(limit, Latest):
         return {partition: view.end for partition, view in views.items()}
     if isinstance(limit, SpecificOffsets):
-        _must_name_all(limit.offsets, views, f"{which}Offsets")
+        _must_name_all(limit.offsets, views, f"{which}Offsets", SPECIAL_OFFSETS)
         return {
             partition: _offset(limit.offsets[partition], view) for partition, view in views.items()
         }
     if isinstance(limit, SpecificTimes):
-        _must_name_all(limit.times_ms, views, f"{which}OffsetsByTimestamp")
+        _must_name_all(limit.times_ms, views, f"{which}OffsetsByTimestamp", "")
     return {
         partition: await offset_for_time(view, _time_of(limit, partition))
         for partition, view in views.items()
@@ -118,12 +118,12 @@ def _time_of(limit: OffsetLimit, partition: TopicPartition) -> int:
     return limit.time_ms
 
 
-def _must_name_all(named: Mapping[TopicPartition, int], views: Views, option: str) -> None:
+def _must_name_all(
+    named: Mapping[TopicPartition, int], views: Views, option: str, special: str
+) -> None:
     missing = ", ".join(str(partition) for partition in views if partition not in named)
     strange = ", ".join(str(partition) for partition in named if partition not in views)
     problems = [f"{missing} is missing"] if missing else []
     problems += [f"{strange} is not there"] if strange else []
     if problems:
-        raise PlanError(
-            f"{option} must name every partition (-1: latest, -2: earliest); {'; '.join(problems)}"
-        )
+        raise PlanError(f"{option} must name every partition{special}; {'; '.join(problems)}")

@@ -15,6 +15,9 @@ from storage.types.topic_partition import TopicPartition
 EARLIEST = -2
 LATEST = -1
 
+SPECIAL_OFFSETS = f" ({LATEST}: latest, {EARLIEST}: earliest)"
+"""For errors about offsets; times have no such values."""
+
 _INT_MAX = (1 << 31) - 1
 _LONG_MAX = (1 << 63) - 1
 

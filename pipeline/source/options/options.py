@@ -22,6 +22,7 @@ from pipeline.source.options.offset_limits import (
     SpecificTimes,
     batch_mistakes,
 )
+from pipeline.source.options.offsets import SPECIAL_OFFSETS
 from pipeline.source.options.option import GivenOptions, Option, unknown_option
 from pipeline.source.options.topics import Assigned, Subscribed, SubscribedPattern, TopicChoice
 from storage.types.topic_partition import TopicPartition
@@ -278,8 +279,9 @@ class _Parsing:
 
     def _about_topics(self, name: str, limit: OffsetLimit, topics: TopicChoice | None) -> None:
         """Offsets for a partition that is not read are a slip of the pen."""
+        special = ""
         if isinstance(limit, SpecificOffsets):
-            named = limit.offsets.keys()
+            named, special = limit.offsets.keys(), SPECIAL_OFFSETS
         elif isinstance(limit, SpecificTimes):
             named, name = limit.times_ms.keys(), f"{name}ByTimestamp"
         else:
@@ -301,7 +303,7 @@ class _Parsing:
             )
         if missing:
             self._options.mistakes.append(
-                f"{name} must name every partition (-1: latest, -2: earliest); "
+                f"{name} must name every partition{special}; "
                 f"{', '.join(sorted(missing))} is missing"
             )
 

@@ -120,6 +120,18 @@ def test_contradictions_are_mistakes(given: dict[str, str], mistake: str) -> Non
     assert any(mistake in said for said in mistakes({"path": "/tier", **given}))
 
 
+def test_of_times_no_special_offset_is_offered() -> None:
+    """They begin at 0: -1 and -2, which stand for offsets, would be the next mistake."""
+    given = {"path": "/tier", "subscribe": "a,b", "startingOffsetsByTimestamp": '{"a":{"0":5}}'}
+    assert mistakes(given) == (
+        "startingOffsetsByTimestamp must name every partition; b is missing",
+    )
+    given = {"path": "/tier", "subscribe": "a,b", "startingOffsets": '{"a":{"0":5}}'}
+    assert mistakes(given) == (
+        "startingOffsets must name every partition (-1: latest, -2: earliest); b is missing",
+    )
+
+
 def test_the_tier_says_what_must_be_given() -> None:
     assert "tier=auto needs a path" in mistakes({"subscribe": "a"})[0]
     assert mistakes({"subscribe": "a", "tier": "broker"}) == (
