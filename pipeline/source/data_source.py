@@ -3,7 +3,7 @@
 Spark finds it by itself (`pyspark_varve.DefaultSource`), in every session and in SQL:
 
     spark.read.format("varve").option("subscribe", "orders").load("s3://bucket/prefix")
-    CREATE VIEW orders USING varve OPTIONS (path 's3://bucket/prefix', subscribe 'orders')
+    CREATE TEMPORARY VIEW orders USING varve OPTIONS (path 's3://bucket/prefix', subscribe 'orders')
 
 What crosses to executors is pickled: options and pieces, no client, no file, no lock.
 """
