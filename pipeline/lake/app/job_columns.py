@@ -5,10 +5,12 @@ from collections.abc import Callable, Iterable
 import pyarrow as pa
 
 from pipeline.lake.errors import ForeignTableError, JobConfigError
+from pipeline.lake.schemas.columns import check_full_names, check_partition_names
 from pipeline.lake.schemas.json_schema import InferenceError
 from pipeline.lake.schemas.registry import RegistryClient, RegistryError, SchemaMissingError
 from pipeline.lake.schemas.spec import ConverterSpec, Envelope, RegistrySpec
 from pipeline.lake.settings.config import FormatConfig, JobConfig, RegistryConfig
+from pipeline.lake.values.converter import Converter
 from pipeline.lake.values.table_columns import FieldSettings, TableColumns, check_settings
 from storage.environment.filesystem import Filesystem
 from storage.errors import DiskError
@@ -47,6 +49,7 @@ class JobColumns:
             mode=config.mode,
             sample=sample,
         )
+        self._sink = config.sink
 
     def spec(self, table: pa.Schema | None) -> ConverterSpec:
         """For a table of these columns.
@@ -56,7 +59,10 @@ class JobColumns:
             RegistryError: The registry cannot be asked.
         """
         try:
-            return self._columns.spec(table)
+            spec = self._columns.spec(table)
+            if table is None:
+                self._check(spec)
+            return spec
         except InferenceError as error:
             raise ForeignTableError(
                 f"no schema is given, and none can be inferred from the first records: {error}; "
@@ -73,9 +79,19 @@ class JobColumns:
             RegistryError: The registry cannot be asked.
         """
         try:
-            return self._columns.evolved(spec, behind)
+            evolved = self._columns.evolved(spec, behind)
+            self._check(evolved, frozenset(Converter(spec).row_schema.names))
+            return evolved
         except (SchemaMissingError, ValueError) as error:
             raise ForeignTableError(f"the table's columns: {error}") from error
+
+    def _check(self, spec: ConverterSpec, known: frozenset[str] = frozenset()) -> None:
+        """Whether a table of this kind can have them; `known` are columns it has already."""
+        schema = Converter(spec).row_schema
+        made = [one.name for one in self._sink.partition_by if one.transform != "identity"]
+        check_partition_names([name for name in schema.names if name not in known], made)
+        if self._sink.type == "iceberg":
+            check_full_names(schema)
 
 
 def _settings(

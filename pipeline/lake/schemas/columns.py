@@ -14,7 +14,7 @@ Tables by key have two more behind the coordinates, which a value's field may no
 """
 
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from typing import Final
 
 import pyarrow as pa
@@ -119,6 +119,55 @@ def check_names(fields: Iterable[pa.Field], path: str = "") -> None:
             kind = kind.value_type if pa.types.is_list(kind) else kind.item_type
         if pa.types.is_struct(kind):
             check_names(list(kind), f"{path}{field.name}.")
+
+
+def check_partition_names(columns: Iterable[str], partitions: Iterable[str]) -> None:
+    """Find columns that have the name of one that a table is partitioned by.
+
+    Args:
+        columns: Of the table.
+        partitions: Names of columns or folders that are made for it, as `timestamp_day`.
+
+    Raises:
+        ValueError: With the first one.
+    """
+    made = {name.lower(): name for name in partitions}
+    for column in columns:
+        name = made.get(column.lower())
+        if name is not None:
+            raise ValueError(
+                f"{column} and {name} of sink.partition_by are one name: partition the table "
+                "otherwise, or give the field another name"
+            )
+
+
+def check_full_names(fields: Iterable[pa.Field]) -> None:
+    """Find fields that have one full name, with dots between levels, as Iceberg looks them up.
+
+    Raises:
+        ValueError: With all of them.
+    """
+    seen = Counter(_full_names(fields, ""))
+    twice = [name for name, count in seen.items() if count > 1]
+    if twice:
+        raise ValueError(
+            f"fields that have one full name, which Iceberg does not distinguish: "
+            f"{', '.join(twice)}"
+        )
+
+
+def _full_names(fields: Iterable[pa.Field], path: str) -> Iterator[str]:
+    for field in fields:
+        name = f"{path}{field.name}"
+        yield name
+        kind = field.type
+        if pa.types.is_struct(kind):
+            yield from _full_names(kind, f"{name}.")
+        elif pa.types.is_list(kind):
+            yield from _full_names([kind.value_field.with_name("element")], f"{name}.")
+        elif pa.types.is_map(kind):
+            parts = [kind.key_field.with_name("key"), kind.item_field.with_name("value")]
+            yield from _full_names(parts, f"{name}.")
 
 
 def no_quarantine() -> pa.RecordBatch:

@@ -14,11 +14,12 @@ from pipeline.lake.values.converter import Converter
 from storage.environment.local_filesystem import LocalFilesystem
 from tests.fakes.kafka.schema_registry import running_registry
 
+ICEBERG = "iceberg, table: a.b, catalog: {type: sql, uri: x, warehouse: y}"
 
-def config(value: str, key: str = "{format: raw}") -> JobConfig:
+
+def config(value: str, key: str = "{format: raw}", *, sink: str = "delta, table: /t") -> JobConfig:
     return parse_job(
-        f"source: {{topic: t, location: /b}}\nsink: {{type: delta, table: /t}}\n"
-        f"value: {value}\nkey: {key}"
+        f"source: {{topic: t, location: /b}}\nsink: {{type: {sink}}}\nvalue: {value}\nkey: {key}"
     )
 
 
@@ -48,6 +49,36 @@ def test_what_is_inferred_stays_fixed_by_the_table() -> None:
     table = Converter(first).row_schema
     later = columns(config("{format: json}"), [b'{"other": true}']).spec(table)
     assert Converter(later).row_schema == table
+
+
+@pytest.mark.parametrize("sink", ["delta, table: /t", "parquet, table: /t", ICEBERG])
+def test_a_field_may_not_have_the_name_of_a_partition_column(sink: str) -> None:
+    """Delta and Iceberg cannot have both; readers of a Parquet folder see the folder's value."""
+    given = config("{format: json}", sink=f"{sink}, partition_by: [day(timestamp), topic]")
+    with pytest.raises(ForeignTableError, match="Timestamp_Day and timestamp_day of sink"):
+        columns(given, [b'{"id": 1, "Timestamp_Day": "x"}']).spec(None)
+    assert columns(given, [b'{"id": 1, "timestamp_hour": "x"}']).spec(None)
+
+
+def test_a_table_that_has_such_a_field_is_kept() -> None:
+    plain = columns(config("{format: json}"), [b'{"timestamp_day": "x"}'])
+    table = Converter(plain.spec(None)).row_schema
+    sink = "parquet, table: /t, partition_by: [day(timestamp)]"
+    assert Converter(columns(config("{format: json}", sink=sink)).spec(table)).row_schema == table
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        b'{"a.b": 1, "a": {"b": 2}}',
+        b'{"a.element": 1, "a": [2]}',
+        b'{"a": {"b.c": 1, "b": {"c": 2}}}',
+    ],
+)
+def test_full_names_are_told_apart_but_by_iceberg(value: bytes) -> None:
+    assert columns(config("{format: json}"), [value]).spec(None)
+    with pytest.raises(ForeignTableError, match=r"one full name, .*: a\.(b|element|b\.c)$"):
+        columns(config("{format: json}", sink=ICEBERG), [value]).spec(None)
 
 
 def test_keys_are_inferred_too() -> None:
