@@ -59,7 +59,6 @@ TESTED_ELSEWHERE = {
     "storage/log/rollback.py": "tests/unit/storage/log/test_write_behind.py",
     # Parts of the log manager, which needs all of them to do anything.
     "storage/manager": "tests/unit/storage/manager/test_log_manager.py",
-    "pipeline/lake/files/stored_rows.py": "tests/unit/pipeline/lake/keyed/test_table.py",
     "pipeline/lake/job/quarantine_commit.py": "tests/unit/pipeline/lake/job/test_job.py",
     "pipeline/lake/keyed/state.py": "tests/unit/pipeline/lake/keyed/test_table.py",
     "pipeline/lake/stores/stored_bytes.py": "tests/unit/pipeline/lake/keyed/test_table.py",
