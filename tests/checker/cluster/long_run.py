@@ -22,7 +22,7 @@ import sys
 import tempfile
 import time
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Final
@@ -142,7 +142,10 @@ class Leg:
     def judge(self) -> tuple[Found, list[str]]:
         """Lost, doubled and out of order; and what the reader saw that is not so."""
         found, wrong = Found(), list(self.reader.changed)
-        written = (self.producer.acknowledged, self.raw.acknowledged)
+        written: tuple[Mapping[int, Mapping[int, int | None]], ...] = (
+            self.producer.acknowledged,
+            self.raw.acknowledged,
+        )
         for topic, partitions in zip(self.topics, written, strict=True):
             for index, offsets in partitions.items():
                 with self._brokers.cluster.connected_to_leader(topic, index) as connection:
