@@ -323,8 +323,10 @@ class ProduceHandler:
         name = topic.name or self._replicas.names_by_id.get(topic.topic_id)
         partition = self._replicas.leader_of(name, index) if name else None
         response = ProducePartitionResponse(index, 0, -1)
-        known = name or self._replicas.topic_name(topic.topic_id) or ""
-        self._refuse(partition, response, error, sent_batch(known, index, records))
+        if not name and topic.topic_id:
+            name = self._replicas.topic_name(topic.topic_id)
+        sent = sent_batch(name, index, records) if name else None
+        self._refuse(partition, response, error, sent)
         return response
 
     def _refuse(

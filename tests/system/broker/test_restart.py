@@ -15,6 +15,7 @@ from protocol.error_codes import ErrorCode
 from protocol.records.builder import build_batch
 from storage.checkpoints.clean_shutdown import CLEAN_SHUTDOWN_FILE
 from storage.checkpoints.reserve import RESERVE_FILE
+from storage.checkpoints.store_note import STORE_FILE
 from storage.environment.local_filesystem import LocalFile
 from tests.fakes.network.client import EARLIEST, Client, RefusedError, http_get, produce_request
 from tests.fakes.storage.failing_disk import FailingDisk, FailingFile
@@ -316,11 +317,11 @@ async def test_a_start_that_fails_leaves_the_disk_as_it_was(
 
 
 def contents(directory: Path) -> dict[str, bytes]:
-    """Every file but the metadata store's own."""
+    """Every file but the metadata store's own, and the note of how far that has come."""
     return {
         str(path.relative_to(directory)): path.read_bytes()
         for path in directory.rglob("*")
-        if path.is_file() and "sqlite" not in path.name
+        if path.is_file() and "sqlite" not in path.name and path.name != STORE_FILE
     }
 
 

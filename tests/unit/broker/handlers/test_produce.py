@@ -1,9 +1,11 @@
 """Produce: what is written, what is refused, and when the answer comes."""
 
 from typing import Any
+from uuid import UUID
 
 import pytest
 
+from broker.controller.images.partition_image import PartitionImage
 from broker.replicas.replica_manager import ReplicaManager
 from config.topic import TopicConfig
 from protocol.api_keys import ApiKey
@@ -112,7 +114,7 @@ async def test_a_partition_that_still_recovers_is_worth_another_try(
 
 @pytest.mark.parametrize("version", [9, 13])
 async def test_what_comes_behind_a_refused_batch_is_refused_likewise(
-    world: World, monkeypatch: pytest.MonkeyPatch, version: int
+    world: World, version: int
 ) -> None:
     """The leadership began between two requests of a pipeline: none of them has a gap."""
 
@@ -121,20 +123,28 @@ async def test_what_comes_behind_a_refused_batch_is_refused_likewise(
         found = only(world.ask(ApiKey.PRODUCE, version, request(records)))
         return ErrorCode(found.error_code), found.base_offset
 
-    replicas: ReplicaManager = world.replicas
     partition = world.add("t")
     assert send(0) == (ErrorCode.NONE, 0)
-    with monkeypatch.context() as away:
-        away.setattr(ReplicaManager, "leader_of", lambda *_: None)
-        replicas.is_known = lambda topic, index: (topic, index) == ("t", 0)
-        assert send(1) == (ErrorCode.NOT_LEADER_OR_FOLLOWER, -1)
-        assert send(2) == (ErrorCode.NOT_LEADER_OR_FOLLOWER, -1)
+    partition.become_follower(2, 6)
+    assert send(1) == (ErrorCode.NOT_LEADER_OR_FOLLOWER, -1)
+    assert send(2) == (ErrorCode.NOT_LEADER_OR_FOLLOWER, -1)
+    partition.become_leader(PartitionImage(0, 1, 7, 0, (1,), (1,)), now_ms=0.0)
     assert send(3) == (ErrorCode.NOT_LEADER_OR_FOLLOWER, -1)
     assert partition.log.log_end_offset == 1
     assert [send(number) for number in (1, 2, 3)] == [(ErrorCode.NONE, n) for n in (1, 2, 3)]
     for _ in range(3):  # the last that may have been on their way
         assert send(9) == (ErrorCode.NOT_LEADER_OR_FOLLOWER, -1)
     assert send(9) == (ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER, -1)
+
+
+@pytest.mark.parametrize("version", [3, 12])
+async def test_a_topic_without_a_name_is_none(world: World, version: int) -> None:
+    """Before version 13 there is no id either."""
+    world.replicas.known_name = lambda found: str(UUID(bytes=found))
+    wanted = request(batch(b"a"))
+    wanted.topic_data[0].name = ""
+    answer = only(world.ask(ApiKey.PRODUCE, version, wanted))
+    assert answer.error_code == ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
 
 
 @pytest.mark.parametrize("acks", [-2, 2, 100])
