@@ -348,9 +348,10 @@ class ProduceHandler:
             elif partition.is_in_doubt(self._clock.monotonic_ms()):
                 error = ApiError(ErrorCode.NOT_LEADER_OR_FOLLOWER)
         code = code_of(error)
-        response.error_code = code if sent is None else self._refused.code_for(sent, code)
-        if response.error_code != code:
-            error = ApiError(response.error_code)
+        answered = code if sent is None else self._refused.code_for(sent, code)
+        response.error_code = answered
+        if answered is not code:
+            error = ApiError(answered)
         if isinstance(error, BatchError):
             response.error_message = str(error)
             response.record_errors = error.record_errors
