@@ -19,9 +19,11 @@ from typing import TYPE_CHECKING
 from broker.controller.configs.config_requests import (
     RequestedChange,
     RequestedResource,
+    left_to_forward,
     outcomes,
     refused,
     resources_to_change,
+    with_answers,
 )
 from broker.controller.images.cluster_image import ConfigResource
 from broker.controller.images.results import Result
@@ -76,11 +78,7 @@ async def forward(
     if not refusals:
         return await send(request)
     judged = refused(judged, refusals)
-    rest = [
-        resource
-        for resource, verdict in zip(request.resources, judged, strict=True)
-        if isinstance(verdict, ConfigResource)
-    ]
+    rest = left_to_forward(request.resources, judged)
     answer: AlterConfigsResponse | None = AlterConfigsResponse()
     if rest:
         answer = await send(
@@ -88,13 +86,8 @@ async def forward(
         )
     if answer is None:
         return None
-    others = iter(answer.responses)
-    return AlterConfigsResponse(
-        responses=[
-            own if isinstance(verdict, ApiError) else next(others)
-            for own, verdict in zip(_responses(requested, judged, {}), judged, strict=True)
-        ]
-    )
+    own = _responses(requested, judged, {})
+    return AlterConfigsResponse(responses=with_answers(own, judged, answer.responses))
 
 
 def _judged(

@@ -22,9 +22,11 @@ from typing import TYPE_CHECKING
 from broker.controller.configs.config_requests import (
     RequestedChange,
     RequestedResource,
+    left_to_forward,
     outcomes,
     refused,
     resources_to_change,
+    with_answers,
 )
 from broker.controller.configs.configs import ConfigOperation, Operation
 from broker.controller.images.cluster_image import ConfigResource, ResourceType
@@ -82,11 +84,7 @@ async def forward(
     if not refusals:
         return await send(request)
     judged = refused(judged, refusals)
-    rest = [
-        resource
-        for resource, verdict in zip(request.resources, judged, strict=True)
-        if isinstance(verdict, ConfigResource)
-    ]
+    rest = left_to_forward(request.resources, judged)
     answer: IncrementalAlterConfigsResponse | None = IncrementalAlterConfigsResponse()
     if rest:
         answer = await send(
@@ -94,13 +92,8 @@ async def forward(
         )
     if answer is None:
         return None
-    others = iter(answer.responses)
-    return IncrementalAlterConfigsResponse(
-        responses=[
-            own if isinstance(verdict, ApiError) else next(others)
-            for own, verdict in zip(_responses(requested, judged, {}), judged, strict=True)
-        ]
-    )
+    own = _responses(requested, judged, {})
+    return IncrementalAlterConfigsResponse(responses=with_answers(own, judged, answer.responses))
 
 
 def _judged(

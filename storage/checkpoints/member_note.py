@@ -22,19 +22,16 @@ A note that cannot be read counts as none.
 """
 
 import json
-import logging
 from collections.abc import Iterable
 from dataclasses import dataclass
 from posixpath import join
 from typing import Final
 
+from storage.checkpoints.note_file import read_note
 from storage.environment.filesystem import Filesystem
-from storage.errors import DiskError
 
 MEMBER_FILE: Final = "varve-member"
 VERSION: Final = 1
-
-_log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,17 +86,7 @@ def decode_member_note(data: bytes) -> MemberNote | None:
 
 def read_member_note(filesystem: Filesystem, directory: str) -> MemberNote | None:
     """The note in a log directory; None: there is none that can be read."""
-    path = join(directory, MEMBER_FILE)
-    try:
-        if not filesystem.exists(path):
-            return None
-        note = decode_member_note(filesystem.read_bytes(path))
-    except DiskError as error:
-        _log.warning("member note cannot be read file=%s error=%s", path, error)
-        return None
-    if note is None:
-        _log.warning("member note does not parse file=%s", path)
-    return note
+    return read_note(filesystem, join(directory, MEMBER_FILE), "member note", decode_member_note)
 
 
 def write_member_note(filesystem: Filesystem, directory: str, note: MemberNote) -> None:

@@ -9,20 +9,17 @@ be read counts as none.
 """
 
 import json
-import logging
 from dataclasses import dataclass
 from posixpath import join
 from typing import Final
 from uuid import UUID
 
+from storage.checkpoints.note_file import read_note
 from storage.environment.filesystem import Filesystem
-from storage.errors import DiskError
 from storage.types.uuid_text import format_uuid, parse_uuid
 
 STORE_FILE: Final = "varve-store"
 VERSION: Final = 1
-
-_log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,17 +49,9 @@ def decode_store_note(data: bytes) -> StoreNote | None:
 
 def read_store_note(filesystem: Filesystem, directory: str) -> StoreNote | None:
     """The note in a log directory; None: there is none that can be read."""
-    path = join(directory, STORE_FILE)
-    try:
-        if not filesystem.exists(path):
-            return None
-        note = decode_store_note(filesystem.read_bytes(path))
-    except DiskError as error:
-        _log.warning("note of the metadata store cannot be read file=%s error=%s", path, error)
-        return None
-    if note is None:
-        _log.warning("note of the metadata store does not parse file=%s", path)
-    return note
+    return read_note(
+        filesystem, join(directory, STORE_FILE), "note of the metadata store", decode_store_note
+    )
 
 
 def write_store_note(filesystem: Filesystem, directory: str, note: StoreNote) -> None:

@@ -7,14 +7,17 @@ Source: Kafka 4.2, ConfigAdminManager.scala (preprocess), RuntimeLoggerManager.j
 """
 
 from collections import Counter
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import TypeVar
 
 from broker.controller.configs.configs import Operation, check_broker_name
 from broker.controller.images.cluster_image import ConfigResource, ResourceType
 from broker.controller.images.results import Result
 from broker.runtime.errors import ApiError
 from protocol.error_codes import ErrorCode
+
+_T = TypeVar("_T")
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,6 +66,25 @@ def refused(
     return [
         refusals.get(verdict, verdict) if isinstance(verdict, ConfigResource) else verdict
         for verdict in judged
+    ]
+
+
+def left_to_forward(
+    resources: Sequence[_T], judged: Sequence[ConfigResource | ApiError]
+) -> list[_T]:
+    """Of the parts of a request those that are not refused."""
+    pairs = zip(resources, judged, strict=True)
+    return [part for part, verdict in pairs if isinstance(verdict, ConfigResource)]
+
+
+def with_answers(
+    own: Sequence[_T], judged: Sequence[ConfigResource | ApiError], answered: Iterable[_T]
+) -> list[_T]:
+    """The parts of a response: `own` for what is refused, the others' in order for the rest."""
+    others = iter(answered)
+    return [
+        part if isinstance(verdict, ApiError) else next(others)
+        for part, verdict in zip(own, judged, strict=True)
     ]
 
 
