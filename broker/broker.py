@@ -56,6 +56,7 @@ if TYPE_CHECKING:
     from storage.environment.descriptors import DescriptorShares
     from storage.environment.filesystem import Filesystem
     from storage.environment.randomness import Randomness
+    from tiered.tier import OpenTier
 
 LOGGER = logging.getLogger(__name__)
 
@@ -76,6 +77,7 @@ class Broker:
         network: "Network | None" = None,
         machine: Machine = LOCAL_MACHINE,
         store: "MetadataStore | None" = None,
+        open_tier: "OpenTier | None" = None,
     ) -> None:
         """Wait for nothing yet.
 
@@ -89,6 +91,7 @@ class Broker:
             machine: What it runs threads and processes on.
             store: Of a cluster, which this broker becomes a member of; the caller's to close.
                 None: it is alone, and its store is a file in its log directories.
+            open_tier: What moves remote bytes; None: as the settings say.
         """
         local = self.local = LocalParts(
             settings,
@@ -100,6 +103,7 @@ class Broker:
             machine=machine,
         )
         self.settings = settings
+        self._open_tier = open_tier
         self.version = VERSION
         self.log_manager = local.log_manager
         self.replicas = local.replicas
@@ -173,6 +177,7 @@ class Broker:
                 admin=self.admin.server,
                 alerts=local.alerts,
                 peers=side.peers,
+                open_tier=self._open_tier,
             )
         coordinators = self.coordinators = Coordinators(
             self.settings,

@@ -7,14 +7,18 @@ never payload.
 Cancelling an awaited call stops the work (a download's connection is closed within a second).
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import Any, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeAlias
 from uuid import UUID
 
 from tiered.object_store.base import ObjectPage, PendingUpload
 from tiered.segment_metadata import RemoteLogSegmentMetadata
+
+if TYPE_CHECKING:
+    from config.tier import TierConfig
+    from storage.environment.environment import Environment
 
 
 class SideFile(StrEnum):
@@ -251,3 +255,7 @@ class Tier(Protocol):
     async def close(self) -> None:
         """End; what is under way fails with TierProcessError."""
         ...
+
+
+OpenTier: TypeAlias = "Callable[[TierConfig, Environment], Tier]"
+"""Opens remote storage for a broker, by its settings and what it has of the machine."""

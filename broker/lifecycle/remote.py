@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from storage.environment.alerts import Alerts
     from storage.environment.environment import Environment
     from storage.manager.log_manager import LogManager
+    from tiered.tier import OpenTier
 
 REMOTE_KEYS: Final = tuple(
     name
@@ -38,6 +39,7 @@ def build_remote(
     admin: "AdminServer",
     alerts: "Alerts",
     peers: "Peers | None" = None,
+    open_tier: "OpenTier | None" = None,
 ) -> RemoteStorage:
     """Remote storage that serves nothing yet.
 
@@ -51,6 +53,7 @@ def build_remote(
         admin: Gets its pages.
         alerts: Of the broker.
         peers: Other brokers; None: this one is alone.
+        open_tier: What moves remote bytes; None: as the settings say.
     """
     settings = controller.settings
     home = tier_home(settings, environment.filesystem)
@@ -64,6 +67,7 @@ def build_remote(
         node_id=settings.node_id,
         checkpoint_log_starts=log_manager.checkpoints.write_log_start_offsets,
         alerts=alerts,
+        open_tier=open_tier,
     )
     remote.join(peers)
     pages = TierPages(

@@ -46,6 +46,7 @@ if TYPE_CHECKING:
     from tiered.restore.metadata_rebuild import MetadataRebuild
     from tiered.tasks.follower import LeaderEndpoint, TierStateMachine
     from tiered.tasks.remote_log_manager import RemoteLogManager
+    from tiered.tier import OpenTier
 
 LOGGER = logging.getLogger(__name__)
 
@@ -74,6 +75,7 @@ class RemoteStorage:
         node_id: int,
         checkpoint_log_starts: Callable[[], None],
         alerts: Alerts | None = None,
+        open_tier: "OpenTier | None" = None,
     ) -> None:
         """Nothing is started.
 
@@ -86,6 +88,7 @@ class RemoteStorage:
             node_id: Of this broker.
             checkpoint_log_starts: Writes all log starts to disk; blocks.
             alerts: Where losses are reported.
+            open_tier: What moves remote bytes; None: as the settings say (`tiered.worker.factory`).
         """
         self.settings = settings
         self.tier: Tier | None = None
@@ -102,6 +105,7 @@ class RemoteStorage:
         self._log_dir = log_dir
         self._node_id = node_id
         self._checkpoint_log_starts = checkpoint_log_starts
+        self._open_tier = open_tier
         self._alerts = Alerts() if alerts is None else alerts
         self._metadata_log: ReplicaMetadataLog | ClusterMetadataLog | None = None
         # Of a member of a cluster.
@@ -143,11 +147,10 @@ class RemoteStorage:
         from tiered.restore.metadata_rebuild import MetadataRebuild
         from tiered.tasks.follower import TierStateMachine
         from tiered.tasks.remote_log_manager import RemoteLogManager
-        from tiered.worker.factory import open_tier
 
         settings, environment = self.settings, self._environment
         cluster_id = self._controller.image.cluster_id
-        tier = open_tier(settings, timer=self._timer, clock=self._clock)
+        tier = self._tier_of(settings)
         snapshots: SnapshotStore
         if settings.tier_metadata_snapshots == "bucket":
             snapshots = BucketSnapshotStore(tier, cluster_id)
@@ -201,6 +204,13 @@ class RemoteStorage:
             "remote storage open location=%s worker=%s", self.location, settings.tier_worker
         )
         return manager
+
+    def _tier_of(self, settings: TierConfig) -> Tier:
+        if self._open_tier is not None:
+            return self._open_tier(settings, self._environment)
+        from tiered.worker.factory import open_tier
+
+        return open_tier(settings, timer=self._timer, clock=self._clock)
 
     def _open_metadata_log(self) -> "ReplicaMetadataLog | ClusterMetadataLog":
         if self._peers is None:

@@ -4,6 +4,7 @@ make simulate ARGS="--seed 1 --hours 1"         seeds 1, 2, ... for one hour of 
 make simulate ARGS="--seed 17 --runs 1 --log /tmp/17.log --shrink"
 make simulate ARGS="--runs 100 --repeat"        has a seed the same trace in each interpreter?
 make simulate ARGS="--dense --hours 1"          fault after fault, without quiet time
+make simulate ARGS="--tiered --dense --hours 1" the topic is copied to a bucket
 make simulate ARGS="--hours 100 --workers 2"    two seeds at a time
 make simulate ARGS="--crash-points --workers 2" a broker dies at every point of scripted failovers
 make simulate-mutants                           is each seeded bug found?
@@ -22,7 +23,7 @@ from typing import Any
 
 from tests.simulation.faults.nemesis import Fault
 from tests.simulation.faults.shrinking import Case, rule_of, script, shrink
-from tests.simulation.mutants import MUTANTS
+from tests.simulation.mutants import MUTANTS, TIERED
 from tests.simulation.repeats import compare
 from tests.simulation.run import Outcome, Shape, draw_shape, run
 from tests.simulation.walks import walk
@@ -43,6 +44,7 @@ def main(arguments: Sequence[str]) -> int:
     parser.add_argument("--length", type=float, help="seconds of faults in a run")
     parser.add_argument("--dense", action="store_true", help="no quiet time between faults")
     parser.add_argument("--workers", type=int, default=1, help="seeds that run at a time")
+    parser.add_argument("--tiered", action="store_true", help="the topic lies in a bucket, too")
     parser.add_argument("--brokers", type=int, help="instead of a cluster drawn by the seed")
     parser.add_argument("--replicas", type=int, default=3)
     parser.add_argument("--min-isr", type=int, default=2)
@@ -69,7 +71,7 @@ def main(arguments: Sequence[str]) -> int:
     if chosen.limit is not None:
         resource.setrlimit(resource.RLIMIT_CPU, (int(chosen.limit), int(chosen.limit) + 1))
     if chosen.mutant is not None:
-        MUTANTS[chosen.mutant]()
+        (MUTANTS | TIERED)[chosen.mutant]()
     total = Total(chosen.seed)
 
     def jobs() -> Iterator[tuple[object, ...]]:
@@ -109,7 +111,7 @@ def main(arguments: Sequence[str]) -> int:
 def shape_of(seed: int, chosen: argparse.Namespace) -> Shape:
     """The shape of a seed's cluster, unless one was asked for."""
     if chosen.brokers is None:
-        return draw_shape(seed, quiet=not chosen.dense)
+        return draw_shape(seed, quiet=not chosen.dense, tiered=chosen.tiered)
     return Shape(brokers=chosen.brokers, replicas=chosen.replicas, min_in_sync=chosen.min_isr)
 
 
@@ -137,6 +139,8 @@ class Total:
                 "commits of groups": outcome.commits,
                 "events": outcome.handles,
                 "looks at a broker": outcome.checks,
+                "segments copied": outcome.copied,
+                "segments removed": outcome.remote_removed,
             }
         )
         if outcome.violation is not None:
@@ -162,8 +166,9 @@ class Total:
 def score(limit_s: float, length_s: float) -> int:
     """Try every seeded bug for so much processor time; 1 when more than one is not found."""
     found, used_s = 0, processor_s()
-    for name in MUTANTS:
+    for name in (*MUTANTS, *TIERED):
         command = [sys.executable, "-m", "tests.simulation", "--dense", "--mutant", name]
+        command += ["--tiered"] if name in TIERED else []
         command += ["--hours", "1000", "--length", str(length_s), "--limit", str(limit_s)]
         ended = subprocess.run(command, capture_output=True, check=False)
         took_s, used_s = processor_s() - used_s, processor_s()
@@ -174,8 +179,8 @@ def score(limit_s: float, length_s: float) -> int:
         why = next((line for line in lines if line.startswith("  ")), "it does not run")
         found += why.startswith("  ")
         print(f"found {name} in {took_s:.1f} s: {why.strip()[:150]}", flush=True)
-    print(f"{found} of {len(MUTANTS)} found")
-    return 0 if found >= len(MUTANTS) - 1 else 1
+    print(f"{found} of {len(MUTANTS) + len(TIERED)} found")
+    return 0 if found >= len(MUTANTS) + len(TIERED) - 1 else 1
 
 
 def processor_s() -> float:

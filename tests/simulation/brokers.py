@@ -3,21 +3,26 @@
 from collections.abc import Callable
 from posixpath import dirname
 from random import Random
-from typing import Final
+from typing import Any, Final, cast
 
 from broker.broker import Broker
 from broker.membership.last_run import BOOT_ID_FILE
 from broker.runtime.startup_errors import StartupError
 from config.broker import BrokerConfig
 from config.listeners import Listener
+from config.tier import TierConfig
 from storage.environment.descriptors import share_out
+from storage.environment.environment import Environment
 from storage.environment.randomness import SeededRandomness
 from tests.fakes.filesystem import KEEP_ALL, FakeFilesystem
 from tests.simulation.clock import SimClock
 from tests.simulation.loop import Process
 from tests.simulation.machine import SimMachine
 from tests.simulation.network import SimNetwork
+from tests.simulation.remote.bucket import Bucket
+from tests.simulation.remote.tier_process import SimTier
 from tests.simulation.store import StoreClient, StoreServer
+from tiered.tier import Tier
 
 PORT: Final = 9092
 DESCRIPTORS: Final = 20_000
@@ -49,12 +54,18 @@ class SimBroker:
         lives: How many there were.
         on_change: Called with the broker's id at each change of its disk.
         on_commit: Called with it when a transaction of it was carried out in the store.
+        tier: Its tier process, once it has one.
         filesystem: Of the machine, as the process sees it.
         is_running: The process was started, and has not ended.
     """
 
     def __init__(
-        self, node_id: int, network: SimNetwork, server: StoreServer, **settings: object
+        self,
+        node_id: int,
+        network: SimNetwork,
+        server: StoreServer,
+        bucket: Bucket,
+        **settings: object,
     ) -> None:
         self.node_id = node_id
         self.host = f"b{node_id}"
@@ -71,6 +82,7 @@ class SimBroker:
         self.on_commit: Callable[[int], None] = lambda _node_id: None
         self.filesystem = self._mount(FakeFilesystem(open_files_max=OPEN_FILES_MAX))
         self.broker: Broker | None = None
+        self.tier: SimTier | None = None
         self.process = Process(self.host)
         self.lives = 0
         self.is_running = False
@@ -78,6 +90,7 @@ class SimBroker:
         self.on_ending: Callable[[int], None] = lambda _node_id: None
         self.on_started: Callable[[SimBroker], None] = lambda _place: None
         self._server = server
+        self._bucket = bucket
         self._settings = {
             **SETTINGS,
             "node_id": node_id,
@@ -128,6 +141,7 @@ class SimBroker:
                 store=store,
                 network=network,
                 machine=SimMachine(self.loop),
+                open_tier=lambda tier, environment: self._open_tier(process, tier, environment),
             )
             if self.process is not process:
                 return
@@ -141,6 +155,18 @@ class SimBroker:
             self.on_started(self)
 
         self.loop.spawn(process, run())
+
+    def _open_tier(self, process: Process, settings: TierConfig, environment: Environment) -> Tier:
+        self.tier = SimTier(
+            self.loop, process, lambda: self._bucket.build_tier(settings, environment)
+        )
+        tier: Any = self.tier
+        return cast("Tier", tier)
+
+    def _end_tier(self) -> None:
+        if self.tier is not None:
+            self.tier.end()
+            self.tier = None
 
     def _failed(self, process: Process, reason: str) -> None:
         if process is self.process and self.is_running:
@@ -164,6 +190,7 @@ class SimBroker:
         self.loop.graveyard.append(self.broker)
         self.is_running = False
         self.loop.kill(self.process)
+        self._end_tier()
         self.network.kill(self.process)
         self.filesystem = self._mount(self.filesystem.after_crash(KEEP_ALL))
 
@@ -177,6 +204,7 @@ class SimBroker:
         self.loop.graveyard.append(self.broker)
         self.is_running = False
         self.loop.kill(self.process)
+        self._end_tier()
         self.network.crash(self.host, self.process)
         self._boots += 1
         self.filesystem = self._mount(self.filesystem.after_crash(keep))

@@ -14,6 +14,7 @@
     I12  no log ends below its own high watermark, or remembers batches of producers beyond its end,
          and that of a leader has the epoch in which it leads
     I13  after healing all is led, whole and equal in time (`run.py`)
+    I14  what left the disks is in the bucket (`remote/coverage.py`)
     I15  an image shows what the store had at its revision, whatever was refused or unknown
     A    what was acknowledged with acks=all lies below the high watermark
     M    the high watermark stands while the ISR is smaller than `min.insync.replicas`
@@ -31,6 +32,7 @@ from broker.controller.images.metadata_records import LIVE
 from broker.replicas.partition import Partition
 from tests.simulation.clients.history import History
 from tests.simulation.loop import Process
+from tests.simulation.remote.coverage import RemoteCoverage
 from tests.simulation.world import Mark, Place, Violation, World
 
 COMPARE_EVERY: Final = 300
@@ -72,6 +74,7 @@ class Invariants:
         self._compared: dict[tuple[Place, Process, Process], int] = {}
         self._marks: dict[tuple[Process, Place], Mark] = {}
         self._last_image: dict[int, ClusterImage] = {}
+        self.remote: RemoteCoverage | None = None
         self._store_revision = 0
         self._follows_store = True
         self._image = ClusterImage.empty()
@@ -147,6 +150,8 @@ class Invariants:
         shown: tuple[object, ...] = (
             log.log_end_offset,
             log.high_watermark,
+            log.log_start_offset,
+            log.local_log_start_offset,
             partition.leader_epoch,
             acked_end.get(partition.topic_partition, 0),
             self._store_revision,
@@ -228,6 +233,8 @@ class Invariants:
         topic = self._world.image.topics.get(place.topic)
         if topic is not None and topic.topic_id != partition.topic_id:
             return  # Of a deleted topic of this name: the store says nothing of it.
+        if self.remote is not None:
+            self.remote.check(node_id, place, partition)
         known = self._of(place)
         if partition.is_leader:
             epoch = partition.leader_epoch
@@ -292,8 +299,12 @@ class Invariants:
             ):
                 continue
             replica = broker.replicas.replica_of(*place)
+            # An empty log that began at the log start, within a batch, begins again where that
+            # batch does, with it (`log_repair`).
+            begins = progress.end_offset == partition.log.log_start_offset
             if (
                 replica is not None
+                and (progress.is_counted or not begins)
                 and replica.leader_epoch == partition.leader_epoch
                 and replica.log.log_end_offset < progress.end_offset
             ):
@@ -323,7 +334,7 @@ class Invariants:
             (first_id, first), *others = several
             for other_id, other in others:
                 end = min(first.log.high_watermark, other.log.high_watermark)
-                start = max(first.log.log_start_offset, other.log.log_start_offset)
+                start = max(first.log.local_log_start_offset, other.log.local_log_start_offset)
                 # What was equal stays so, while both are the same processes.
                 pair = (
                     where,

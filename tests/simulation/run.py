@@ -15,7 +15,13 @@ from typing import Final
 from tests.simulation.clients.groups import Committed, GroupHistory, GroupMember, OffsetReader
 from tests.simulation.clients.history import History
 from tests.simulation.clients.latest import LatestReader
-from tests.simulation.clients.session import Consumer, Producer, Session, create_topic
+from tests.simulation.clients.session import (
+    Consumer,
+    HistoryReader,
+    Producer,
+    Session,
+    create_topic,
+)
 from tests.simulation.clients.transactions import (
     CommittedReader,
     TransactionalProducer,
@@ -24,9 +30,11 @@ from tests.simulation.clients.transactions import (
 from tests.simulation.clients.transactions import (
     Outcome as End,
 )
+from tests.simulation.clients.trimmer import Trimmer
 from tests.simulation.faults.crash_points import CrashPoint, CrashPoints
 from tests.simulation.faults.nemesis import Fault, Nemesis, draw_plan, quiet_times
 from tests.simulation.invariants import Invariants
+from tests.simulation.remote.coverage import RemoteCoverage
 from tests.simulation.world import Place, Violation, World
 
 TOPIC: Final = "orders"
@@ -35,8 +43,18 @@ BOOT_S: Final = 60.0
 LED_S: Final = 20.0
 WHOLE_S: Final = 60.0
 READ_S: Final = 120.0
+CLEAN_S: Final = 300.0
 FLUSHES: Final = 0.2
 """So many runs sync each batch before it is acknowledged."""
+TIERED: Final = {
+    "remote_storage_enable": "true",
+    "local_retention_ms": "2000",
+}
+"""What the topic is told when it is copied to the bucket."""
+
+TRIMMED: Final = 0.4
+"""In so many of the runs in which records expire some are deleted as well."""
+
 PRODUCERS: Final = (("idempotent", -1), ("second-idempotent", -1), ("lone", 1))
 
 
@@ -46,6 +64,9 @@ class Shape:
 
     Attributes:
         has_quiet_times: Faults come in episodes, and clients do little between them.
+        is_tiered: The topic is copied to a bucket, and leaves the disks soon.
+        retention_ms: How long it keeps a record; -1: for ever.
+        is_trimmed: A client deletes old records.
     """
 
     brokers: int = 3
@@ -56,10 +77,13 @@ class Shape:
     transactional: int = 1
     members: int = 2
     has_quiet_times: bool = False
+    is_tiered: bool = False
+    retention_ms: int = -1
+    is_trimmed: bool = False
     settings: dict[str, object] = field(default_factory=dict)
 
 
-def draw_shape(seed: int, *, quiet: bool = False) -> Shape:
+def draw_shape(seed: int, *, quiet: bool = False, tiered: bool = False) -> Shape:
     """The shape of a seed: settings that bring faults of other kinds to the surface."""
     random = Random(f"shape {seed}")
     session_ms, heartbeat_ms = random.choice(((3_000, 500), (3_000, 800), (9_000, 2_000)))
@@ -71,15 +95,42 @@ def draw_shape(seed: int, *, quiet: bool = False) -> Shape:
     }
     if random.random() < FLUSHES:
         settings["log_flush_interval_messages"] = 1
+    retention_ms, is_trimmed = -1, False
+    if tiered:
+        of_tier = Random(f"tier {seed}")
+        retention_ms = of_tier.choice((-1, 15_000, 40_000))
+        is_trimmed = retention_ms > 0 and of_tier.random() < TRIMMED
+        settings |= draw_tier(of_tier)
     return Shape(
         brokers=random.choice((3, 3, 3, 4)),
         partitions=random.randint(1, 3),
         pause_s=random.choice((1.0, 2.0, 4.0) if quiet else (0.3, 1.0, 3.0, 3.0)),
-        transactional=random.randint(0, 2),
-        members=random.randint(0, 3),
+        # What expires is not looked for by those who count all they have written.
+        transactional=random.randint(0, 2) if retention_ms < 0 else 0,
+        members=random.randint(0, 3) if retention_ms < 0 else 0,
         has_quiet_times=quiet,
+        is_tiered=tiered,
+        retention_ms=retention_ms,
+        is_trimmed=is_trimmed,
         settings=settings,
     )
+
+
+def draw_tier(random: Random) -> dict[str, object]:
+    """Settings of remote storage: all is small and often, so that a run sees much of it."""
+    return {
+        "remote_log_storage_system_enable": True,
+        "rsm_config_storage_root": "/bucket",
+        "log_segment_bytes": random.choice((500, 2_000, 8_000)),
+        "log_retention_check_interval_ms": 1_000,
+        "remote_log_manager_task_interval_ms": random.choice((300, 1_000, 3_000)),
+        "rlmm_config_remote_log_metadata_topic_num_partitions": random.choice((1, 2)),
+        "tier_gc_interval_ms": 5_000,
+        "tier_gc_grace_ms": random.choice((2_000, 30_000)),
+        "tier_history_interval_ms": random.choice((0, 3_000)),
+        "tier_metadata_snapshots": random.choice(("local", "bucket")),
+        "tier_verify_bytes_per_second": 0,
+    }
 
 
 @dataclass
@@ -115,6 +166,8 @@ class Outcome:
     commits: int = 0
     fetches: int = 0
     checks: int = 0
+    copied: int = 0
+    remote_removed: int = 0
     violated_s: float = 0.0
     points: dict[tuple[int, str], int] = field(default_factory=dict)
     has_crashed: bool = False
@@ -141,7 +194,13 @@ def run(
     """
     shape = shape or draw_shape(seed)
     if plan is None:
-        plan = draw_plan(seed, shape.brokers, duration_s, quiet=shape.has_quiet_times)
+        plan = draw_plan(
+            seed,
+            shape.brokers,
+            duration_s,
+            quiet=shape.has_quiet_times,
+            tiered=shape.is_tiered,
+        )
     outcome = Outcome(seed, plan)
     world = world_of(seed, shape)
     world.loop.log = log
@@ -149,6 +208,8 @@ def run(
     gc.disable()
     history = History()
     invariants = Invariants(world, history, min_in_sync=shape.min_in_sync)
+    if shape.is_tiered:
+        invariants.remote = RemoteCoverage(world, history, shape.retention_ms)
     nemesis = Nemesis(world, plan)
     nemesis.may_forget = shape.min_in_sync > 1
     work = Run(world, history, invariants, nemesis, shape)
@@ -173,6 +234,9 @@ def run(
     outcome.lone_acks = history.lone_acks
     outcome.read = sum(map(len, history.seen.values()))
     outcome.checks = invariants.checks
+    if invariants.remote is not None:
+        outcome.copied = invariants.remote.copied
+        outcome.remote_removed = invariants.remote.removed
     outcome.committed = work.transactions.count(End.COMMITTED)
     outcome.aborted = work.transactions.count(End.ABORTED)
     outcome.unknown = work.transactions.count(End.UNKNOWN)
@@ -193,6 +257,7 @@ def world_of(seed: int, shape: Shape) -> World:
         default_replication_factor=shape.replicas,
         min_insync_replicas=shape.min_in_sync,
         offsets_topic_replication_factor=shape.replicas,
+        rlmm_config_remote_log_metadata_topic_replication_factor=shape.replicas,
         transaction_state_log_replication_factor=shape.replicas,
         transaction_state_log_min_isr=shape.min_in_sync,
         **shape.settings,
@@ -255,7 +320,9 @@ class Run:
             place.start()
         world.until(world.is_whole, limit_s=BOOT_S, what="all brokers are let in")
         admin = self.session("admin")
-        made = admin.begin(create_topic(admin, TOPIC, self.shape.partitions))
+        configs: dict[str, object] = {"retention_ms": self.shape.retention_ms}
+        configs = configs | TIERED if self.shape.is_tiered else {}
+        made = admin.begin(create_topic(admin, TOPIC, self.shape.partitions, **configs))
         world.until(
             lambda: made.done() and world.is_whole(), limit_s=BOOT_S, what="the topic is whole"
         )
@@ -276,6 +343,12 @@ class Run:
                 session.begin(producer.run())
             session = self.session(f"consumer{at}")
             session.begin(Consumer(session, self.history, place).run())
+            if self.shape.is_tiered:
+                session = self.session(f"from the start{at}")
+                session.begin(HistoryReader(session, self.history, place, self.shape.pause_s).run())
+            if self.shape.is_trimmed:
+                session = self.session(f"trimmer{at}")
+                session.begin(Trimmer(session, self.history, place, self.shape.pause_s).run())
             session = self.session(f"latest{at}")
             session.begin(LatestReader(session, place, pause_s=self.shape.pause_s).run())
         for number in range(self.shape.members):
@@ -304,6 +377,7 @@ class Run:
         world.network.heal()
         world.network.slow.clear()
         world.server.lost_answers = 0.0
+        world.bucket.heal()
         world.loop.resume(world.server.process)
         for node_id, place in world.brokers.items():
             world.loop.resume(place.process)
@@ -341,9 +415,32 @@ class Run:
             what="all records can be read",
         )
         for reader, place in readers:
-            self.history.judge(place, dict(sorted(reader.history.seen[place].items())))
+            seen = dict(sorted(reader.history.seen[place].items()))
+            self.history.judge(place, seen, world.log_start(place))
         self._judge_transactions()
         self._judge_groups()
+        if self.invariants.remote is not None:
+            self._judge_bucket(self.invariants.remote)
+
+    def _judge_bucket(self, remote: RemoteCoverage) -> None:
+        """I14: the bucket has what the metadata says, once garbage was collected."""
+        leaders = []
+        for place in self.places:
+            image = self.world.image.partition(*place)
+            assert image is not None
+            broker = self.world.brokers[image.leader].broker
+            assert broker is not None
+            led = broker.replicas.leader_of(*place)
+            assert led is not None
+            leaders.append(led)
+        try:
+            self.world.until(
+                lambda: not remote.leftovers(leaders),
+                limit_s=CLEAN_S,
+                what="I14 the bucket has what the metadata says",
+            )
+        except Violation as violation:
+            raise Violation(f"{violation}: {remote.leftovers(leaders)}") from None
 
     def _judge_groups(self) -> None:
         """I11, and that a coordinator is there again."""
@@ -386,13 +483,24 @@ class Run:
         ) and all(
             len(
                 {
-                    tuple(self.world.batches(node, place, 0, 1 << 62).items())
+                    tuple(self.world.batches(node, place, start, 1 << 62).items())
                     for node in self._of(place)
                 }
             )
             == 1
             for place in self.places
+            for start in [self._common_start(place)]
         )
+
+    def _common_start(self, place: Place) -> int:
+        """From where on all replicas have a partition on their disks."""
+        starts = [0]
+        for node in self._of(place):
+            broker = self.world.brokers[node].broker
+            replica = None if broker is None else broker.replicas.replica_of(*place)
+            if replica is not None:
+                starts.append(replica.log.local_log_start_offset)
+        return max(starts)
 
     def _ends(self, place: Place) -> Iterator[int]:
         for node in self._of(place):

@@ -1,8 +1,12 @@
 """Whole brokers on a seeded loop: they boot, are one cluster, and a seed repeats its run."""
 
+from random import Random
+
 import pytest
 
+from tests.simulation.faults.nemesis import Fault
 from tests.simulation.repeats import compare
+from tests.simulation.run import Shape, draw_tier, run
 from tests.simulation.world import World
 
 
@@ -36,3 +40,29 @@ def test_another_seed_is_another_run() -> None:
 @pytest.mark.system
 def test_a_run_does_not_depend_on_how_an_interpreter_hashes_strings() -> None:
     assert compare(["--dense", "--seed", "5", "--runs", "2", "--length", "10"]) == 0
+
+
+@pytest.mark.system
+def test_a_run_with_a_bucket_repeats_as_well() -> None:
+    assert compare(["--dense", "--tiered", "--seed", "2", "--runs", "2", "--length", "10"]) == 0
+
+
+def test_what_leaves_the_disks_of_a_cluster_is_in_its_bucket() -> None:
+    shape = Shape(
+        partitions=1,
+        pause_s=0.3,
+        transactional=0,
+        members=0,
+        is_tiered=True,
+        retention_ms=8_000,
+        settings=draw_tier(Random(3)),
+    )
+    plan = [
+        Fault(3.0, "tier dies", 1, 2, 1.0, 1),
+        Fault(5.0, "kill", 2, 1, 1.0, 2),
+        Fault(7.0, "bucket loses answers", 1, 2, 2.0, 3),
+    ]
+    outcome = run(1, 15.0, shape=shape, plan=plan)
+    assert outcome.violation is None
+    assert outcome.copied > 10
+    assert outcome.remote_removed > 3

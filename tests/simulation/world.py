@@ -11,9 +11,11 @@ from typing import Final, NamedTuple
 from broker.controller.images.cluster_image import ClusterImage
 from protocol.records.batch import iterate_batches
 from tests.simulation.brokers import SimBroker
+from tests.simulation.clock import WALL_START_MS
 from tests.simulation.loop import SimLoop
 from tests.simulation.network import SimNetwork
 from tests.simulation.pace import Pace, seldom_timers
+from tests.simulation.remote.bucket import Bucket
 from tests.simulation.store import StoreServer
 
 RESTART_S: Final = 1.0
@@ -68,8 +70,9 @@ class World:
         self.began_s = self.loop.time()
         self.network = SimNetwork(self.loop)
         self.server = StoreServer(self.network)
+        self.bucket = Bucket(self.loop)
         self.brokers: Final = {
-            node_id: SimBroker(node_id, self.network, self.server, **settings)
+            node_id: SimBroker(node_id, self.network, self.server, self.bucket, **settings)
             for node_id in range(1, brokers + 1)
         }
         self.pace = Pace(self.loop, lambda: list(self.brokers.values()))
@@ -79,6 +82,7 @@ class World:
         self._timers = ExitStack()
         self._timers.enter_context(seldom_timers())
         self._image = ClusterImage.empty()
+        self._log_starts: dict[Place, int] = {}
         self.exits: list[str] = []
         self.problems: list[str] = []
         self.lines: list[str] = []
@@ -144,6 +148,24 @@ class World:
             disk = self.server.store.disk
             self._image = ClusterImage.loaded(disk.items.values(), disk.revision)
         return self._image
+
+    def log_start(self, place: Place) -> int:
+        """The highest log start that a partition's replicas had when asked about: below it is none.
+
+        Replicas hear of it one after the other, and one that has heard may end.
+        """
+        start = self._log_starts.get(place, 0)
+        for one in self.brokers.values():
+            broker = one.broker if one.is_running else None
+            replica = None if broker is None else broker.replicas.replica_of(*place)
+            if replica is not None:
+                start = max(start, replica.log.log_start_offset)
+        self._log_starts[place] = start
+        return start
+
+    def now_ms(self) -> int:
+        """By a clock that is right; brokers' are off by up to two seconds."""
+        return WALL_START_MS + int((self.loop.time() - self.began_s) * 1000)
 
     def is_whole(self) -> bool:
         """Whether all brokers run and are let in, and all partitions have all replicas in sync."""

@@ -248,7 +248,7 @@ class Producer:
         if self._acks < 0:
             await self._begin()
         values = [f"{self._session.name}-{next(self._numbers)}".encode() for _ in range(records)]
-        now_ms = 1_767_225_600_000 + int(self._session.world.loop.time() * 1000)
+        now_ms = self._session.world.now_ms()
         batch = build_batch(
             [(None, value, (), now_ms) for value in values],
             producer_id=self._producer[0],
@@ -256,6 +256,8 @@ class Producer:
             base_sequence=self._sequence if self._acks < 0 else -1,
         )
         self._history.sent[self._session.name] += values
+        if self._acks < 0:
+            self._history.written_ms.update(dict.fromkeys(values, now_ms))
         self._sequence += len(values)
         if self._acks < 0:
             await self._until_acked(batch, values)
@@ -326,7 +328,12 @@ class Consumer:
             self._session.drop(self._session.known_leader(self._place))
             return False
         if read.error is ErrorCode.OFFSET_OUT_OF_RANGE:
-            raise Violation(f"{self._place} ends before {self.position}, which was committed")
+            start = self._session.world.log_start(self._place)
+            if self.position >= start:
+                raise Violation(f"{self._place} ends before {self.position}, which was committed")
+            # Expired since it was named, or since the last read.
+            self.position = start
+            return True
         if read.error is not ErrorCode.NONE:
             self._session.forget_leaders()
             return False
@@ -337,3 +344,21 @@ class Consumer:
                     self.history.saw(self._place, record.offset, record.value or b"")
                 self.position = record.offset + 1
         return True
+
+
+class HistoryReader(Consumer):
+    """Reads one partition from its start up to its end, again and again."""
+
+    def __init__(self, session: Session, history: History, place: Place, pause_s: float) -> None:
+        super().__init__(session, history, place)
+        self._pause_s = pause_s
+
+    async def run(self) -> None:
+        """Until the session is over."""
+        while not self._session.is_over:
+            before = self.position
+            if not await self.read():
+                await self._session.pause(BACK_OFF_S)
+            elif self.position == before:
+                await self._session.rest(4 * self._pause_s)
+                self.position = 0

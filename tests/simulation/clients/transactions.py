@@ -174,7 +174,7 @@ class TransactionalProducer:
 
     async def _write(self, place: Place, values: list[bytes]) -> bool:
         """Write a batch, sent again until it is acknowledged; False: it cannot be."""
-        now_ms = 1_767_225_600_000 + int(self._session.world.loop.time() * 1000)
+        now_ms = self._session.world.now_ms()
         sequence = self._sequences.get(place, 0)
         batch = build_batch(
             [(None, value, (), now_ms) for value in values],

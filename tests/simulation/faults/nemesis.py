@@ -94,6 +94,20 @@ prefer          preferred leaders are elected
 others          scripts of several steps (`scripts.py`), which end by themselves
 """
 
+BUCKET_KINDS: Final = {
+    "bucket away": 2,
+    "bucket slow": 2,
+    "bucket loses answers": 2,
+    "tier dies": 2,
+}
+"""Of runs with a bucket, beside the others.
+
+bucket away            requests are refused
+bucket slow            requests and answers take up to three seconds
+bucket loses answers   what was done is said to have failed
+tier dies              kill -9 of a broker's tier process
+"""
+
 SCRIPTS: Final = ("leader comes back", "eligible loses its log", "leader alone", "two changes")
 
 EVERY_S: Final = 6.0
@@ -110,10 +124,13 @@ AFTER_S: Final = 6.0
 """How long a cluster is busy before and after a fault."""
 
 
-def draw_plan(seed: int, brokers: int, duration_s: float, *, quiet: bool = False) -> list[Fault]:
+def draw_plan(
+    seed: int, brokers: int, duration_s: float, *, quiet: bool = False, tiered: bool = False
+) -> list[Fault]:
     """The faults of a seed, one after the other, or (`quiet`) in episodes."""
     random = Random(f"plan {seed}")
-    kinds, weights = list(KINDS), list(KINDS.values())
+    drawn = KINDS | BUCKET_KINDS if tiered else KINDS
+    kinds, weights = list(drawn), list(drawn.values())
     plan = []
     at_s = random.uniform(0, EVERY_S)
     while at_s < duration_s:
@@ -397,6 +414,40 @@ class Nemesis:
     def _prefer(self, fault: Fault) -> object:
         self._ask(ElectLeadersRequest(election_type=0, topic_partitions=None, timeout_ms=3000))
         return lambda: None
+
+    def _tier_dies(self, fault: Fault) -> object:
+        place = self._world.brokers[fault.target]
+        if place.tier is None or not place.is_running:
+            return None
+        place.tier.kill()
+        return lambda: None
+
+    def _bucket_away(self, fault: Fault) -> object:
+        bucket = self._world.bucket
+        bucket.is_away = True
+
+        def end() -> None:
+            bucket.is_away = False
+
+        return end
+
+    def _bucket_slow(self, fault: Fault) -> object:
+        bucket = self._world.bucket
+        bucket.is_slow = True
+
+        def end() -> None:
+            bucket.is_slow = False
+
+        return end
+
+    def _bucket_loses_answers(self, fault: Fault) -> object:
+        bucket = self._world.bucket
+        bucket.lost_answers = Random(fault.salt).choice((0.1, 0.5, 1.0))
+
+        def end() -> None:
+            bucket.lost_answers = 0.0
+
+        return end
 
     def _compact(self, fault: Fault) -> object:
         server = self._world.server

@@ -1,0 +1,1 @@
+"""Remote storage of a simulated cluster: its bucket, tier processes, and what must hold of both."""
