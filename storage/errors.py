@@ -249,7 +249,7 @@ class PartitionLoadingError(StorageError):
 
 
 class CutSegmentError(StorageError):
-    """A closed segment does not end with a whole batch: what followed is not there to be read."""
+    """A closed segment ends early: what followed is not there to be read."""
 
     def __init__(self, path: str, offset: int, next_offset: int) -> None:
         super().__init__(

@@ -233,6 +233,7 @@ class Log(LogState):
         if loaded.was_scanned and log.leader_epochs.earliest_entry is not None:
             # As the names: read from a file that may never have been synced.
             log.leader_epochs.sync_with_flush = True
+        log.may_have_gaps = loaded.may_have_gaps
         new_leader_epoch = checkpointed.new_leader_epoch
         known_end = max(checkpointed.high_watermark, checkpointed.recovery_point or 0)
         log.is_short = log.log_end_offset < known_end
@@ -257,6 +258,7 @@ class Log(LogState):
     def update_config(self, config: TopicConfig) -> None:
         """The topic's settings have changed; they hold from the next append on."""
         self.config = config
+        self.may_have_gaps = self.may_have_gaps or "compact" in config.cleanup_policy
         self.writer.configure(config)
         self.flusher.configure(config)
         self._roller.configure(config)

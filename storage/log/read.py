@@ -3,9 +3,12 @@
 Nothing here touches the bytes of a batch, except to look up a time within one.
 """
 
+from functools import partial
+
 from storage.errors import CutSegmentError, OffsetNotLocalError, OffsetOutOfRangeError, StorageError
 from storage.index.reads import WAITING, Reads
 from storage.log.state import LogState
+from storage.segment.gaps import SegmentFile, has_gaps_within
 from storage.segment.segment import Segment, TimestampOffset
 from storage.types.file_slice import FileSlice
 
@@ -72,7 +75,7 @@ class LogReader:
                 end_position = segment.position_of(end_offset, reads)
                 segment.remember(end_offset, end_position)
             if at < last and segment.may_be_cut:
-                end_position = min(end_position, segment.whole_end(reads))
+                end_position = min(end_position, self._whole_end(segment, segments[at + 1], reads))
             if offset < end_offset:
                 found = segment.read(
                     offset,
@@ -85,13 +88,33 @@ class LogReader:
                     return found
                 if at < last and segment.may_be_cut:
                     # With the next segment it would be a gap that nobody hears of.
-                    cut = CutSegmentError(segment.path, offset, segments[at + 1].base_offset)
-                    state.on_cut(cut)
-                    raise cut
+                    raise self._cut(segment, offset, segments[at + 1])
             if end_offset <= segments.end_of(at, state.log_end_offset):
                 return None
             at += 1
         return None
+
+    def _whole_end(self, segment: Segment, following: Segment, reads: Reads) -> int:
+        if self._state.may_have_gaps:
+            return segment.whole_end(reads)
+        is_meant = partial(self._has_gaps, segment)
+        end = segment.whole_end(reads, following.base_offset, is_meant)
+        if not segment.may_be_cut and segment.whole_next_offset < following.base_offset:
+            self._state.may_have_gaps = True
+        return end
+
+    def _has_gaps(self, segment: Segment) -> bool:
+        segments = tuple(self._state.segments)
+        if segment not in segments:
+            return False
+        files = [SegmentFile(one.path, one.base_offset, one.size) for one in segments]
+        return has_gaps_within(self._state.filesystem, files, segments.index(segment))
+
+    def _cut(self, segment: Segment, offset: int, following: Segment) -> CutSegmentError:
+        """The error of a reader who asks for an offset that is missing; others hear of it, too."""
+        cut = CutSegmentError(segment.path, offset, following.base_offset)
+        self._state.on_cut(cut)
+        return cut
 
     def is_at_end(self, offset: int) -> bool:
         """Whether a reader at `offset` has all there is, and comes back for what is appended next.

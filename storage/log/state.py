@@ -71,6 +71,8 @@ class LogState:
         failure: Why the log is out of service; None while it is in.
         refusal: Why it takes no records; None while it takes them. With a `failure` for ever, else
             until `accept_appends`.
+        may_have_gaps: Compaction may have left offsets out, also between two segments. Else each
+            ends where the next one begins, and one that ends earlier was cut.
         is_rolling_back: A queued write found no room: its offsets are being taken back.
         generation: Truncations so far: a ticket of an earlier one has no effect.
         pace: Of the log directory: who writes.
@@ -94,6 +96,7 @@ class LogState:
         "leader_epochs",
         "log_end_offset",
         "log_start_offset",
+        "may_have_gaps",
         "needs_new_epoch",
         "on_cut",
         "pace",
@@ -136,6 +139,7 @@ class LogState:
         self.latest_leader_epoch = -1
         self.is_short = False
         self.needs_new_epoch = False
+        self.may_have_gaps = False
         self.set_aside: tuple[str, ...] = ()
         self.on_cut: Callable[[CutSegmentError], None] = _nothing
         self.highest_remote_offset = -1

@@ -8,6 +8,9 @@ segments are deleted or the log is moved, and a truncation or a deletion stops i
 it, the log is as before, and nothing that could be read is gone: the new file begins with all that
 was whole in the old one. A crash is put right as that of a compaction (`storage.log.replacement`).
 
+The aborted transactions of a segment have a file of their own. Where whole segments are missing
+theirs is, too: then nothing is filled up that a transaction index would be needed for.
+
 Where no other replica has the records, the alert stays and their offsets are refused.
 """
 
@@ -17,19 +20,25 @@ from itertools import pairwise
 from typing import Final
 
 from protocol.errors import DecodeError
-from protocol.records.batch import crc_matches, iterate_batches
+from protocol.records.batch import BatchHeader, crc_matches, iterate_batches
+from protocol.records.control import ControlType
 from storage.cleaner.checked_batches import read_checked_batches
 from storage.cleaner.cleaned_segment import CleanedSegment
 from storage.cleaner.cleaning import CleaningAbortedError, replace_segments
 from storage.environment.alerts import AlertKind
 from storage.errors import CutSegmentError, InvalidFillError
 from storage.log.log import Log
+from storage.log.recovery.segment_recovery import read_control
 from storage.manager.log_table import LogTable
 from storage.segment.segment import Segment
+from storage.types.log_files import RELATIVE_OFFSET_MAX
 from storage.types.topic_partition import TopicPartition
 
 READ_BYTES: Final = 512 * 1024
 """Read at a time of the cut file."""
+
+SIZE_MAX: Final = (1 << 31) - 1
+"""Bytes that an index can name: two large segments may be missing one after the other."""
 
 Throttle = Callable[[int, Callable[[], None]], None]
 
@@ -143,6 +152,10 @@ class SegmentFill:
         self.end_offset = end_offset
         self._check_done = check_done
         self._is_put = False
+        # Of transactions: the markers that the index has, and who has none open that began here.
+        self._indexed: set[int] = set()
+        self._ended: set[int] = set()
+        self._is_cut_between_batches = False
         self._cleaned = CleanedSegment(
             log.directory,
             segment.base_offset,
@@ -162,16 +175,18 @@ class SegmentFill:
             CorruptFileError, CleaningAbortedError, DiskError: As `CutSegments.begin`.
         """
         segment, cleaned = self._segment, self._cleaned
+        whole_end = segment.whole_end()
+        self._is_cut_between_batches = whole_end == segment.size
         for txn in segment.transaction_index.entries():
             cleaned.append_aborted(txn)
-        batches = read_checked_batches(
-            self._table.filesystem, segment.path, segment.whole_end(), READ_BYTES
-        )
+            self._indexed.add(txn.last_offset)
+        batches = read_checked_batches(self._table.filesystem, segment.path, whole_end, READ_BYTES)
         for header, batch in batches:
             throttle(len(batch), self._check_done)
             self._check_done()
             cleaned.append(header, batch)
             self.next_offset = header.next_offset
+            self._note(header)
         cleaned.write_out()
 
     def add(self, records: memoryview) -> bool:
@@ -181,8 +196,9 @@ class SegmentFill:
             records: From the batch of `next_offset` on; the last may be cut off.
 
         Raises:
-            InvalidFillError: One is damaged, does not follow, or is of another leader epoch than
-                this log has for its offset.
+            InvalidFillError: One is damaged, does not follow, is of another leader epoch than this
+                log has for its offset, or aborts a transaction that is not in the index; or one
+                segment is too small for them.
             CleaningAbortedError, DiskError: As `copy`.
         """
         self._check()
@@ -205,12 +221,37 @@ class SegmentFill:
                         f"batch at {header.base_offset} is of leader epoch {header.leader_epoch}, "
                         f"and was of {epoch}"
                     )
-                self._cleaned.append(header, records[position : position + header.size])
+                batch = records[position : position + header.size]
+                self._check_fits(header, batch)
+                self._cleaned.append(header, batch)
                 self.next_offset = header.next_offset
         except DecodeError as error:
             raise InvalidFillError(str(error)) from error
         self._cleaned.write_out()
         return self.next_offset >= self.end_offset
+
+    def _check_fits(self, header: BatchHeader, batch: memoryview) -> None:
+        last_offset = header.last_offset - self._segment.base_offset
+        if self._cleaned.size + len(batch) > SIZE_MAX or last_offset > RELATIVE_OFFSET_MAX:
+            raise InvalidFillError("more is missing than one segment can hold")
+        if (
+            self._is_cut_between_batches
+            and header.producer_id not in self._ended
+            and header.base_offset not in self._indexed
+            and _aborts(header, batch)
+        ):
+            # The files of whole segments are missing, with their transaction indexes: readers of
+            # committed records would get what was aborted.
+            raise InvalidFillError(
+                f"the transaction that offset {header.base_offset} aborts is not in the index"
+            )
+        self._note(header)
+
+    def _note(self, header: BatchHeader) -> None:
+        if header.is_control:
+            self._ended.add(header.producer_id)
+        else:
+            self._ended.discard(header.producer_id)
 
     def put(self) -> None:
         """Let the whole segment take the place of the cut one; compaction may go on.
@@ -238,6 +279,11 @@ class SegmentFill:
         self._check_done()
         if self._segment not in list(self._log.segments):
             raise CleaningAbortedError(f"{self._segment.path} has left its log")
+
+
+def _aborts(header: BatchHeader, batch: memoryview) -> bool:
+    marker = read_control(batch) if header.is_control else None
+    return marker is not None and marker[0] == ControlType.ABORT
 
 
 def _find(log: Log, path: str) -> tuple[Segment, int] | None:

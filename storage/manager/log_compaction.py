@@ -12,6 +12,7 @@ from protocol.errors import DecodeError
 from storage.checkpoints.checkpoint_files import (
     CLEANER_CHECKPOINT,
 )
+from storage.checkpoints.log_directory import LogDirectory
 from storage.cleaner.cleaner import Cleaner
 from storage.cleaner.cleaning import (
     CleanerStats,
@@ -161,6 +162,17 @@ class LogCompaction:
                 directory.write_checkpoint(
                     CLEANER_CHECKPOINT, {**offsets, topic_partition: end_offset}
                 )
+
+    def note_gaps(self, directory: LogDirectory, topic_partition: TopicPartition) -> None:
+        """Have the cleaner's checkpoint say that offsets may be missing in a log.
+
+        Raises:
+            DiskError: The disk refused.
+        """
+        with self._checkpoint_lock:
+            offsets = directory.offsets.get(CLEANER_CHECKPOINT, {})
+            if topic_partition not in offsets:
+                directory.write_checkpoint(CLEANER_CHECKPOINT, {**offsets, topic_partition: 1})
 
     def truncated(self, log: Log, offset: int) -> None:
         """The log was truncated to `offset`: what lies above is to be compacted again."""

@@ -111,7 +111,9 @@ class LogManager(LogTable):
         self.creation: Final = LogCreation(self, opener)
         self.cut_segments: Final = CutSegments(self, cleaner_throttle)
         self.deletion: Final = LogDeletion(self, set_aside_alerts, self.cut_segments)
-        self.startup: Final = LogStartup(self, opener, set_aside_alerts, self.deletion)
+        self.startup: Final = LogStartup(
+            self, opener, set_aside_alerts, self.deletion, self.compaction
+        )
         self.moves: Final = LogMoves(self, opener, self.checkpoints, self.deletion)
         self.room: Final = LogRoom(self, self.startup)
 

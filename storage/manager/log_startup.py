@@ -13,6 +13,7 @@ from types import MappingProxyType
 from uuid import UUID
 
 from config.topic import TopicConfig
+from storage.checkpoints.checkpoint_files import RECOVERY_POINT_CHECKPOINT
 from storage.checkpoints.log_directory import LOST, LogDirectory
 from storage.checkpoints.log_loading import LoadingStoppedError, LoadJob, bytes_to_recover
 from storage.checkpoints.partition_metadata import (
@@ -27,6 +28,7 @@ from storage.errors import (
     StorageError,
 )
 from storage.log.log import Log
+from storage.manager.log_compaction import LogCompaction
 from storage.manager.log_deletion import LogDeletion
 from storage.manager.log_jobs import Run, run_one_by_one
 from storage.manager.log_opener import LogOpener
@@ -64,8 +66,10 @@ class LogStartup:
         opener: LogOpener,
         set_aside_alerts: SetAsideAlerts,
         deletion: LogDeletion,
+        compaction: LogCompaction,
     ) -> None:
         self._table = table
+        self._compaction = compaction
         self._opener = opener
         self._set_aside_alerts = set_aside_alerts
         self._deletion = deletion
@@ -423,6 +427,7 @@ class LogStartup:
                 )
                 self._keep_flush_limit(log)
                 self._set_aside_alerts.report(topic_partition, log.set_aside)
+                self._note_gaps(directory, log)
                 if self._opener.serve(directory, log) and on_loaded is not None:
                     on_loaded(log)
         except DiskError as error:
@@ -437,6 +442,16 @@ class LogStartup:
             _log.exception("log cannot be opened partition=%s", topic_partition)
             self._leave_unopened(directory, topic_partition, error)
         job.finish()
+
+    def _note_gaps(self, directory: LogDirectory, log: Log) -> None:
+        """An operator has put segments beside a log that ended before them: the gap is meant."""
+        recovery_point = directory.checkpointed(RECOVERY_POINT_CHECKPOINT, log.topic_partition)
+        if (
+            directory.had_clean_shutdown
+            and recovery_point is not None
+            and recovery_point < log.active_base_offset
+        ):
+            self._compaction.note_gaps(directory, log.topic_partition)
 
     def _keep_flush_limit(self, log: Log) -> None:
         """What `flush.messages` promises of what is acknowledged holds before the log serves."""

@@ -87,6 +87,7 @@ class Segment(SegmentFiles):
         "_max_timestamp_offset",
         "_older_hints",
         "_whole_end",
+        "_whole_next_offset",
         "created_ms",
         "index_interval_bytes",
         "known_first_timestamp",
@@ -148,6 +149,7 @@ class Segment(SegmentFiles):
         self.known_first_timestamp: int | None = None
         self.may_be_cut = not is_new
         self._whole_end = -1
+        self._whole_next_offset = base_offset
         self._max_timestamp: int | None = NO_TIMESTAMP if is_new else None
         self._max_timestamp_offset = base_offset
 
@@ -627,30 +629,54 @@ class Segment(SegmentFiles):
             end = at + size
         return end
 
-    def whole_end(self, reads: Reads = WAITING) -> int:
+    def whole_end(
+        self,
+        reads: Reads = WAITING,
+        following: int | None = None,
+        is_meant: Callable[[], bool] | None = None,
+    ) -> int:
         """Where the last whole batch of a closed segment ends; looked up once.
 
-        It is `size`, unless somebody has cut the file: `may_be_cut` stays true then, and the log
-        has it.
+        It is `size`, unless somebody has cut the file within a batch. `may_be_cut` stays true
+        where anything is missing, be it whole batches, and the log has it.
+
+        Args:
+            reads: Whether it may wait for the disk.
+            following: Base offset of the next segment, where every offset below it was in this
+                one; None: compaction may have taken some.
+            is_meant: Asked where this one ends earlier: whether compaction has taken some all the
+                same. Reads files, and touches nothing else.
 
         Raises:
             WouldBlockError: As `read`.
         """
         if self._whole_end < 0:
-            end = self._start_for(self.base_offset + RELATIVE_OFFSET_MAX, reads)
+            end, next_offset = 0, self.base_offset
+            if self.size:
+                end = self._start_for(self.base_offset + RELATIVE_OFFSET_MAX, reads)
             for position, header in self.scan(end, reads):
                 end = position + header.batch_length + LOG_OVERHEAD
-            self._whole_end = end
-            self.may_be_cut = end != self.size
+                next_offset = header.next_offset
+            ends_early = following is not None and next_offset < following
+            if ends_early and end == self.size and is_meant is not None:
+                ends_early = not reads.call((self, "gaps"), is_meant)
+            self._whole_end, self._whole_next_offset = end, next_offset
+            self.may_be_cut = end != self.size or ends_early
             if self.may_be_cut:
                 _log.error(
                     "segment has been cut, what is missing cannot be read here path=%s "
-                    "whole_bytes=%d bytes=%d",
+                    "whole_bytes=%d bytes=%d next_offset=%d",
                     self.path,
                     end,
                     self.size,
+                    next_offset,
                 )
         return self._whole_end
+
+    @property
+    def whole_next_offset(self) -> int:
+        """The offset after the last whole batch, as of `whole_end`."""
+        return self._whole_next_offset
 
     def next_offset(self) -> int:
         """The offset after the last whole batch in the file; the base offset if there is none."""

@@ -61,10 +61,12 @@ from storage.types.log_files import (
     CLEANED_SUFFIX,
     DELETED_SUFFIX,
     LOG_SUFFIX,
+    OFFSET_INDEX_SUFFIX,
     OFFSET_MAX,
     SEGMENT_SUFFIXES,
     SNAPSHOT_SUFFIX,
     SWAP_SUFFIX,
+    TIME_INDEX_SUFFIX,
     TRANSACTION_INDEX_SUFFIX,
     LogFileName,
     log_file_name,
@@ -122,6 +124,7 @@ class LoadedLog:
         set_aside: Folders with segments that are not part of the log.
         was_scanned: There may have been more of the log: its end was read from the batches.
         has_new_segment: There was no segment, and an empty one was made.
+        may_have_gaps: See there.
     """
 
     segments: Segments
@@ -131,6 +134,7 @@ class LoadedLog:
     set_aside: tuple[str, ...]
     was_scanned: bool
     has_new_segment: bool
+    may_have_gaps: bool
 
 
 class LogLoader:
@@ -258,6 +262,7 @@ class LogLoader:
             tuple(folders),
             self._scanned,
             is_new,
+            self._gaps_until == OFFSET_MAX,
         )
 
     # -- files -------------------------------------------------------------------------------
@@ -283,8 +288,12 @@ class LogLoader:
             live = self._clear_stages(files)
         sizes = {name.base_offset: size for name, size in live if name.kind == LOG_SUFFIX}
         with_index = set()
+        # What is empty on purpose, after a compaction or a skip, has empty indexes.
+        had_records = set()
         snapshots = []
-        for name, _ in live:
+        for name, size in live:
+            if size and name.kind in (OFFSET_INDEX_SUFFIX, TIME_INDEX_SUFFIX):
+                had_records.add(name.base_offset)
             if name.kind == SNAPSHOT_SUFFIX:
                 snapshots.append(name.base_offset)
             elif name.base_offset not in sizes:
@@ -292,8 +301,13 @@ class LogLoader:
                 self._filesystem.unlink(self._path(log_file_name(*name)), missing_ok=True)
             elif name.kind == TRANSACTION_INDEX_SUFFIX:
                 with_index.add(name.base_offset)
-        for base_offset, size in sorted(sizes.items()):
-            self._segments.add(self._factory.describe(base_offset, size, base_offset in with_index))
+        bases = sorted(sizes)
+        for base_offset, following in zip(bases, [*bases[1:], OFFSET_MAX], strict=False):
+            size = sizes[base_offset]
+            segment = self._factory.describe(base_offset, size, base_offset in with_index)
+            was_synced = self._clean_shutdown or following <= self._recovery_point
+            segment.may_be_cut = size > 0 or (was_synced and base_offset in had_records)
+            self._segments.add(segment)
         self.producer_state = self._make_producer_state(snapshots)
         self.producer_state.snapshots.remove_strays(list(sizes))
 
@@ -408,6 +422,9 @@ class LogLoader:
                     scan_from = segment.base_offset
                 break
         if scan_from is None:
+            if self._recovery_point < segments.active.base_offset:
+                # A clean stop knew no segment above it: somebody has put them there since.
+                self._gaps_until = OFFSET_MAX
             next_offset = segments.active.find_end()
             if next_offset is not None:
                 return next_offset
@@ -493,6 +510,8 @@ class LogLoader:
                 self._check_follows(recovery, segment, rest)
             if segment is self._segments.active:
                 break
+        if recovery.has_gaps:
+            self._gaps_until = OFFSET_MAX
         self._check_last_batch(recovery)
         recovery.write_found_epochs()
         self.producer_state.map_end_offset = recovery.next_offset

@@ -203,9 +203,9 @@ def test_offsets_outside_are_refused() -> None:
             log.reader.read(offset, max_bytes=9, end_offset=1, min_one_batch=True)
 
 
-@pytest.mark.parametrize("within_a_batch", [True, False])
+@pytest.mark.parametrize(("at", "left"), [(7, 2), (-7, 1), (0, 2)])
 def test_what_was_cut_off_a_closed_segment_is_no_gap(
-    within_a_batch: bool, caplog: pytest.LogCaptureFixture
+    at: int, left: int, caplog: pytest.LogCaptureFixture
 ) -> None:
     """What is left is read, what is missing is refused, the next segment is read; told once."""
     filesystem = FakeFilesystem()
@@ -217,8 +217,7 @@ def test_what_was_cut_off_a_closed_segment_is_no_gap(
     log.close(clean=True)
     file = filesystem.open(first.path)
     size = first.size // second.base_offset
-    file.truncate(2 * size + (7 if within_a_batch else -7))
-    left = 2 if within_a_batch else 1
+    file.truncate(2 * size + at)
     file.close()
 
     log = open_log(
@@ -255,3 +254,69 @@ def test_a_closed_segment_is_looked_at_once() -> None:
     assert first.may_be_cut
     assert log.reader.read(0, max_bytes=9999, end_offset=12, min_one_batch=True) is not None
     assert not first.may_be_cut
+
+
+def _segmented(filesystem: FakeFilesystem, **settings: object) -> Log:
+    """Twelve records, each a millisecond later than the one before, in several segments."""
+    log = open_log(filesystem, small_segments(600, **settings))
+    for number in range(12):
+        append(log, make_batch(b"%d" % number * 50, timestamp_ms=NOW_MS + number))
+    return log
+
+
+def _again(filesystem: FakeFilesystem, *, known: bool = True, **settings: object) -> Log:
+    """The log after a clean stop; `known`: with a recovery point."""
+    opened = Opened(12 if known else None, clean_shutdown=True)
+    return open_log(filesystem, small_segments(600, **settings), opened=opened)
+
+
+def _cut(filesystem: FakeFilesystem, path: str, size: int) -> None:
+    file = filesystem.open(path)
+    file.truncate(size)
+    file.close()
+
+
+@pytest.mark.parametrize("what", ["emptied", "removed"])
+def test_a_segment_of_which_nothing_is_left_is_no_gap(what: str) -> None:
+    """As one that was cut between two of its batches: the next one says where it ended."""
+    filesystem = FakeFilesystem()
+    log = _segmented(filesystem)
+    first, second, third, *_ = log.segments
+    log.close(clean=True)
+    if what == "emptied":
+        _cut(filesystem, second.path, 0)
+    else:
+        filesystem.unlink(second.path)
+    log = _again(filesystem)
+    read = log.reader.read(0, max_bytes=9999, end_offset=12, min_one_batch=True)
+    assert read is not None
+    assert read.length == first.size
+    with pytest.raises(CutSegmentError, match=f"below {third.base_offset} is missing"):
+        log.reader.read(second.base_offset, max_bytes=9999, end_offset=12, min_one_batch=True)
+
+
+@pytest.mark.parametrize("reason", ["settings", "earlier settings", "no checkpoint", "gaps"])
+def test_what_compaction_may_have_taken_is_a_gap(reason: str) -> None:
+    """Nothing is refused where the end of a segment proves nothing."""
+    filesystem = FakeFilesystem()
+    log = _segmented(filesystem)
+    first, second, *_ = log.segments
+    log.close(clean=True)
+    size = first.size // second.base_offset
+    if reason == "gaps":
+        # The second batch's offset: the one before it is gone, as in a copy of a compacted log.
+        file = filesystem.open(first.path)
+        file.write_at(b"\0" * 7 + b"\2", size)
+        file.close()
+        _cut(filesystem, first.path, 2 * size)
+    else:
+        _cut(filesystem, first.path, size)
+    policy = {"cleanup_policy": ("compact",)} if "settings" in reason else {}
+    log = _again(filesystem, known=reason != "no checkpoint", **policy)
+    if reason == "earlier settings":
+        log.update_config(small_segments(600))
+    missing = second.base_offset - 1
+    found = log.reader.read(missing, max_bytes=9999, end_offset=12, min_one_batch=True)
+    assert found is not None
+    header = next(iterate_batches(memoryview(found.file.read_at(found.length, found.position))))
+    assert header[1].base_offset == second.base_offset

@@ -3,35 +3,78 @@
 import pytest
 
 from protocol.records.batch import set_offset_and_epoch
+from protocol.records.builder import build_batch
+from protocol.records.control import build_end_transaction_marker
 from storage.cleaner.cleaning import CleaningAbortedError
 from storage.environment.alerts import AlertKind
 from storage.errors import CorruptFileError, CutSegmentError, InvalidFillError
 from storage.log.log import Log
+from storage.manager import cut_segments
 from storage.manager.cut_segments import SegmentFill
 from storage.manager.log_manager import LogManager
-from tests.unit.storage.log.log_model import read_batches, small_segments
+from storage.types.append_origin import AppendOrigin
+from tests.unit.storage.log.log_model import NOW_MS, read_batches, small_segments
 from tests.unit.storage.manager.test_log_manager import A0, ID_A, Disk, append
 
 CONFIG = small_segments(400)
 COUNT = 12
 
 
+def append_transactional(log: Log, value: bytes) -> None:
+    batch = build_batch(
+        [(b"k", value, (), NOW_MS)],
+        producer_id=7,
+        producer_epoch=0,
+        base_sequence=0,
+        transactional=True,
+    )
+    log.writer.append_as_leader(memoryview(batch), leader_epoch=0, now_ms=NOW_MS)
+    log.update_high_watermark(log.log_end_offset)
+
+
+def append_marker(log: Log, *, commit: bool) -> None:
+    marker = build_end_transaction_marker(
+        producer_id=7,
+        producer_epoch=0,
+        commit=commit,
+        coordinator_epoch=1,
+        timestamp_ms=NOW_MS,
+    )
+    log.writer.append_as_leader(
+        memoryview(marker), leader_epoch=0, now_ms=NOW_MS, origin=AppendOrigin.COORDINATOR
+    )
+    log.update_high_watermark(log.log_end_offset)
+
+
 class World:
     """A log of several segments whose first was cut within its third batch, started again."""
 
-    def __init__(self, *, keep: int = 2) -> None:
+    def __init__(self, *, keep: int = 2, damage: str = "within a batch", aborts: int = -1) -> None:
+        """`aborts`: the offset of the marker that aborts a transaction which begins before it."""
         self.disk = Disk()
         manager = self.disk.started(CONFIG)
         log = manager.creation.get_or_create(A0, ID_A, CONFIG)
-        append(log, COUNT, value=b"v" * 20)
+        for offset in range(COUNT):
+            if offset == aborts:
+                append_marker(log, commit=False)
+            elif offset == aborts - 1:
+                append_transactional(log, b"v" * 20)
+            else:
+                append(log, value=b"v" * 20)
         self.batches = read_batches(log)
         first, second, *_ = log.segments
         self.path, self.end = first.path, second.base_offset
+        self.starts = [segment.base_offset for segment in log.segments]
         assert self.end >= keep + 2
         manager.shutdown()
-        file = self.disk.filesystem.open(self.path)
-        file.truncate(keep * len(self.batches[0]) + 7)
-        file.close()
+        filesystem = self.disk.filesystem
+        if damage == "a file is missing":
+            filesystem.unlink(second.path)
+        else:
+            file = filesystem.open(self.path)
+            sizes = {"within a batch": keep * len(self.batches[0]) + 7, "nothing is left": 0}
+            file.truncate(sizes.get(damage, keep * len(self.batches[0])))
+            file.close()
         self.manager: LogManager = self.disk.started(CONFIG)
         found = self.manager.get(A0)
         assert found is not None
@@ -185,3 +228,59 @@ def test_compaction_goes_on_with_a_log_that_was_filled_up() -> None:
     fill.put()
     fill.close()
     assert not world.manager.cleaning.uncleanable
+
+
+@pytest.mark.parametrize(
+    ("damage", "first"), [("between batches", 2), ("nothing is left", 0), ("a file is missing", -1)]
+)
+def test_whole_batches_that_are_missing_are_put_in_their_place(damage: str, first: int) -> None:
+    """Where the next segment begins says that they were there."""
+    world = World(damage=damage)
+    end = world.starts[2] if first < 0 else world.end
+    first = world.end if first < 0 else first
+    fill = world.begin()
+    assert (fill.next_offset, fill.end_offset) == (first, end)
+    assert fill.add(memoryview(b"".join(world.batches[first:end])))
+    fill.put()
+    fill.close()
+    assert read_batches(world.log) == world.batches
+    world.manager.shutdown()
+    log = world.disk.started(CONFIG).get(A0)
+    assert log is not None
+    assert read_batches(log) == world.batches
+
+
+def test_a_transaction_whose_index_is_missing_is_not_taken_for_committed() -> None:
+    """Every replica is asked; none can say what the index had."""
+    world = World(damage="a file is missing")
+    aborts = world.starts[1] + 1
+    world = World(damage="a file is missing", aborts=aborts)
+    assert world.starts[1] < aborts < world.starts[2]
+    fill = world.begin()
+    for _ in range(2):
+        with pytest.raises(InvalidFillError, match=f"offset {aborts} aborts is not in the index"):
+            fill.add(memoryview(b"".join(world.batches[fill.next_offset :])))
+    fill.close()
+    assert world.cut().offset == world.starts[1]
+
+
+def test_an_aborted_transaction_that_the_index_has_is_filled_up() -> None:
+    """The index is a file of its own."""
+    world = World(damage="between batches", keep=1, aborts=2)
+    fill = world.begin()
+    assert fill.add(memoryview(b"".join(world.batches[1:])))
+    fill.put()
+    fill.close()
+    assert read_batches(world.log) == world.batches
+    assert world.log.reader.aborted_transactions(0, 3) == [(7, 1)]
+
+
+def test_more_than_a_segment_can_hold_is_not_filled_up(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The files of several segments were lost."""
+    world = World()
+    monkeypatch.setattr(cut_segments, "SIZE_MAX", 3 * len(world.batches[0]))
+    fill = world.begin()
+    with pytest.raises(InvalidFillError, match="more is missing than one segment can hold"):
+        fill.add(memoryview(b"".join(world.batches[2:])))
+    fill.close()
+    assert world.cut().offset == 2

@@ -100,3 +100,8 @@ def test_segments_that_were_set_aside_can_be_put_back() -> None:
     assert offsets[-1] == 59
     append(again)
     assert again.log_end_offset == 61
+    # The gap is meant, also at all later starts.
+    manager.shutdown()
+    later = disk.started(DELETE).get(A0)
+    assert later is not None
+    assert [record.offset for record in read_records(later)] == [*offsets, 60]
