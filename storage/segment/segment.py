@@ -832,7 +832,11 @@ class Segment(SegmentFiles):
         """
         position = self.position_of(offset)
         header = read_batch_header(self.open_file(), position, self.size)
-        next_offset = self.next_offset() if header is None else header.base_offset
+        if header is None:
+            # Of one that was cut a part of a batch may be left: nothing is to follow on that.
+            position, next_offset = self._read_end()
+        else:
+            next_offset = header.base_offset
         if position == 0:
             next_offset = self.base_offset
         self.cut(position, next_offset)
@@ -841,6 +845,7 @@ class Segment(SegmentFiles):
     def cut(self, position: int, next_offset: int) -> None:
         """Make `position` the end of the log; the batch before it ends below `next_offset`."""
         self._hints = self._older_hints = None
+        self._whole_end = -1
         file = self.open_file()
         file.truncate(position)
         # Or after a crash the old batches could stand where new ones were written.

@@ -5,6 +5,7 @@ from random import Random
 import pytest
 
 from config.topic import TopicConfig
+from storage.errors import CutSegmentError
 from storage.log.log import Log
 from storage.log.truncation import StateBelow
 from storage.producers.snapshot import encode_rows
@@ -121,3 +122,26 @@ def test_wherever_a_crash_stops_it_a_log_that_begins_there_knows_what_lies_befor
             assert entry is not None
             assert (entry.epoch, entry.txn_first_offset) == (1, 10)
     assert begun or keep != "all"
+
+
+def test_nothing_follows_on_a_part_of_a_batch() -> None:
+    """A closed segment was cut within a batch, and is the last one after the truncation."""
+    filesystem = FakeFilesystem()
+    log = open_log(filesystem, small_segments(400))
+    for number in range(12):
+        append(log, make_batch(b"%d" % number * 50))
+    first, second, *_ = log.segments
+    assert second.base_offset >= 3
+    size = first.size // second.base_offset
+    log.close(clean=True)
+    file = filesystem.open(first.path)
+    file.truncate(2 * size + 7)
+    file.close()
+    log = open_log(filesystem, small_segments(400), opened=Opened(12, clean_shutdown=True))
+    with pytest.raises(CutSegmentError):
+        log.reader.read(2, max_bytes=9999, end_offset=12, min_one_batch=True)
+    log.truncation.truncate_to(second.base_offset - 1)
+    assert log.log_end_offset == 2
+    for number in range(2, 12):
+        assert append(log, make_batch(b"%d" % number * 50)).first_offset == number
+    assert [record.offset for record in read_records(log)] == list(range(12))
