@@ -171,33 +171,57 @@ class LogReader:
 
         Reads from the disk; may be called in a thread. It works on the segments there are when it
         begins: the owner of the log may roll and delete some meanwhile, and then it starts over.
+
+        Raises:
+            CutSegmentError: It may be in what is missing of a closed segment's file.
+            StorageError: The disk refused, or what is there cannot be read.
         """
         state = self._state
         end = state.log_end_offset if end_offset is None else min(end_offset, state.log_end_offset)
         size_max = 2 * state.config.max_message_bytes
         segments = tuple(state.segments)
         ends = [*(segment.base_offset for segment in segments[1:]), state.log_end_offset]
-        for segment, segment_end in zip(segments, ends, strict=True):
+        for at, (segment, segment_end) in enumerate(zip(segments, ends, strict=True)):
             if segment.base_offset >= end:
                 break
             if segment_end <= state.log_start_offset:
                 continue
+            following = segments[at + 1] if at + 1 < len(segments) else None
+            found = None
             try:
-                if segment.max_timestamp < timestamp_ms:
-                    continue
-                found = segment.find_timestamp(
-                    timestamp_ms,
-                    start_offset=max(state.log_start_offset, segment.base_offset),
-                    end_position=segment.position_of(end) if end < segment_end else segment.size,
-                    max_size=size_max,
-                )
+                if segment.max_timestamp >= timestamp_ms:
+                    is_last = end < segment_end
+                    found = segment.find_timestamp(
+                        timestamp_ms,
+                        start_offset=max(state.log_start_offset, segment.base_offset),
+                        end_position=segment.position_of(end) if is_last else segment.size,
+                        max_size=size_max,
+                    )
+                if found is None and following is not None:
+                    self._check_whole(segment, following, timestamp_ms, end)
             except StorageError:
-                if not self._has_left(segment):
+                if not any(map(self._has_left, segments[at : at + 2])):
                     raise
                 return self.offset_for_timestamp(timestamp_ms, end_offset)
             if found is not None:
                 return found if found.offset < end else None
         return None
+
+    def _check_whole(
+        self, segment: Segment, following: Segment, timestamp_ms: int, end_offset: int
+    ) -> None:
+        """Check that nothing of a closed segment is missing which may be as late as a time.
+
+        What is missing is taken to be earlier than what follows on it.
+
+        Raises:
+            CutSegmentError: Something is, below `end_offset`.
+        """
+        if not segment.may_be_cut or following.first_timestamp < timestamp_ms:
+            return
+        self._whole_end(segment, following, WAITING)
+        if segment.may_be_cut and segment.whole_next_offset < end_offset:
+            raise self._cut(segment, segment.whole_next_offset, following)
 
     def max_timestamp_offset(self) -> TimestampOffset | None:
         """The first record with the greatest timestamp of the log (KIP-734); None without any."""

@@ -320,3 +320,24 @@ def test_what_compaction_may_have_taken_is_a_gap(reason: str) -> None:
     assert found is not None
     header = next(iterate_batches(memoryview(found.file.read_at(found.length, found.position))))
     assert header[1].base_offset == second.base_offset
+
+
+def test_a_look_up_by_time_does_not_pass_over_what_was_cut_off() -> None:
+    """What is there is found, and what is later than all that can be missing."""
+    filesystem = FakeFilesystem()
+    log = _segmented(filesystem)
+    first, second, *_ = log.segments
+    log.close(clean=True)
+    _cut(filesystem, first.path, first.size // second.base_offset)
+    log = _again(filesystem)
+    told: list[CutSegmentError] = []
+    log.on_cut = told.append
+    assert log.reader.offset_for_timestamp(NOW_MS) == TimestampOffset(NOW_MS, 0, 0)
+    later = second.base_offset + 1
+    assert log.reader.offset_for_timestamp(NOW_MS + later) == (NOW_MS + later, later, 0)
+    assert not told
+    for number in range(1, second.base_offset + 1):
+        with pytest.raises(CutSegmentError, match=f"below {second.base_offset} is missing"):
+            log.reader.offset_for_timestamp(NOW_MS + number)
+    assert log.reader.offset_for_timestamp(NOW_MS + 1, end_offset=1) is None
+    assert len(told) == second.base_offset
