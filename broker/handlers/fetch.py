@@ -382,9 +382,14 @@ class FetchHandler:
                     return preferred
             if wanted.last_fetched_epoch != NO_EPOCH:
                 epoch, end = log.reader.end_offset_for_epoch(wanted.last_fetched_epoch)
-                if epoch < 0 or end < 0:
+                is_known = epoch >= 0 and end >= 0
+                diverges = epoch < wanted.last_fetched_epoch or end < wanted.fetch_offset
+                if (diverges or not is_known) and not partition.is_end_certain:
+                    # The leader may have what is not here.
+                    raise ApiError(ErrorCode.NOT_LEADER_OR_FOLLOWER)
+                if not is_known:
                     raise ApiError(ErrorCode.OFFSET_OUT_OF_RANGE)
-                if epoch < wanted.last_fetched_epoch or end < wanted.fetch_offset:
+                if diverges:
                     response = failure(wanted.partition, ErrorCode.NONE)
                     response.diverging_epoch = (epoch, end)
                     response.high_watermark = log.high_watermark

@@ -220,3 +220,14 @@ async def test_wrong_epochs_are_told_before_a_follower_is_named(
     answer = ask(world, 1, rack_id="b", current_leader_epoch=EPOCH)
     assert answer.error_code == ErrorCode.UNKNOWN_LEADER_EPOCH
     assert selector.calls == []
+
+
+async def test_a_follower_tells_nobody_that_the_logs_part(world: World) -> None:
+    """Nor that it does not know an epoch: its leader may have what it lacks."""
+    partition = follow(world)
+    fetched(partition, b"a", high_watermark=1)
+    for epoch in (EPOCH, EPOCH + 1):
+        answer = ask(world, 2, last_fetched_epoch=epoch)
+        assert answer.error_code == ErrorCode.NOT_LEADER_OR_FOLLOWER
+        assert answer.diverging_epoch is None
+    assert ask(world, 1, last_fetched_epoch=EPOCH).error_code == ErrorCode.NONE

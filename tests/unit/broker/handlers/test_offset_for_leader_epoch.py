@@ -1,9 +1,11 @@
 """OffsetForLeaderEpoch: where the log of an epoch ended."""
 
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
+from broker.controller.images.partition_image import PartitionImage
 from protocol.api_keys import ApiKey
 from protocol.error_codes import ErrorCode
 from protocol.messages.offset_for_leader_epoch import (
@@ -12,17 +14,24 @@ from protocol.messages.offset_for_leader_epoch import (
     OffsetForLeaderTopic,
 )
 from storage.errors import DiskError
-from tests.unit.broker.world import World, batch
+from tests.unit.broker.world import NODE_ID, World, batch
 
 
-def ask(world: World, version: int, *epochs: int, current: int = -1, index: int = 0) -> list[Any]:
+def ask(
+    world: World,
+    version: int,
+    *epochs: int,
+    current: int = -1,
+    index: int = 0,
+    replica_id: int = -1,
+) -> list[Any]:
     """One partition, once per epoch."""
     partitions = [
         OffsetForLeaderPartition(partition=index, current_leader_epoch=current, leader_epoch=epoch)
         for epoch in epochs
     ]
     request = OffsetForLeaderEpochRequest(
-        replica_id=-1, topics=[OffsetForLeaderTopic(topic="t", partitions=partitions)]
+        replica_id=replica_id, topics=[OffsetForLeaderTopic(topic="t", partitions=partitions)]
     )
     (topic,) = world.ask(ApiKey.OFFSET_FOR_LEADER_EPOCH, version, request).topics
     assert topic.topic == "t"
@@ -85,3 +94,18 @@ async def test_an_offline_log_still_knows(world: World) -> None:
     partition.log.fail(DiskError("cannot read", "/data"))
     (found,) = ask(world, 4, 2)
     assert (found.error_code, found.end_offset) == (0, 3)
+
+
+async def test_a_leader_in_doubt_tells_consumers_no_end(world: World) -> None:
+    """Another may have gone on: they would take what they have read there for truncated."""
+    partition = world.add("t")
+    write(world, 2, 3)
+    write(world, 5, 4)
+    image = PartitionImage(0, NODE_ID, 5, 0, (NODE_ID, 2), (NODE_ID, 2))
+    partition.become_leader(image, now_ms=world.clock.monotonic_ms())
+    world.clock.advance(10_000)
+    world.replicas.terms.validity = SimpleNamespace(until_ms=world.clock.monotonic_ms() - 1)
+    codes = [(p.error_code, p.end_offset) for p in ask(world, 4, 2, 5, 7)]
+    doubtful = (ErrorCode.NOT_LEADER_OR_FOLLOWER, -1)
+    assert codes == [(0, 3), doubtful, doubtful]
+    assert [p.end_offset for p in ask(world, 4, 5, replica_id=2)] == [7]
