@@ -8,7 +8,8 @@
 
 One request is under way at a time, with all that was noted until then. What is proposed counts at
 once in the maximal ISR, and the committed ISR changes with the image alone; a proposal without a
-known outcome stays proposed.
+known outcome stays proposed. Each try names the lives of the brokers that were right for the first
+one: who has come back since may have lost what it had, and the controller refuses it.
 
 Every half `replica.lag.time.max.ms`, and when brokers come or go, all partitions that are led here
 are looked at, in slices: for members that lag, followers that may join by now, proposals that have
@@ -93,6 +94,7 @@ class Change(NamedTuple):
     leading: "LeaderState"
     before: tuple[int, ...]
     isr: tuple[int, ...]
+    epochs: tuple[int, ...]
 
 
 class IsrChanges:
@@ -190,8 +192,9 @@ class IsrChanges:
                 isr = _wanted_isr(partition, leading, now_ms)
                 if isr is None:
                     continue
-                leading.propose(isr)
-            changes.append(Change(partition, leading, leading.isr, isr))
+                leading.propose(isr, tuple(self._epoch_of(leading, node) for node in isr))
+            epochs = leading.proposed_epochs
+            changes.append(Change(partition, leading, leading.isr, isr, epochs))
         if changes:
             send = self._send(changes)
             self._under_way = asyncio.get_running_loop().create_task(send)
@@ -215,16 +218,14 @@ class IsrChanges:
 
     def _request(self, changes: list[Change]) -> AlterPartitionRequest:
         topics: dict[UUID, list[AlterPartitionRequestPartitionData]] = {}
-        for partition, leading, _, isr in changes:
+        for partition, leading, _, isr, epochs in changes:
             topics.setdefault(partition.topic_id, []).append(
                 AlterPartitionRequestPartitionData(
                     partition_index=partition.topic_partition.partition,
                     leader_epoch=leading.leader_epoch,
                     new_isr_with_epochs=[
-                        BrokerState(
-                            broker_id=node_id, broker_epoch=self._epoch_of(leading, node_id)
-                        )
-                        for node_id in isr
+                        BrokerState(broker_id=node_id, broker_epoch=epoch)
+                        for node_id, epoch in zip(isr, epochs, strict=True)
                     ],
                     partition_epoch=leading.partition_epoch,
                 )
@@ -292,7 +293,7 @@ class IsrChanges:
             )
 
     def _settle(self, change: Change, code: int) -> bool:
-        partition, leading, before, isr = change
+        partition, leading, before, isr, _ = change
         if code == ErrorCode.NONE:
             self.expanded += any(node_id not in before for node_id in isr)
             self.shrunk += any(node_id not in isr for node_id in before)

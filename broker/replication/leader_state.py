@@ -49,6 +49,7 @@ class LeaderState:
         is_reassigning: Whether a reassignment is under way.
         isr: The committed ISR, the leader among them.
         proposed: The ISR that the controller has been asked for; None: nothing is under way.
+        proposed_epochs: The lives of its members, as of when they were found fit for it.
         followers: Progress of each other replica, in order of assignment.
         epoch_start_offset: The leader's log end when it took over: a follower that is not there yet
             may lack what an earlier leader has committed (KAFKA-7128).
@@ -69,6 +70,7 @@ class LeaderState:
         "own_end_offset",
         "partition_epoch",
         "proposed",
+        "proposed_epochs",
         "replicas",
         "replication_factor",
     )
@@ -92,6 +94,7 @@ class LeaderState:
         self.is_reassigning = state.is_reassigning
         self.isr = state.isr
         self.proposed: tuple[int, ...] | None = None
+        self.proposed_epochs: tuple[int, ...] = ()
         self._not_before_ms = NEVER_MS
         self.epoch_start_offset = epoch_start_offset
         self.own_end_offset = own_end_offset
@@ -178,9 +181,12 @@ class LeaderState:
         """The leader's log ends at `offset` now: what was queued when it took over is lost."""
         self.epoch_start_offset = min(self.epoch_start_offset, offset)
 
-    def propose(self, isr: tuple[int, ...]) -> None:
-        """Count `isr` as well from now on: the controller is asked for it."""
-        self.proposed = isr
+    def propose(self, isr: tuple[int, ...], epochs: tuple[int, ...]) -> None:
+        """Count `isr` as well from now on: the controller is asked for it.
+
+        `epochs`: of its members, the lives in which they were found fit for it.
+        """
+        self.proposed, self.proposed_epochs = isr, epochs
         self._count()
 
     def withdraw(self, not_before_ms: float) -> None:

@@ -392,3 +392,30 @@ async def test_an_error_is_logged_once_however_often_it_comes(
     i.channel.error, i.channel.failure = ErrorCode.NONE, ConnectionError("gone")
     await turn()
     assert len(caplog.records) == 2
+
+
+async def test_another_try_names_the_lives_of_the_first(i: IsrWorld) -> None:
+    """Who has come back meanwhile may have lost what it had caught up with."""
+    partition = i.led(state=record((1, 2)))
+    i.write(partition, b"a")
+    i.channel.failure = ConnectionError("gone")
+    i.fetch_one(1, replica=3)
+    await turn()
+    i.registered[3] = i.live[3] = 31
+    i.fetch_one(0, replica=3)
+    i.timer.advance(RETRY_MS)
+    await turn()
+    assert i.asked == [[(1, 10), (2, 20), (3, 30)]] * 2
+    i.channel.failure = None
+    i.channel.code = ErrorCode.INELIGIBLE_REPLICA
+    i.timer.advance(RETRY_MS)
+    await turn()
+    assert len(i.asked) == 3
+    assert partition.leading is not None
+    assert partition.leading.proposed is None
+    i.channel.code = ErrorCode.NONE
+    i.fetch_one(1, replica=2)
+    i.fetch_one(1, replica=3)
+    i.timer.advance(2 * RETRY_MS)
+    await turn()
+    assert i.asked[3:] == [[(1, 10), (2, 20), (3, 31)]]

@@ -79,7 +79,7 @@ def test_a_proposed_member_is_waited_for() -> None:
     state = leading((1, 2))
     fetch(state, 2, 100)
     fetch(state, 3, 60, 0.0)
-    state.propose((1, 2, 3))
+    state.propose((1, 2, 3), (1, 1, 1))
     assert state.high_watermark(40, 2, 1e9) == 60
     state.withdraw(0.0)
     assert state.high_watermark(40, 2, 1e9) == 100
@@ -88,7 +88,7 @@ def test_a_proposed_member_is_waited_for() -> None:
 def test_a_member_that_is_to_leave_is_waited_for_until_the_controller_agrees() -> None:
     state = leading()
     fetch(state, 2, 100)
-    state.propose((1, 2))
+    state.propose((1, 2), (1, 1))
     assert state.high_watermark(40, 2, 0.0) == 40
     state.update(record((1, 2), partition_epoch=1))
     assert state.proposed is None
@@ -117,7 +117,7 @@ def test_who_fetches_in_an_old_life_is_not_waited_for() -> None:
 
 def test_an_older_record_changes_nothing() -> None:
     state = leading()
-    state.propose((1, 2))
+    state.propose((1, 2), (1, 1))
     state.update(record((1,), partition_epoch=0))
     assert state.isr == (1, 2, 3)
     assert state.proposed == (1, 2)
@@ -229,7 +229,7 @@ def test_nothing_is_proposed_twice() -> None:
     fetch(state, 3, 100)
     wanted = state.wanted_isr(40, 100, 0.0, 1)
     assert wanted is not None
-    state.propose(wanted)
+    state.propose(wanted, (1,) * len(wanted))
     assert state.wanted_isr(40, 100, 0.0, 1) is None
     state.withdraw(50.0)
     assert state.wanted_isr(40, 100, 49.0, 1) is None

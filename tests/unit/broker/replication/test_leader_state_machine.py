@@ -155,7 +155,7 @@ class LeaderRules(RuleBasedStateMachine):
         assert wanted is None if expected == self.isr else frozenset(wanted or ()) == expected
         if wanted is not None:
             assert LEADER in wanted
-            self.state.propose(wanted)
+            self.state.propose(wanted, (1,) * len(wanted))
             self.proposed = frozenset(wanted)
 
     @precondition(lambda self: self.proposed is not None)
