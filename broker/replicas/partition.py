@@ -32,7 +32,7 @@ from broker.replicas.group_commit import GroupCommit
 from broker.replicas.offset_waits import OffsetWaits, Waits
 from broker.replicas.partition_writes import PartitionWrites
 from broker.replicas.preparation import Preparation
-from broker.replication.leader_state import LeaderState
+from broker.replication.leader_state import LeaderState, Proposal
 from broker.runtime.errors import ApiError
 from broker.runtime.watchers import Watchers
 from protocol.error_codes import ErrorCode
@@ -148,7 +148,13 @@ class Partition:
 
     # -- roles -----------------------------------------------------------------------------------
 
-    def become_leader(self, state: "PartitionImage", *, now_ms: float) -> None:
+    def become_leader(
+        self,
+        state: "PartitionImage",
+        *,
+        now_ms: float,
+        proposed: Proposal | None = None,
+    ) -> None:
         """Take appends in the leader epoch of `state`, the partition's record.
 
         Appends of clients in an earlier epoch of the same leadership go on waiting: their records
@@ -157,6 +163,8 @@ class Partition:
         Args:
             state: With this broker as the leader.
             now_ms: Monotonic: members of the ISR have their grace from then on.
+            proposed: What was under way when the log was closed that this broker led; None:
+                nothing was. It counts only in the same epoch of the same record.
         """
         log = self.log
         if self.leading is not None:
@@ -185,9 +193,30 @@ class Partition:
             own_end_offset=own_end_offset,
             now_ms=now_ms,
         )
+        if proposed is not None and proposed[:3] == (
+            self.topic_id,
+            state.leader_epoch,
+            state.partition_epoch,
+        ):
+            self.leading.propose(proposed.isr, proposed.epochs)
+            self._isr_due()
         self._advance(own_end_offset)
         # Consumers that waited at a follower.
         self.wake_fetches()
+
+    @property
+    def proposal(self) -> Proposal | None:
+        """The change of the ISR that is under way; None: none is."""
+        leading = self.leading
+        if leading is None or leading.proposed is None:
+            return None
+        return Proposal(
+            self.topic_id,
+            leading.leader_epoch,
+            leading.partition_epoch,
+            leading.proposed,
+            leading.proposed_epochs,
+        )
 
     def update_isr(self, state: "PartitionImage") -> None:
         """Take a later record of the same leader epoch: the ISR or the replicas have changed."""

@@ -36,6 +36,7 @@ if TYPE_CHECKING:
     from broker.membership.membership import Membership
     from broker.replicas.partition import Partition
     from broker.replicas.replica_manager import ReplicaManager
+    from broker.replication.leader_state import Proposal
     from storage.environment.clock import Clock
     from storage.types.topic_partition import TopicPartition
 
@@ -127,6 +128,8 @@ class RoleReconciler:
         self._clock = clock
         # What was applied last; partitions without a role are not in it.
         self._taken: dict[Partition, PartitionImage] = {}
+        # What leaders that were closed had asked the controller for, with no answer yet.
+        self._proposed: dict[TopicPartition, Proposal] = {}
         self._queue = PartitionQueue(self._take_safely, call_soon, clock)
         self._was_let_in = False
 
@@ -170,6 +173,7 @@ class RoleReconciler:
         for one in topic_partitions:
             partition = self._replicas.replica_of(*one)
             if partition is not None:
+                self._keep_proposal(partition)
                 self._replicas.remove_partition(partition, code)
                 self._fetchers.unfollow(partition)
                 self._queue.discard(partition)
@@ -187,6 +191,8 @@ class RoleReconciler:
             self._fetchers.unfollow(partition)
             self._queue.discard(partition)
             self._taken.pop(partition, None)
+        for one in [one for one in self._proposed if one.topic == name]:
+            del self._proposed[one]
         return closed
 
     # -- one partition ---------------------------------------------------------------------------
@@ -264,12 +270,14 @@ class RoleReconciler:
             )
             return
         self._fetchers.unfollow(partition)
-        partition.become_leader(wanted, now_ms=self._clock.monotonic_ms())
+        proposed = self._proposed.pop(partition.topic_partition, None)
+        partition.become_leader(wanted, now_ms=self._clock.monotonic_ms(), proposed=proposed)
         self._replicas.lead(partition)
         self._taken[partition] = wanted
         self._listener.on_elected(partition, wanted.leader_epoch)
 
     def _follow(self, partition: "Partition", wanted: "PartitionImage") -> None:
+        self._proposed.pop(partition.topic_partition, None)
         self._replicas.stop_leading(partition)
         self._taken[partition] = wanted
         partition.is_added = self._node_id in wanted.adding
@@ -280,10 +288,17 @@ class RoleReconciler:
         else:
             self._fetchers.follow(partition, wanted.leader)
 
+    def _keep_proposal(self, partition: "Partition") -> None:
+        """The controller may have agreed: led again in the same epoch, it counts from the start."""
+        proposal = partition.proposal
+        if proposal is not None:
+            self._proposed[partition.topic_partition] = proposal
+
     def _end(self, partition: "Partition") -> None:
         """Leave the partition without a role; it stays open."""
         if self._taken.pop(partition, None) is None:
             return
+        self._keep_proposal(partition)
         self._replicas.stop_leading(partition)
         self._fetchers.unfollow(partition)
         partition.resign(ErrorCode.NOT_LEADER_OR_FOLLOWER)

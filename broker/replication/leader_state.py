@@ -25,15 +25,35 @@ Nothing here waits, and nothing reads a clock: times are monotonic milliseconds,
 Source: Kafka, Partition.scala.
 """
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from broker.replication.replica_progress import ReplicaProgress
 
 if TYPE_CHECKING:
+    from uuid import UUID
+
     from broker.controller.images.partition_image import PartitionImage
     from broker.replication.terms import ReplicationTerms
 
 NEVER_MS = float("-inf")
+
+
+class Proposal(NamedTuple):
+    """An ISR that the controller has been asked for; nobody knows yet whether it has agreed.
+
+    Attributes:
+        topic_id: Of the topic.
+        leader_epoch: In which it was asked for.
+        partition_epoch: Of the record that it is to follow on.
+        isr: What was asked for.
+        epochs: The lives of its members, as of when they were found fit for it.
+    """
+
+    topic_id: "UUID"
+    leader_epoch: int
+    partition_epoch: int
+    isr: tuple[int, ...]
+    epochs: tuple[int, ...]
 
 
 class LeaderState:

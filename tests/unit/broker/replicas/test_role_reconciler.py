@@ -32,6 +32,8 @@ class FakePartition:
         self.broken = False
         self.is_truncating = False
         self.after_truncation: list[Callable[[], None]] = []
+        self.proposal: object = None
+        self.proposed: object = None
 
     def when_truncated(self, callback: Callable[[], None]) -> None:
         self.after_truncation.append(callback)
@@ -42,7 +44,8 @@ class FakePartition:
             raise RuntimeError("broken")
         self.world.calls.append((str(self.topic_partition), *call))
 
-    def become_leader(self, state: PartitionImage, *, now_ms: float) -> None:
+    def become_leader(self, state: PartitionImage, *, now_ms: float, proposed: object) -> None:
+        self.proposed = proposed
         self._call("lead", state.leader_epoch)
 
     def become_follower(self, leader: int, leader_epoch: int) -> None:
@@ -414,3 +417,28 @@ def test_log_that_is_truncated_takes_its_role_afterwards(world: RoleWorld) -> No
     for callback in partition.after_truncation:
         callback()
     assert [call for call in world.took() if call[1] == "lead"] == [("t-0", "lead", 3)]
+
+
+@pytest.mark.parametrize("how", ["closed", "let go", "followed", "deleted"])
+def test_what_a_leader_had_under_way_is_known_to_the_next_of_its_log(
+    world: RoleWorld, how: str
+) -> None:
+    """The controller may have agreed. Not once another has led, or the topic is gone."""
+    world.add("t", state(ME))
+    newest = world.open[TopicPartition("t", 0)]
+    newest.proposal = asked = object()
+    if how == "let go":
+        world.let_in = False
+        world.roles.review()
+        world.let_in = True
+        world.roles.review()
+    else:
+        world.roles.close([newest.topic_partition], ErrorCode.KAFKA_STORAGE_ERROR)
+        if how == "deleted":
+            world.roles.close_topic("t")
+        elif how == "followed":
+            world.set("t", state(OTHER, 1))
+            world.open_log("t", 0)
+            world.set("t", state(ME, 2))
+        newest = world.open_log("t", 0)
+    assert newest.proposed is (asked if how in ("closed", "let go") else None)

@@ -419,3 +419,39 @@ async def test_another_try_names_the_lives_of_the_first(i: IsrWorld) -> None:
     i.timer.advance(2 * RETRY_MS)
     await turn()
     assert i.asked[3:] == [[(1, 10), (2, 20), (3, 31)]]
+
+
+async def test_what_is_under_way_counts_where_the_log_is_opened_again(i: IsrWorld) -> None:
+    """In the same epoch of the same record: it was moved to another log directory."""
+    partition = i.led(state=record((1, 2)))
+    i.channel.gate.clear()
+    i.fetch_one(0, replica=3)
+    await turn()
+    proposal = partition.proposal
+    assert proposal is not None
+    partition.resign(ErrorCode.KAFKA_STORAGE_ERROR)
+    assert partition.proposal is None
+    i.channel.gate.set()
+    i.channel.error = ErrorCode.NOT_CONTROLLER
+    partition.become_leader(record((1, 2)), now_ms=0.0, proposed=proposal)
+    i.write(partition, b"a")
+    i.fetch_one(1, replica=2)
+    assert partition.log.high_watermark == 0
+    await turn()
+    i.channel.error = ErrorCode.NONE
+    i.timer.advance(RETRY_MS)
+    await turn()
+    assert i.asked[-1] == [(1, 10), (2, 20), (3, 30)]
+    i.fetch_one(1, replica=3)
+    assert partition.log.high_watermark == 1
+
+
+async def test_what_was_under_way_in_another_record_does_not_count(i: IsrWorld) -> None:
+    partition = i.led(state=record((1, 2)))
+    i.fetch_one(0, replica=3)
+    await turn()
+    proposal = partition.proposal
+    for later in (record((1, 2), leader_epoch=6), record((1, 2), partition_epoch=1)):
+        partition.resign(ErrorCode.KAFKA_STORAGE_ERROR)
+        partition.become_leader(later, now_ms=0.0, proposed=proposal)
+        assert partition.proposal is None
