@@ -276,7 +276,9 @@ class LogStartup:
             elif strays.get(path):
                 self._remove(directory, found)
             elif path in strays:
-                self._set_aside(directory, found, "it belongs to no topic")
+                self._set_aside(
+                    directory, found, "it belongs to no topic, or does not say to which"
+                )
             elif self._belongs(directory, found, holders):
                 jobs.append(self._job(directory, found.topic_partition, open_log))
         directory.listed = True

@@ -5,6 +5,7 @@ from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING
 
 from broker.controller.images.features import RecordLevel, writes
+from broker.controller.images.partition_image import NO_LEADER
 from broker.controller.topics.tiered_topics import own_overrides
 from config.topic import TopicConfig
 from storage.checkpoints.log_directory import LOST
@@ -61,14 +62,27 @@ class Assignment:
     ) -> "TopicImage | None":
         """The topic that a log found here is of, None if it is not assigned here.
 
-        `topic_id`: what the log says; None or all zeros: it says nothing.
+        `topic_id`: what the log says; None or all zeros: it says nothing. Then it may be that of
+        an earlier topic of the name, whose replica here missed its deletion, and it is of none
+        where another broker leads and nobody counts on this one to have its records.
         """
         topic = image.topics.get(topic_partition.topic)
         if topic is None or topic_partition.partition >= len(topic.partitions):
             return None
         if topic_id not in (None, NIL, topic.topic_id):
             return None
-        return topic if self.is_here(topic.partitions[topic_partition.partition]) else None
+        partition = topic.partitions[topic_partition.partition]
+        if not self.is_here(partition):
+            return None
+        is_known = topic_id not in (None, NIL)
+        return topic if is_known or self._is_relied_on(partition) else None
+
+    def _is_relied_on(self, partition: "PartitionImage") -> bool:
+        return (
+            self._is_alone
+            or partition.leader in (NO_LEADER, self._node_id)
+            or self._node_id in (*partition.isr, *partition.elr)
+        )
 
     def is_elsewhere(
         self, topic_partition: TopicPartition, topic_id: "UUID | None", image: "ClusterImage"

@@ -3,6 +3,8 @@
 from typing import Any
 from uuid import UUID
 
+import pytest
+
 from broker.controller.images.partition_image import PartitionImage
 from broker.replicas.logs.assignment import Assignment
 from storage.types.topic_partition import TopicPartition
@@ -32,6 +34,39 @@ def test_a_log_is_of_a_topic_by_name_id_and_assignment() -> None:
     assert found(T1, topic.topic_id) is None
     assert found(T2, topic.topic_id) is None
     assert found(TopicPartition("other", 0), None) is None
+
+
+@pytest.mark.parametrize(
+    ("leader", "isr", "elr", "is_taken"),
+    [
+        (2, (2,), (), False),
+        (2, (2, 1), (), True),
+        (2, (2,), (1,), True),
+        (1, (1,), (), True),
+        (-1, (), (), True),
+    ],
+)
+def test_a_log_that_says_no_id_is_taken_where_it_is_relied_on(
+    leader: int, isr: tuple[int, ...], elr: tuple[int, ...], is_taken: bool
+) -> None:
+    """Else the leader has all: it may be of a topic that was deleted and created again."""
+    images = ImagesByHand()
+    partition = PartitionImage(0, leader, 0, 0, (1, 2), isr, elr=elr)
+    topic = topic_of("t", (1, 2))
+    topic = type(topic)("t", topic.topic_id, (partition,), {}, internal=False)
+    images.set(topic)
+    assignment = assignment_of(images)
+    for topic_id in (None, NIL):
+        found = assignment.topic_of(T0, topic_id, images.image)
+        assert found is (topic if is_taken else None)
+    assert assignment.topic_of(T0, topic.topic_id, images.image) is topic
+
+
+def test_a_single_node_takes_a_log_that_says_no_id() -> None:
+    images = ImagesByHand()
+    images.set(topic := topic_of("t", (1,)))
+    controller: Any = images
+    assert Assignment(controller, is_alone=True).topic_of(T0, None, images.image) is topic
 
 
 def test_settings_are_the_topics_over_the_brokers() -> None:
