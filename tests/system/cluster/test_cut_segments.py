@@ -21,8 +21,14 @@ async def cluster(tmp_path: Path) -> AsyncIterator[ClusterHarness]:
         yield cluster
 
 
-async def cut_on_leader(cluster: ClusterHarness, replicas: int) -> int:
-    """A topic of two segments; its leader's first is cut within its fifth batch. Who that is."""
+async def cut_on_leader(
+    cluster: ClusterHarness, replicas: int, *, within_a_batch: bool = True
+) -> int:
+    """A topic of two segments; its leader's first is cut within, or before, its fifth batch.
+
+    Returns:
+        Who that is.
+    """
     await cluster.create_topic(
         "orders", replicas=replicas, min_insync_replicas=1, segment_bytes=SEGMENT_BYTES
     )
@@ -35,7 +41,11 @@ async def cut_on_leader(cluster: ClusterHarness, replicas: int) -> int:
     (log_dir,) = cluster.nodes[leader].log_dirs
     path = log_dir / "orders-0" / f"{0:020}.log"
     with path.open("r+b") as file:
-        file.truncate(4 * (len(VALUE) + 70) + 50_000)
+        end = 0
+        for _ in range(4):
+            file.seek(end + 8)
+            end += 12 + int.from_bytes(file.read(4), "big")
+        file.truncate(end + 50_000 if within_a_batch else end)
     return leader
 
 
@@ -56,9 +66,12 @@ async def read_until(cluster: ClusterHarness, node_id: int, code: ErrorCode) -> 
         await asyncio.sleep(0.05)
 
 
-async def test_a_leader_gets_back_what_its_segment_lost(cluster: ClusterHarness) -> None:
+@pytest.mark.parametrize("within_a_batch", [True, False])
+async def test_a_leader_gets_back_what_its_segment_lost(
+    cluster: ClusterHarness, within_a_batch: bool
+) -> None:
     """As soon as another replica is there; until then it is refused, never left out."""
-    leader = await cut_on_leader(cluster, replicas=2)
+    leader = await cut_on_leader(cluster, replicas=2, within_a_batch=within_a_batch)
     other = await cluster.leading("orders")
     await cluster.restart(leader)
     controller = cluster.broker(other).controller
