@@ -94,6 +94,20 @@ class LogReader:
             at += 1
         return None
 
+    def check_whole(self, segment: Segment) -> None:
+        """Check that nothing of a closed segment is missing. Reads from the disk, in any thread.
+
+        Raises:
+            CutSegmentError: Something is, and others hear of it.
+            DiskError: The disk refused.
+        """
+        segments = tuple(self._state.segments)
+        at = segments.index(segment) if segment in segments else len(segments)
+        if at + 1 < len(segments) and segment.may_be_cut:
+            self._whole_end(segment, segments[at + 1], WAITING)
+            if segment.may_be_cut:
+                raise self._cut(segment, segment.whole_next_offset, segments[at + 1])
+
     def _whole_end(self, segment: Segment, following: Segment, reads: Reads) -> int:
         if self._state.may_have_gaps:
             return segment.whole_end(reads)

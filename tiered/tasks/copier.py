@@ -7,6 +7,7 @@ the highest remote offset. One at a time per partition, oldest first:
     candidate ──> copy (`tiered.tasks.segment_copy`) ──> next candidate
                     │
                     ├─ its index is corrupt ──> rebuild the index, copy again
+                    ├─ it was cut ──> blocked; another replica is asked for what is missing
                     └─ it is corrupt itself ──> blocked: alert, retry after BLOCKED_RETRY_MS
 
 A segment that may not be copied holds up those after it. To pass it over would raise the highest
@@ -23,7 +24,7 @@ from typing import Final
 from config.tier import TierConfig
 from storage.environment.alerts import AlertKind, Alerts
 from storage.environment.environment import Environment
-from storage.errors import StorageError
+from storage.errors import CutSegmentError, StorageError
 from storage.segment.segment import Segment
 from tiered.deadline import CallDeadlines
 from tiered.errors import CorruptSegmentError, TieredError
@@ -160,6 +161,10 @@ class Copier:
     # -- how ---------------------------------------------------------------------------------
 
     async def _copy_or_rebuild(self, led: LedPartition, candidate: Candidate) -> None:
+        if candidate.segment.may_be_cut:
+            await self._check_whole(led, candidate.segment)
+            if not candidate.segment.size:
+                return
         try:
             await self.copy.run(led, candidate)
         except CorruptSegmentError as error:
@@ -176,6 +181,17 @@ class Copier:
         self._counters.of(led.tiered.partition.topic).rebuilt_indexes += 1
         if led.may_change:
             await self.copy.run(led, candidate)
+
+    async def _check_whole(self, led: LedPartition, segment: Segment) -> None:
+        """What is missing of a file would be lost with its copy: first another replica is asked.
+
+        The reader that finds it has it filled up; a later attempt finds the segment whole.
+        """
+        reader = led.tiered.log.reader
+        try:
+            await self._environment.run_blocking(lambda: reader.check_whole(segment))
+        except CutSegmentError as error:
+            raise CorruptSegmentError(segment.path, -1, str(error), rebuildable=False) from error
 
     async def _rebuild(self, segment: Segment) -> None:
         rebuilt: list[Segment] = []

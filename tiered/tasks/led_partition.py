@@ -165,7 +165,8 @@ def uncopied_segments(led: LedPartition, most: int | None = None) -> list[tuple[
     Segments wholly below the log start are not among them, once a crash could not bring it down
     again: they only wait for their removal. One of which a past leader has copied a part is:
     replicas roll at different offsets. Those without a record are not: compaction has left them, or
-    `varve tier skip`; there is nothing to copy, and what follows need not wait for it.
+    `varve tier skip`; there is nothing to copy, and what follows need not wait for it. Unless the
+    file may have been emptied otherwise.
 
     Args:
         led: Whose.
@@ -178,7 +179,7 @@ def uncopied_segments(led: LedPartition, most: int | None = None) -> list[tuple[
     waiting = (
         (segments[at], segments[at + 1].base_offset)
         for at in range(first, len(segments) - 1)
-        if segments[at].size
+        if segments[at].size or segments[at].may_be_cut
     )
     return list(waiting if most is None else islice(waiting, most))
 

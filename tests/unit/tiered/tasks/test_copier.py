@@ -7,6 +7,7 @@ from typing import Any, TypeVar
 import pytest
 
 from config.tier import TierConfig
+from storage.errors import CutSegmentError
 from storage.types.append_origin import AppendOrigin
 from tests.unit.storage.log.log_model import append, make_batch
 from tests.unit.tiered.tasks.task_world import PARTITION, World, tiered_config
@@ -335,3 +336,24 @@ async def test_it_never_waits_for_a_copy_that_was_cancelled(caplog: Any) -> None
     await world.start()
     await asyncio.wait_for(world.manager.stop(), 30)
     assert world.manager.copies_in_flight == 0
+
+
+@pytest.mark.parametrize("left", [0, 1])
+async def test_a_cut_segment_is_not_copied_as_it_is(left: int) -> None:
+    """What is missing could be on another replica until local retention has followed the copy."""
+    world = World(tiered_config(segment_bytes=10_000))
+    world.write(1)
+    for _ in range(2):
+        append(world.log, make_batch(b"x" * 40), leader_epoch=world.leader_epoch)
+    world.log.writer.roll()
+    world.write(1)
+    path = "/data/t-0/00000000000000000001.log"
+    world.filesystem.open(path).truncate(left * world.filesystem.file_size(path) // 2)
+    await world.crash()
+    told: list[CutSegmentError] = []
+    world.log.on_cut = told.append
+    await world.start()
+    await world.interval(2)
+    assert world.finished() == [(0, 0)]
+    assert [(error.offset, error.next_offset) for error in told] == [(1 + left, 3)]
+    assert "has been cut" in world.led.blocked.problem  # type: ignore[union-attr]  # it is
