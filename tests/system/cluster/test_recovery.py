@@ -337,3 +337,29 @@ async def test_a_log_that_is_gone_costs_its_broker_the_eligibility(cluster: Clus
     assert await read(cluster) == values()
     await cluster.until(lambda: second in record(cluster).isr)
     await cluster.until(lambda: cluster.replicas_equal("orders", among=(leader, second)))
+
+
+async def test_a_topic_of_the_same_name_takes_over_no_records(cluster: ClusterHarness) -> None:
+    """Created while a broker was away, whose replica does not say which topic it is of."""
+    await cluster.create_topic("orders", replicas=3, min_insync_replicas=2)
+    leader = await cluster.leading("orders")
+    client = await cluster.client(leader)
+    for number in range(6):
+        await client.produce("orders", b"old %d" % number, acks=-1)
+    await cluster.until(lambda: cluster.replicas_equal("orders"))
+    away = next(node_id for node_id in cluster.nodes if node_id != leader)
+    await cluster.kill(away, revoke=True)
+    await cluster.until(lambda: away not in cluster.let_in())
+    await client.delete_topic("orders")
+    await cluster.create_topic("orders", replicas=3, min_insync_replicas=2)
+    client = await cluster.client(await cluster.leading("orders"))
+    for number in range(4):
+        await client.produce("orders", b"new %d" % number, acks=-1)
+    (log_dir,) = cluster.nodes[away].log_dirs
+    (log_dir / "orders-0" / "partition.metadata").unlink()
+    await cluster.restart(away)
+    controller = cluster.running[0].controller
+    assert controller is not None
+    await cluster.until(lambda: away in controller.image.topics["orders"].partitions[0].isr)
+    assert cluster.replicas_equal("orders")
+    assert [path.name[:8] for path in log_dir.glob("*-stray")] == ["orders-0"]
