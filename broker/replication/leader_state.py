@@ -39,7 +39,7 @@ NEVER_MS = float("-inf")
 
 
 class Proposal(NamedTuple):
-    """An ISR that the controller has been asked for; nobody knows yet whether it has agreed.
+    """An ISR that the controller has been asked for; whether it has agreed is not known yet.
 
     Attributes:
         topic_id: Of the topic.

@@ -118,9 +118,9 @@ def shrink_assumed() -> None:
 
     propose = LeaderState.propose
 
-    def assuming(self: LeaderState, isr: tuple[int, ...]) -> None:
+    def assuming(self: LeaderState, isr: tuple[int, ...], epochs: tuple[int, ...]) -> None:
         self.isr = isr
-        propose(self, isr)
+        propose(self, isr, epochs)
 
     replace(LeaderState, "propose", assuming)
 
