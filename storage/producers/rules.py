@@ -87,6 +87,18 @@ def out_of_order(
     )
 
 
+def used_before(topic_partition: TopicPartition, producer_id: int, base_sequence: int) -> Exception:
+    """The error of a sequence that a transaction which has ended had for another batch.
+
+    librdkafka gives it out again after an abort, if a batch that it purged had been written without
+    its knowing. Taken for a retry the new one would be acknowledged, and be nowhere.
+    """
+    return OutOfOrderSequenceError(
+        f"producer {producer_id} sent sequence {base_sequence} in {topic_partition} again, after "
+        "the transaction had ended"
+    )
+
+
 def stale_epoch(
     topic_partition: TopicPartition, producer_id: int, producer_epoch: int, current: int
 ) -> Exception:

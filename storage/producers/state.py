@@ -46,6 +46,7 @@ from storage.producers.rules import (
     find_duplicate,
     out_of_order,
     stale_epoch,
+    used_before,
 )
 from storage.producers.snapshot import decode_snapshot
 from storage.producers.snapshot_files import SnapshotFiles
@@ -244,7 +245,9 @@ class ProducerStateManager:
             answer with what its original got.
 
         Raises:
-            OutOfOrderSequenceError: A batch before it is missing, or it is older than five.
+            OutOfOrderSequenceError: A batch before it is missing, it is older than five, or its
+                sequence is that of a batch in a transaction that has ended: its producer waited
+                for that one's answer before the end, so this is another one.
             InvalidProducerEpochError: A newer producer with this id has written.
             InvalidTransactionStateError: No transactional batch, while a transaction is open; or
                 one that would open a transaction which is not verified.
@@ -263,10 +266,13 @@ class ProducerStateManager:
         if is_transactional and (
             entry is None or entry.txn_first_offset == NO_OFFSET or entry.epoch != producer_epoch
         ):
-            if entry is not None and origin is AppendOrigin.CLIENT:
-                duplicate = find_duplicate(entry, producer_epoch, base_sequence, last_sequence)
-                if duplicate is not None:
-                    return duplicate
+            # No transaction of it is open here: what is remembered is of one that has ended.
+            if (
+                entry is not None
+                and origin is AppendOrigin.CLIENT
+                and find_duplicate(entry, producer_epoch, base_sequence, last_sequence) is not None
+            ):
+                raise used_before(self._topic_partition, producer_id, base_sequence)
             self._check_opening(entry, producer_id, producer_epoch, base_sequence, origin, terms)
         if entry is None:
             return None
@@ -278,6 +284,8 @@ class ProducerStateManager:
                 if base_sequence != last + 1 and (base_sequence != 0 or last != SEQUENCE_MAX):
                     duplicate = find_duplicate(entry, producer_epoch, base_sequence, last_sequence)
                     if duplicate is not None:
+                        if is_transactional and duplicate.first_offset < entry.txn_first_offset:
+                            raise used_before(self._topic_partition, producer_id, base_sequence)
                         return duplicate
                     raise out_of_order(self._topic_partition, producer_id, base_sequence, last)
             elif producer_epoch < epoch:

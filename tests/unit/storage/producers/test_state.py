@@ -317,7 +317,7 @@ def test_snapshot_brings_back_batches_and_transaction(
     assert reloaded.map_end_offset == 5
     assert reloaded.first_unstable_offset == 3
     assert reloaded.check(PID, 0, 3, 4, True) == DuplicateInfo(3, 4, 1_000)
-    assert reloaded.check(PID, 0, 0, 2, True) == DuplicateInfo(0, 2, 1_000)
+    assert reloaded.check(PID, 0, 0, 2, False) == DuplicateInfo(0, 2, 1_000)
     assert write(reloaded, 5, transactional=True) is None
     with pytest.raises(OutOfOrderSequenceError):
         reloaded.check(PID, 0, 1, 2, True)
@@ -561,3 +561,24 @@ def test_errors_are_producer_errors() -> None:
         TransactionCoordinatorFencedError,
     ):
         assert issubclass(error, ProducerError)
+
+
+@pytest.mark.parametrize("commit", [False, True])
+@pytest.mark.parametrize("is_open", [False, True])
+def test_a_sequence_of_an_ended_transaction_is_no_retry(
+    state: ProducerStateManager, commit: bool, is_open: bool
+) -> None:
+    """Its producer has waited for all answers before the end, or has given the batch up."""
+    assert write(state, 0, transactional=True) is None
+    assert write(state, 1, transactional=True) is None
+    assert write(state, 1, transactional=True) == DuplicateInfo(1, 1, 1_000)
+    end_transaction(state, commit=commit)
+    if is_open:
+        assert write(state, 2, transactional=True) is None
+        assert write(state, 2, transactional=True) == DuplicateInfo(3, 3, 1_000)
+    end = state.map_end_offset
+    for sequence in (0, 1):
+        with pytest.raises(OutOfOrderSequenceError, match="again, after the transaction had ended"):
+            write(state, sequence, transactional=True)
+    assert state.map_end_offset == end
+    assert write(state, 3 if is_open else 2, transactional=True) is None

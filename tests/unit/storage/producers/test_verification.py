@@ -163,13 +163,12 @@ def test_an_old_epoch_is_told_so(state: ProducerStateManager) -> None:
         append(state, guard=guard)
 
 
-def test_a_retry_of_what_is_there(state: ProducerStateManager) -> None:
-    """It is no new transaction, whatever has become of the old one."""
+def test_a_sequence_of_what_is_there(state: ProducerStateManager) -> None:
+    """It is neither a new transaction nor a retry: its producer awaits no answer any more."""
     append(state, guard=begin(state))
     abort(state)
-    found = state.check(PID, 0, 0, 0, True)
-    assert found is not None
-    assert found.first_offset == 0
+    with pytest.raises(OutOfOrderSequenceError):
+        state.check(PID, 0, 0, 0, True)
 
 
 def test_what_comes_to_nothing_is_forgotten(state: ProducerStateManager) -> None:
