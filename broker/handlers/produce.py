@@ -18,7 +18,8 @@ Behaviour:
   producer's, `record.validation=full`, compacted ones) are prepared by a thread; every other append
   stays on the loop.
 - An idempotent batch whose predecessor in the pipeline was refused for now is refused likewise, not
-  as out of order (`broker.transactions.partitions.refused_batches`).
+  as out of order, and not written as the first of a producer that the log does not know
+  (`broker.transactions.partitions.refused_batches`).
 - With NOT_LEADER_OR_FOLLOWER a client gets the leader and its address (KIP-951).
 - Clients may not write internal topics, nor `__remote_log_metadata`, which other brokers write.
 - Transactional records without a transactional id: the whole request is refused.
@@ -69,6 +70,7 @@ from storage.errors import (
     BatchError,
     CorruptBatchError,
     DiskError,
+    OutOfOrderSequenceError,
     StorageError,
 )
 
@@ -204,6 +206,9 @@ class ProduceHandler:
         doubtful_ms = 0.0
         if not acks_all and self._replicas.terms.validity.until_ms != math.inf:
             doubtful_ms = self._clock.monotonic_ms()
+        is_watched = self._refused.watched_until_ms > 0 and self._refused.is_watched(
+            self._clock.monotonic_ms()
+        )
         topics: TopicResponses = []
         delayed: DelayedProduce | None = None
         offloaded: Offloaded = []
@@ -226,6 +231,8 @@ class ProduceHandler:
                         elif is_transactional(records):
                             # It was not served yet when the coordinator was called.
                             raise ApiError(ErrorCode.NOT_LEADER_OR_FOLLOWER)
+                    if is_watched:
+                        self._check_beginning(partition, records)
                     if log.writer.works_by_record and self._needs_offload(
                         partition, records, offloaded
                     ):
@@ -317,6 +324,22 @@ class ProduceHandler:
             or any(other is partition for other, _, _, _ in offloaded)
         )
 
+    def _check_beginning(self, partition: "Partition", records: memoryview) -> None:
+        """Whether a producer that the log does not know may begin with this batch.
+
+        Raises:
+            OutOfOrderSequenceError: It comes behind one that was refused.
+        """
+        sent = sent_batch(*partition.topic_partition, records)
+        if sent is None or not self._refused.is_behind(sent):
+            return
+        producer_id = sent.sender.producer_id
+        if partition.log.producer_state.last_entry(producer_id) is None:
+            raise OutOfOrderSequenceError(
+                f"producer {producer_id} begins with sequence {sent.base_sequence} in "
+                f"{partition.topic_partition}, behind a batch that was refused"
+            )
+
     def _refusal(
         self, topic: "ProduceTopic", index: int, records: memoryview | None, error: Exception
     ) -> ProducePartitionResponse:
@@ -325,8 +348,7 @@ class ProduceHandler:
         response = ProducePartitionResponse(index, 0, -1)
         if not name and topic.topic_id:
             name = self._replicas.topic_name(topic.topic_id)
-        sent = sent_batch(name, index, records) if name else None
-        self._refuse(partition, response, error, sent)
+        self._refuse(partition, response, error, sent_batch(name or "", index, records))
         return response
 
     def _refuse(
@@ -348,7 +370,9 @@ class ProduceHandler:
             elif partition.is_in_doubt(self._clock.monotonic_ms()):
                 error = ApiError(ErrorCode.NOT_LEADER_OR_FOLLOWER)
         code = code_of(error)
-        answered = code if sent is None else self._refused.code_for(sent, code)
+        answered = code
+        if sent is not None:
+            answered = self._refused.code_for(sent, code, self._clock.monotonic_ms())
         response.error_code = answered
         if answered is not code:
             error = ApiError(answered)

@@ -137,6 +137,56 @@ async def test_what_comes_behind_a_refused_batch_is_refused_likewise(
     assert send(9) == (ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER, -1)
 
 
+@pytest.mark.parametrize("version", [9, 13])
+@pytest.mark.parametrize("is_known", [True, False])
+async def test_a_new_producer_does_not_begin_behind_a_refused_batch(
+    world: World, version: int, is_known: bool
+) -> None:
+    """The partition came between two requests of a pipeline; it takes any number from a new one."""
+
+    def send(number: int) -> tuple[ErrorCode, int]:
+        records = batch(b"a", producer_id=7, producer_epoch=0, base_sequence=number)
+        found = only(world.ask(ApiKey.PRODUCE, version, request(records)))
+        return ErrorCode(found.error_code), found.base_offset
+
+    code = ErrorCode.UNKNOWN_TOPIC_ID if version >= 13 else ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+    if is_known:
+        code = ErrorCode.NOT_LEADER_OR_FOLLOWER
+        world.replicas.is_known = lambda topic, index: (topic, index) == ("t", 0)
+        world.replicas.known_name = {topic_id("t").bytes: "t"}.get
+    assert send(0) == (code, -1)
+    partition = world.add("t")
+    assert [send(number) for number in (1, 2)] == [(code, -1)] * 2
+    assert partition.log.log_end_offset == 0
+    assert [send(number) for number in (0, 1, 2)] == [(ErrorCode.NONE, n) for n in (0, 1, 2)]
+
+
+async def test_a_topic_created_again_begins_with_no_batch_behind_a_refused_one(
+    world: World,
+) -> None:
+    """The refused one was for the topic that was deleted, by an id that nobody knows any more."""
+
+    def send(number: int, of: str) -> ErrorCode:
+        records = batch(b"a", producer_id=7, producer_epoch=0, base_sequence=number)
+        sent = request(records)
+        sent.topic_data[0].topic_id = topic_id(of)
+        return ErrorCode(only(world.ask(ApiKey.PRODUCE, 13, sent)).error_code)
+
+    world.add("t")
+    assert send(3, of="deleted") is ErrorCode.UNKNOWN_TOPIC_ID
+    assert send(4, of="t") is ErrorCode.UNKNOWN_TOPIC_ID
+    assert [send(number, of="t") for number in (3, 4)] == [ErrorCode.NONE] * 2
+
+
+async def test_a_producer_that_was_forgotten_begins_with_any_batch(world: World) -> None:
+    """Its earlier batches went with the log's start, and are not sent again."""
+    world.add("t")
+    other = batch(b"a", producer_id=8, producer_epoch=0, base_sequence=0)
+    world.ask(ApiKey.PRODUCE, 9, request(other, topic="unknown"))
+    records = batch(b"a", producer_id=7, producer_epoch=0, base_sequence=9)
+    assert only(world.ask(ApiKey.PRODUCE, 9, request(records))).error_code == 0
+
+
 @pytest.mark.parametrize("version", [3, 12])
 async def test_a_topic_without_a_name_is_none(world: World, version: int) -> None:
     """Before version 13 there is no id either."""
