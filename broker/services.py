@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from broker.runtime.disk import Disk
     from broker.runtime.timer import Timer
     from broker.share.delivery.share_partitions import SharePartitions
+    from broker.share.routing.end_offsets import EndOffsets
     from broker.share.state.share_coordinator import ShareCoordinator
     from broker.transactions.coordinator.transaction_coordinator import TransactionCoordinator
     from broker.transactions.interfaces import PartitionRegistrar
@@ -51,6 +52,7 @@ class Services:
     registrar: "PartitionRegistrar"
     share: "SharePartitions"
     share_coordinator: "ShareCoordinator"
+    end_offsets: "EndOffsets"
     lookups: "Lookups"
     active_controller: "ActiveController"
     channel: "ControllerChannel"

@@ -45,6 +45,7 @@ def build_services(
         registrar=coordinators.registrar,
         share=coordinators.share,
         share_coordinator=coordinators.share_state,
+        end_offsets=coordinators.end_offsets,
         lookups=local.lookups,
         remote=remote,
         log_mover=log_mover,

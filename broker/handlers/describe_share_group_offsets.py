@@ -4,7 +4,8 @@ Behaviour:
 - Start offsets of share groups in partitions, or in all of the group's. Without one it is -1, which
   is no error; nor is a topic or group that does not exist.
 - Lag is the number of records from the start offset to the end that are not done; -1 if it is not
-  known.
+  known. The end is asked of the partition's leader (`broker.share.routing.end_offsets`); where that
+  cannot tell it, its error is the partition's.
 
 Versions:
 - 0   KIP-932
@@ -30,10 +31,13 @@ from protocol.messages.describe_share_group_offsets import (
     DescribeShareGroupOffsetsResponsePartition,
     DescribeShareGroupOffsetsResponseTopic,
 )
+from storage.types.topic_partition import TopicPartition
 
 if TYPE_CHECKING:
+    from broker.controller.images.cluster_image import TopicImage
     from broker.requests.request_context import RequestContext
     from broker.services import Services
+    from broker.share.routing.end_offsets import Ends
 
 API_KEY = ApiKey.DESCRIBE_SHARE_GROUP_OFFSETS
 VERSIONS = (0, 1)
@@ -96,56 +100,66 @@ def _describe(
             else:
                 asked[known.topic_id] = topic.partitions
 
+    topics = image.topics_by_id
+
     def summarized(found: Summaries) -> None:
-        done(
-            DescribeShareGroupOffsetsResponseGroup(
-                group_id=group.group_id,
-                topics=[
-                    *_topics(services, found),
-                    *(_unknown_topic(topic) for topic in unknown),
-                ],
-            )
+        # The topic may have been deleted meanwhile.
+        there = [
+            (topics[topic_id], states) for topic_id, states in found.items() if topic_id in topics
+        ]
+        services.end_offsets.find(
+            [
+                TopicPartition(topic.name, index)
+                for topic, states in there
+                for index, summary in states.items()
+                if summary is not None and _has_lag(summary)
+            ],
+            lambda ends: done(
+                DescribeShareGroupOffsetsResponseGroup(
+                    group_id=group.group_id,
+                    topics=[
+                        *(_topic(topic, states, ends) for topic, states in there),
+                        *(_unknown_topic(topic) for topic in unknown),
+                    ],
+                )
+            ),
         )
 
     shares = services.groups.share_protocol(group.group_id)
     shares.administration.summaries(group.group_id, asked, summarized)
 
 
-def _topics(services: "Services", found: Summaries) -> list[DescribeShareGroupOffsetsResponseTopic]:
-    topics = services.controller.image.topics_by_id
-    return [
-        DescribeShareGroupOffsetsResponseTopic(
-            topic_name=topic.name,
-            topic_id=topic_id,
-            partitions=[
-                _partition(services, topic.name, index, summary)
-                for index, summary in partitions.items()
-            ],
-        )
-        for topic_id, partitions in found.items()
-        # The topic may have been deleted meanwhile.
-        if (topic := topics.get(topic_id)) is not None
-    ]
+def _has_lag(summary: ShareSummary) -> bool:
+    return (
+        summary.start_offset != UNINITIALIZED_OFFSET
+        and summary.delivery_complete_count != UNKNOWN_COUNT
+    )
+
+
+def _topic(
+    topic: "TopicImage", states: Mapping[int, ShareSummary | None], ends: "Ends"
+) -> DescribeShareGroupOffsetsResponseTopic:
+    return DescribeShareGroupOffsetsResponseTopic(
+        topic_name=topic.name,
+        topic_id=topic.topic_id,
+        partitions=[
+            _partition(index, summary, ends.get(TopicPartition(topic.name, index)))
+            for index, summary in states.items()
+        ],
+    )
 
 
 def _partition(
-    services: "Services", topic: str, index: int, summary: ShareSummary | None
+    index: int, summary: ShareSummary | None, end: int | ErrorCode | None
 ) -> DescribeShareGroupOffsetsResponsePartition:
     if summary is None:
         return _nowhere(index)
-    if (
-        summary.start_offset == UNINITIALIZED_OFFSET
-        or summary.delivery_complete_count == UNKNOWN_COUNT
-    ):
-        lag = NO_LAG
-    else:
-        partition = services.replica_manager.leader_of(topic, index)
-        if partition is None:
-            code = ErrorCode.NOT_LEADER_OR_FOLLOWER
-            return DescribeShareGroupOffsetsResponsePartition(
-                partition_index=index, error_code=code, error_message=code.message
-            )
-        end = partition.log.high_watermark
+    if isinstance(end, ErrorCode):
+        return DescribeShareGroupOffsetsResponsePartition(
+            partition_index=index, error_code=end, error_message=end.message
+        )
+    lag = NO_LAG
+    if end is not None:
         lag = max(end - summary.start_offset - summary.delivery_complete_count, 0)
     return DescribeShareGroupOffsetsResponsePartition(
         partition_index=index,

@@ -20,6 +20,7 @@ from broker.coordinator.peer_batches import PeerRequests, Routes
 from broker.coordinator.persister import SharePersister
 from broker.groups.coordinator import OFFSETS_TOPIC, GroupCoordinator
 from broker.share.delivery.share_partitions import SharePartitions
+from broker.share.routing.end_offsets import EndOffsets
 from broker.share.routing.persister_router import PersisterRouter
 from broker.share.state.share_coordinator import ShareCoordinator
 from broker.transactions.coordinator.transaction_coordinator import (
@@ -57,6 +58,7 @@ class Coordinators:
         registrar: Verifies partitions of transactions, whichever broker coordinates them.
         share_state: Of what share groups have persisted.
         share: Of records in flight to share groups.
+        end_offsets: Of what share groups read, whichever broker leads it.
     """
 
     def __init__(
@@ -133,6 +135,12 @@ class Coordinators:
             controller,
             persister,
             lambda group_id: controller.share_group_config(group_id).delivery,
+        )
+        self.end_offsets = EndOffsets(
+            replicas,
+            routes=routes,
+            peers=peers,
+            timeout_ms=settings.share_coordinator_write_timeout_ms,
         )
         self.groups.share_persister = persister
         self.groups.on_share_state_altered = self.share.forget_if_unread

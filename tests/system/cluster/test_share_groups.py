@@ -9,6 +9,10 @@ import pytest
 
 from broker.coordinator.persister import SharePartitionKey
 from protocol.error_codes import ErrorCode as E
+from protocol.messages.describe_share_group_offsets import (
+    DescribeShareGroupOffsetsRequest,
+    DescribeShareGroupOffsetsRequestGroup,
+)
 from protocol.messages.incremental_alter_configs import (
     AlterableConfig,
     AlterConfigsResource,
@@ -217,3 +221,26 @@ async def test_what_a_member_of_a_group_that_began_at_the_end_had_is_delivered_a
     await cluster.kill(node_id, revoke=True)
     second = Consumer(cluster, client, "n" * 22)
     assert await second.acquire(0, 10) == [10, 11, 12, 13, 14]
+
+
+async def test_offsets_of_partitions_are_described_whoever_leads_them(
+    cluster: ClusterHarness,
+) -> None:
+    """The group's coordinator does; where a partition ends is known to its leader only."""
+    client = ClusterClient(cluster)
+    await prepared(cluster, client)
+    member = Consumer(cluster, client, "m" * 22)
+    await member.join()
+    for index in PARTITIONS:
+        assert await member.acquire(index, 5) == [0, 1, 2, 3, 4]
+        await member.accept(index, 0, 4)
+    assert len({await client.leader("t", index) for index in PARTITIONS}) == len(PARTITIONS)
+    request = DescribeShareGroupOffsetsRequest(
+        groups=[DescribeShareGroupOffsetsRequestGroup(group_id="g", topics=None)]
+    )
+    (group,) = (await client.coordinated(GROUP, "g", request)).groups
+    check(group.error_code)
+    (topic,) = group.topics
+    assert {(p.partition_index, E(p.error_code), p.lag) for p in topic.partitions} == {
+        (index, E.NONE, 5) for index in PARTITIONS
+    }

@@ -38,9 +38,8 @@ async def groups() -> Groups:
     groups.coordinator.share_persister = FakeSharePersister()
     image = groups.controller.image
     groups.controller.image = replace(image, features={**image.features, SHARE_VERSION: 1})
-    log = SimpleNamespace(high_watermark=END)
-    groups.services.replica_manager = SimpleNamespace(
-        leader_of=lambda topic, index: SimpleNamespace(log=log)
+    groups.services.end_offsets = SimpleNamespace(
+        find=lambda wanted, done: done(dict.fromkeys(wanted, END))
     )
     return groups
 
