@@ -7,12 +7,14 @@
 
 Every so many updates a snapshot is written, so that a load never reads far back; the topic is not
 compacted, since an update has only the changes. Records below the oldest valid snapshot are
-redundant: `redundant_below`.
+redundant: `redundant_below`. So are updates above it whose own snapshot lies below: a later one
+follows, or a tombstone.
 
 Source: Kafka, ShareCoordinatorShard.java, ShareCoordinatorOffsetsManager.java.
 """
 
 import asyncio
+import logging
 from collections.abc import Collection, Mapping, Sequence
 from uuid import UUID
 
@@ -25,6 +27,7 @@ from broker.coordinator.persister import (
 )
 from broker.coordinator.shard_log import ApplyAt, ShardLog
 from broker.coordinator.topics_change import TopicsChange
+from broker.runtime.log_value import log_value
 from broker.share.state.batches import combine
 from protocol.error_codes import ErrorCode
 from protocol.errors import DecodeError
@@ -42,6 +45,8 @@ from protocol.internal.share_state import (
     encode_share_state_key,
     encode_share_update,
 )
+
+logger = logging.getLogger(__name__)
 
 SHARE_PARTITIONS_MAX = 100_000
 """Most states in one shard. With 50 partitions this is five million on a broker."""
@@ -99,17 +104,33 @@ class ShareShard:
     Implements `broker.coordinator.shard.Shard`.
     """
 
-    __slots__ = ("log", "records_per_snapshot", "states")
+    __slots__ = ("_without_snapshot", "log", "records_per_snapshot", "states")
 
     def __init__(self, log: ShardLog, *, records_per_snapshot: int) -> None:
         self.log = log
         self.records_per_snapshot = records_per_snapshot
         self.states: dict[SharePartitionKey, KeptState] = {}
+        # Of which only updates have been read yet, with the first one's offset.
+        self._without_snapshot: dict[SharePartitionKey, int] = {}
 
     # -- life ------------------------------------------------------------------------------------
 
     async def on_loaded(self) -> None:
-        """See `Shard.on_loaded`; each record was applied when it was replayed."""
+        """See `Shard.on_loaded`; each record was applied when it was replayed.
+
+        State of which no snapshot came is lost, and told of.
+        """
+        for key, offset in self._without_snapshot.items():
+            logger.error(
+                "state of a share-partition is lost: its updates have no snapshot partition=%s "
+                "offset=%d group=%s topic_id=%s index=%d",
+                self.log.topic_partition,
+                offset,
+                log_value(key.group_id),
+                key.topic_id,
+                key.partition,
+            )
+        self._without_snapshot.clear()
 
     async def on_active(self, deleted_topics: Mapping[UUID, str]) -> None:
         """Delete the states of topics that were deleted meanwhile."""
@@ -155,8 +176,8 @@ class ShareShard:
     ) -> None:
         """Apply a record of the log.
 
-        An update whose snapshot is missing, which happens below the log start after a prune, is
-        skipped like a damaged one.
+        An update whose snapshot is missing is passed over: after a prune that is below the log
+        start, and there is a later one, which `on_loaded` checks.
 
         Raises:
             DecodeError: It is damaged, or of a newer release.
@@ -172,6 +193,13 @@ class ShareShard:
                 else decode_share_update
             )
             value = decode(raw_value)
+        whose = SharePartitionKey(key.group_id, key.topic_id, key.partition)
+        if isinstance(value, ShareUpdateValue):
+            if whose not in self.states:
+                self._without_snapshot.setdefault(whose, offset)
+                return
+        elif key.version == SNAPSHOT_KEY_VERSION:
+            self._without_snapshot.pop(whose, None)
         self.apply((key, value), offset)
 
     def replay_marker(self, producer_id: int, *, commit: bool) -> None:
@@ -191,10 +219,7 @@ class ShareShard:
                 # An initialisation does not change the leader epoch, nor its fencing.
                 state.leader_epoch = before.leader_epoch
         else:
-            known = self.states.get(whose)
-            if known is None:
-                raise DecodeError(f"update of {key.group_id}:{key.partition} without a snapshot")
-            known.update(value)
+            self.states[whose].update(value)
 
     def redundant_below(self, end_offset: int) -> int:
         """The offset below which all records are redundant; `end_offset` if all are."""

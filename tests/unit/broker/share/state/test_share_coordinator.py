@@ -244,6 +244,40 @@ async def test_what_no_longer_counts_is_given_up(c: Coordinator) -> None:
     assert (c.read(), c.read(key=other)) == before
 
 
+async def test_updates_whose_snapshot_was_given_up_are_no_damage(
+    c: Coordinator, caplog: pytest.LogCaptureFixture
+) -> None:
+    """The log begins with the other's snapshot, behind KEY's first and before its next."""
+    other = KEY._replace(group_id="other")
+    c.initialize()
+    c.initialize(key=other)
+    for offset in range(8):
+        c.write(StateBatch(offset, offset, 2, 1))
+    c.timer.advance(300_000)
+    await c.settle()
+    assert c.log.starts[0] == 1
+    before = c.read(), c.read(key=other)
+    await c.crash()
+    assert (c.read(), c.read(key=other)) == before
+    assert c.told(c.c.delete, KEY) is E.NONE
+    await c.crash()
+    assert c.c.stats.skipped_records == 0
+    assert not [one for one in caplog.records if one.levelname == "ERROR"]
+
+
+async def test_a_state_without_a_snapshot_is_told_of_once(
+    c: Coordinator, caplog: pytest.LogCaptureFixture
+) -> None:
+    c.initialize()
+    for offset in range(2):
+        c.write(StateBatch(offset, offset, 2, 1))
+    c.log.starts[0] = 1
+    await c.crash()
+    assert c.c.state_count == 0
+    (told,) = [one for one in caplog.records if one.levelname == "ERROR"]
+    assert "its updates have no snapshot" in told.getMessage()
+
+
 async def test_records_that_make_no_sense_are_passed_over(c: Coordinator) -> None:
     c.initialize()
     for key, value in (
