@@ -95,14 +95,15 @@ class DeletedTopics:
 
         What a copy was uploading when it was cancelled may appear after all has been removed. It is
         found by a collection of garbage, once it is old enough, and by the note that the topic was
-        deleted here: so the note stays until one has passed since.
+        deleted here: so the note stays until one has passed since. One that only reports, as the
+        bucket is not this cluster's just then, or as it was a trial, does not count.
         """
         now_ms = self._clock.monotonic_ms()
         self.gone_ms = {one: self.gone_ms.get(one, now_ms) for one in done}
-        scrubber = self._manager.scrubber
-        if scrubber.last is None or scrubber.last_began_ms is None or scrubber.last.lost:
+        removed_from_ms = self._manager.scrubber.removed_from_ms
+        if removed_from_ms is None:
             return frozenset()
-        latest_ms = scrubber.last_began_ms - self._settings().tier_gc_grace_ms
+        latest_ms = removed_from_ms - self._settings().tier_gc_grace_ms
         return frozenset(one for one, gone_ms in self.gone_ms.items() if gone_ms <= latest_ms)
 
     async def _forget(self, done: frozenset[UUID]) -> None:

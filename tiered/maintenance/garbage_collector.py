@@ -135,7 +135,8 @@ class Scrubber:
 
     Attributes:
         last: Report of the last pass that went through; None: there was none yet.
-        last_began_ms: When that pass began, on the monotonic clock.
+        removed_from_ms: When the last pass began that removed what it found, monotonic; None: there
+            was none yet.
         runs: Passes that went through.
         removed_objects, removed_bytes, aborted_uploads: Of all passes.
     """
@@ -153,8 +154,8 @@ class Scrubber:
         "_timer",
         "aborted_uploads",
         "last",
-        "last_began_ms",
         "removed_bytes",
+        "removed_from_ms",
         "removed_objects",
         "runs",
     )
@@ -194,7 +195,7 @@ class Scrubber:
         self._alerts = alerts
         self._keys = ObjectKeys()
         self.last: ScrubReport | None = None
-        self.last_began_ms: float | None = None
+        self.removed_from_ms: float | None = None
         self.runs = 0
         self.removed_objects = 0
         self.removed_bytes = 0
@@ -222,10 +223,10 @@ class Scrubber:
         await self._scrub_objects(report, limit_ms, began_ms, removes)
         await self._scrub_uploads(report, limit_ms, removes)
         self.last = report
-        self.last_began_ms = began_monotonic_ms
         self.runs += 1
         self._report(report)
         if removes:
+            self.removed_from_ms = began_monotonic_ms
             self.removed_objects += report.removed_objects
             self.removed_bytes += report.removed_bytes
             self.aborted_uploads += report.aborted_uploads

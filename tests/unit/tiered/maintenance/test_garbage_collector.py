@@ -72,6 +72,10 @@ async def test_a_dry_run_only_says() -> None:
     assert report.removed_objects == 2
     assert len(world.orphans()) == 2
     assert world.manager.scrubber.removed_objects == 0
+    assert world.manager.scrubber.removed_from_ms is None
+    began_ms = world.clock.monotonic_ms()
+    await scrub(world)
+    assert world.manager.scrubber.removed_from_ms == began_ms
 
 
 async def test_a_foreign_bucket_is_only_reported_on() -> None:
@@ -83,6 +87,7 @@ async def test_a_foreign_bucket_is_only_reported_on() -> None:
     report = await scrub(world)
     assert (report.is_ours, report.owner, report.removed_objects) == (False, "other", 2)
     assert world.bucket.objects == before
+    assert world.manager.scrubber.removed_from_ms is None
 
 
 async def test_what_is_not_visible_here_is_left_alone() -> None:

@@ -1,0 +1,65 @@
+"""How long it is noted that a topic was deleted here, and may have left objects."""
+
+import asyncio
+from types import SimpleNamespace
+from typing import Any, cast
+from uuid import UUID
+
+import pytest
+
+from broker.remote.deleted_topics import DeletedTopics
+from config.tier import TierConfig
+from tests.fakes.clock import ManualClock
+
+TOPIC = UUID(int=7)
+GRACE_MS = 1_000
+
+
+class World:
+    """A steward of a cluster in which one topic was deleted, and has no segment any more."""
+
+    def __init__(self) -> None:
+        self.clock = ManualClock()
+        self.forgotten: list[frozenset[UUID]] = []
+        self.scrubber = SimpleNamespace(removed_from_ms=None)
+        self.topics = DeletedTopics(
+            cast(
+                "Any",
+                SimpleNamespace(
+                    image=SimpleNamespace(deleted_topics=frozenset({TOPIC})),
+                    forget_deleted=self.forget,
+                ),
+            ),
+            cast("Any", SimpleNamespace(known=list, is_steward=True, is_complete=True)),
+            cast("Any", SimpleNamespace(scrubber=self.scrubber)),
+            clock=self.clock,
+            settings=lambda: TierConfig(tier_gc_grace_ms=GRACE_MS),
+        )
+
+    async def forget(self, done: frozenset[UUID]) -> None:
+        self.forgotten.append(done)
+
+    async def check(self) -> bool:
+        """Whether the note is dropped by now."""
+        self.topics.check()
+        await asyncio.sleep(0)
+        return bool(self.forgotten)
+
+
+@pytest.mark.parametrize("late_ms", [0, 1])
+async def test_the_note_goes_with_a_collection_that_found_what_was_old_enough(late_ms: int) -> None:
+    """By then what a cancelled copy has put last is older than the grace period."""
+    world = World()
+    world.clock.advance(5)
+    assert not await world.check()
+    world.clock.advance(GRACE_MS)
+    world.scrubber.removed_from_ms = world.clock.monotonic_ms() - late_ms
+    assert await world.check() is (late_ms == 0)
+
+
+async def test_a_collection_that_removes_nothing_does_not_count() -> None:
+    """A trial, or one of a bucket whose claim is missing."""
+    world = World()
+    assert not await world.check()
+    world.clock.advance(10 * GRACE_MS)
+    assert not await world.check()
