@@ -110,6 +110,8 @@ class Claim:
     Attributes:
         cluster_id: Of this broker's cluster.
         is_missing: The last check found no claim where this broker has had one.
+        on_found_again: Called when a check finds it after that: what was written in between may lie
+            somewhere else.
         owner: The cluster that the last check found; None: there was none yet.
         state: See the module; UNKNOWN for ever without a memory: the cluster's id counts alone.
     """
@@ -129,6 +131,7 @@ class Claim:
         "_timer",
         "cluster_id",
         "is_missing",
+        "on_found_again",
         "owner",
         "state",
     )
@@ -158,6 +161,7 @@ class Claim:
         self._checks = 0
         self._ours_from_ms = float("-inf")
         self.is_missing = False
+        self.on_found_again: Callable[[], None] = lambda: None
         self.owner: str | None = None
         self.state = ClaimState.UNKNOWN
 
@@ -205,7 +209,10 @@ class Claim:
                 await self._write(self._first_claim())
                 # Two clusters may have done so at once: the one that is read back has it.
                 found = await self._read()
+            is_back = self.is_missing and not is_missing
             self.is_missing = is_missing
+            if is_back:
+                self.on_found_again()
             if is_missing:
                 self.owner = None
             else:
@@ -263,7 +270,7 @@ class Claim:
             raise RemoteStorageNotReadyError(f"nothing is copied to the bucket: {self._why_not()}")
 
     async def require_bucket_now(self) -> None:
-        """Read the claim and `require_bucket`, after the upload of a segment.
+        """Read the claim and `require_bucket`, after the upload or the removal of a segment.
 
         Raises:
             RemoteStorageNotReadyError: The bucket is not the one that this broker has claimed.

@@ -236,6 +236,13 @@ class HistoryKeeper:
             kept.seen = None
             kept.wrote_ms = kept.retry_ms = float("-inf")
 
+    def doubt(self) -> None:
+        """Compare every object again: the bucket was another one, and may have got some of them."""
+        for kept in self._kept.values():
+            kept.seen = None
+            kept.written = None
+            kept.wrote_ms = float("-inf")
+
     async def without(self, segment: RemoteLogSegmentMetadata) -> None:
         """Return when the bucket's history has no such segment: its objects are about to go.
 

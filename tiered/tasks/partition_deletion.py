@@ -106,6 +106,8 @@ class RemoteDeletion:
         await self._sweep(partition)
         # Last: until then it shows a reader that the topic was deleted.
         await self._history.remove(partition)
+        # It may have been an empty folder, where the bucket's disk is not mounted.
+        await self._claim.require_bucket_now()
         await self._publisher.partition_state(
             partition, PartitionDeleteState.DELETE_PARTITION_FINISHED
         )

@@ -156,9 +156,11 @@ class RemoteLogManager:
             deadlines=deadlines,
             counters=self.counters,
             require=claim.require,
+            require_bucket=claim.require_bucket_now,
             without=self.history.without,
             on_deleted=self._forget_segment,
         )
+        claim.on_found_again = self.history.doubt
         self._copier = Copier(
             metadata=metadata,
             copy=SegmentCopy(

@@ -1,12 +1,16 @@
 """Deletion of one remote segment, and its events.
 
     publish DELETE_SEGMENT_STARTED ──> the partition's history without it ──> remove the objects
-      ──> publish DELETE_SEGMENT_FINISHED
+      ──> read the bucket's claim ──> publish DELETE_SEGMENT_FINISHED
 
 Wherever this stops it is done again from the start: a state may be published twice, and removing
 what is not there is fine. A deletion is never rolled back. Readers of the bucket plan by the
 history (`tiered.metadata.history`): what it names must be there, so it changes before the objects
 go.
+
+The claim is read behind the removal (`tiered.maintenance.bucket_ownership`): from an empty folder,
+where the bucket's disk is not mounted, everything can be removed. Once it is back the segment would
+lie there whole, and the metadata would know nothing of it.
 
 A deletion that was begun and is not finished is doubtful: the event may be on its way though its
 write failed, and the segment may count as finished a moment longer: see `first_doubtful_offset`.
@@ -50,6 +54,7 @@ class SegmentDeletion:
         "_metadata",
         "_publisher",
         "_require",
+        "_require_bucket",
         "_tier",
         "_without",
         "on_deleted",
@@ -64,16 +69,30 @@ class SegmentDeletion:
         deadlines: CallDeadlines,
         counters: TaskCounters,
         require: Callable[[], Awaitable[None]],
+        require_bucket: Callable[[], Awaitable[None]],
         without: Without,
         on_deleted: Callable[[RemoteLogSegmentMetadata], None] | None = None,
     ) -> None:
-        """`require`: may anything be removed; `without`: the bucket's history has it no more."""
+        """Delete nothing yet.
+
+        Args:
+            metadata: Knows which segments there are.
+            tier: Removes objects.
+            publisher: Of events.
+            deadlines: Of calls.
+            counters: Per topic.
+            require: May anything be removed.
+            require_bucket: Was it the claimed bucket that something was removed from.
+            without: The bucket's history has it no more.
+            on_deleted: See the class.
+        """
         self._metadata = metadata
         self._tier = tier
         self._publisher = publisher
         self._deadlines = deadlines
         self._counters = counters
         self._require = require
+        self._require_bucket = require_bucket
         self._without = without
         self._doubtful: Doubtful = {}
         self.on_deleted = on_deleted
@@ -138,6 +157,7 @@ class SegmentDeletion:
             await self._without(segment)
             async with self._deadlines.of(_CALLS, f"deletion of {segment.id}"):
                 await self._tier.delete_segment(segment)
+            await self._require_bucket()
             await self._publisher.segment_state(
                 segment, SegmentState.DELETE_SEGMENT_FINISHED, segment.custom_metadata
             )

@@ -197,6 +197,8 @@ async def test_a_claim_that_is_gone_is_not_written_anew(is_new_process: bool) ->
     written = world.bucket.objects.pop(CLAIM_KEY)
     if is_new_process:
         claim = node(world, memory, 2)
+    found_again: list[bool] = []
+    claim.on_found_again = lambda: found_again.append(True)
     assert not await claim.check()
     assert CLAIM_KEY not in world.bucket.objects
     assert not claim.is_settled
@@ -209,7 +211,10 @@ async def test_a_claim_that_is_gone_is_not_written_anew(is_new_process: bool) ->
     with pytest.raises(RemoteStorageNotReadyError, match="its claim is missing"):
         claim.require_bucket()
     world.bucket.objects[CLAIM_KEY] = written
+    assert found_again == []
     assert await claim.check()
+    assert await claim.check()
+    assert found_again == [True]
     assert claim.is_removing
     await claim.require_bucket_now()
     assert world.alerts.all() == []

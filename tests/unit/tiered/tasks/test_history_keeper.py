@@ -87,6 +87,21 @@ async def test_a_later_start_finds_its_object_right_and_leaves_it() -> None:
     assert keeper_of(world).writes == 0
 
 
+async def test_what_went_into_another_bucket_is_told_again() -> None:
+    """The bucket's disk was away, and is back as it was; nobody has written since."""
+    world = await copied(3)
+    before = world.bucket.objects[KEY]
+    world.log.delete_records(2)
+    await world.run(3 * INTERVAL_MS)
+    assert told(world).summary.log_start_offset == 2
+    world.bucket.objects[KEY] = before
+    await world.run(3 * INTERVAL_MS)
+    assert told(world).summary.log_start_offset == 0
+    world.manager.claim.on_found_again()
+    await world.run(INTERVAL_MS)
+    assert told(world).summary.log_start_offset == 2
+
+
 async def test_another_leadership_is_told() -> None:
     world = await copied(1)
     world.leader_epoch = 4

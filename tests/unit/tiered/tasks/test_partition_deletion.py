@@ -7,7 +7,12 @@ import pytest
 from tests.unit.tiered.metadata.segment_builder import STARTED, segment
 from tests.unit.tiered.tasks.task_world import FOREVER, PARTITION, World, tiered_config
 from tests.unit.tiered.tasks.test_copier_crashes import KINDS, Ending, PowerOff
-from tiered.errors import StoreTimeoutError, StoreUnavailableError
+from tiered.errors import (
+    RemoteStorageNotReadyError,
+    StoreTimeoutError,
+    StoreUnavailableError,
+)
+from tiered.maintenance.bucket_ownership import Claim
 from tiered.object_store.base import PendingUpload
 from tiered.segment_metadata import RemoteLogSegmentMetadata
 from tiered.tasks.partition_tasks import PartitionState
@@ -67,6 +72,29 @@ async def test_it_is_retried_until_the_store_is_back() -> None:
     assert not is_empty(world)
     await world.run(60_000, 1000)
     assert is_empty(world)
+
+
+async def test_it_is_not_finished_in_another_bucket(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its disk was unmounted when the last of it was removed: it is looked for once more."""
+    world = await hosted()
+    key = world.tier.keys.history_key(PARTITION)
+    history = world.bucket.objects[key]
+    swept: list[bool] = []
+
+    async def missing(_: Claim) -> None:
+        if key not in world.bucket.objects and not swept:
+            swept.append(True)
+            raise RemoteStorageNotReadyError("its claim is missing")
+
+    monkeypatch.setattr(Claim, "require_bucket_now", missing)
+    world.manager.on_stop(PARTITION, delete_remote=True)
+    await world.run(0)
+    assert swept
+    assert not is_empty(world)
+    world.bucket.objects[key] = history
+    await world.run(60_000, 1000)
+    assert is_empty(world)
+    assert key not in world.bucket.objects
 
 
 async def delete(ending: Ending) -> World:

@@ -4,7 +4,12 @@ import pytest
 
 from tests.unit.tiered.metadata.segment_builder import PARTITION, STARTED, segment
 from tests.unit.tiered.tasks.task_world import World
-from tiered.errors import StoreTimeoutError, StoreUnavailableError
+from tiered.errors import (
+    RemoteStorageNotReadyError,
+    StoreTimeoutError,
+    StoreUnavailableError,
+)
+from tiered.maintenance.bucket_ownership import Claim
 from tiered.segment_metadata import RemoteLogSegmentMetadata, SegmentState
 
 
@@ -76,3 +81,29 @@ async def test_doubt_ends_when_the_metadata_has_forgotten_the_segment() -> None:
     await deletion.delete(found)
     assert deletion.doubtful == 0
     deletion.forget(PARTITION)
+
+
+async def test_it_is_not_finished_where_the_claim_is_gone_meanwhile(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """An empty folder was where the bucket's disk is: there the segment is, when it is back."""
+    checks: list[int] = []
+
+    async def missing(_: Claim) -> None:
+        checks.append(len(world.bucket.objects))
+        if len(checks) == 1:
+            raise RemoteStorageNotReadyError("its claim is missing")
+
+    monkeypatch.setattr(Claim, "require_bucket_now", missing)
+    world, found = await begun()
+    deletion = world.manager._deletion
+    kept = dict(world.bucket.objects)
+    with pytest.raises(RemoteStorageNotReadyError):
+        await deletion.delete(found)
+    (state,) = [s.state for s in world.metadata.segments(PARTITION)]
+    assert state is SegmentState.DELETE_SEGMENT_STARTED
+    assert deletion.doubtful == 1
+    world.bucket.objects.update(kept)
+    await deletion.delete(found)
+    assert world.metadata.segments(PARTITION) == []
+    assert checks == [0, 0]
