@@ -196,6 +196,7 @@ class RemoteLogManager:
                     deadlines=deadlines,
                     deletion=self._deletion,
                     counters=self.counters,
+                    require_bucket=claim.require_bucket_now,
                 ),
                 clock=environment.clock,
                 in_flight=self._copier.copy.in_flight,

@@ -7,10 +7,14 @@ delete it. Waiting for retention would leave it in the bucket for weeks, so it i
     they are nowhere else, and the copy is complete     ──> publish COPY_SEGMENT_FINISHED
     they are nowhere else, and it is not                ──> log the loss, delete it
 
+Before the last the bucket's claim is read (`tiered.maintenance.bucket_ownership`): in an empty
+folder, where the bucket's disk is not mounted, no copy is complete.
+
 Source: KAFKA-16511, KAFKA-17428.
 """
 
 import logging
+from collections.abc import Awaitable, Callable
 
 from tiered.deadline import CallDeadlines
 from tiered.metadata.epoch_bounds import valid_end
@@ -28,7 +32,15 @@ _log = logging.getLogger(__name__)
 class UnfinishedCopies:
     """See the module. One for all partitions."""
 
-    __slots__ = ("_counters", "_deadlines", "_deletion", "_metadata", "_publisher", "_tier")
+    __slots__ = (
+        "_counters",
+        "_deadlines",
+        "_deletion",
+        "_metadata",
+        "_publisher",
+        "_require_bucket",
+        "_tier",
+    )
 
     def __init__(
         self,
@@ -39,13 +51,16 @@ class UnfinishedCopies:
         deadlines: CallDeadlines,
         deletion: SegmentDeletion,
         counters: TaskCounters,
+        require_bucket: Callable[[], Awaitable[None]],
     ) -> None:
+        """`require_bucket`: was it the claimed bucket that was looked into."""
         self._metadata = metadata
         self._publisher = publisher
         self._tier = tier
         self._deadlines = deadlines
         self._deletion = deletion
         self._counters = counters
+        self._require_bucket = require_bucket
 
     @property
     def broker_id(self) -> int:
@@ -70,6 +85,7 @@ class UnfinishedCopies:
                 await self._publisher.segment_state(segment, SegmentState.COPY_SEGMENT_FINISHED)
                 counters.adopted_segments += 1
                 return
+            await self._require_bucket()
             counters.lost_segments += 1
             _log.error(
                 "%s: offsets %d to %d are lost: not in the local log, incomplete in remote storage",

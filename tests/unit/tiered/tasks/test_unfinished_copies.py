@@ -4,6 +4,9 @@ import pytest
 
 from tests.unit.tiered.metadata.segment_builder import STARTED, segment
 from tests.unit.tiered.tasks.task_world import PARTITION, World, unfinished
+from tiered.errors import RemoteStorageNotReadyError
+from tiered.maintenance.bucket_ownership import Claim
+from tiered.segment_metadata import SegmentState
 
 
 @pytest.mark.parametrize("whole", [True, False])
@@ -45,6 +48,35 @@ async def test_a_broken_copy_that_is_the_only_one_is_counted_as_a_loss() -> None
     assert world.finished() == [(2, 2)]
     assert world.manager.counters.of("t").lost_segments == 1
     assert world.log.log_start_offset == 2
+    world.check()
+
+
+async def test_nothing_is_lost_by_a_look_into_an_empty_folder(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """The bucket's disk was unmounted a moment ago, and the only copy is back with it."""
+    mounted = False
+
+    async def claimed(_: Claim) -> None:
+        if not mounted:
+            raise RemoteStorageNotReadyError("its claim is missing")
+
+    monkeypatch.setattr(Claim, "require_bucket_now", claimed)
+    world = World()
+    world.write(3)
+    found = await unfinished(world, segment(0, 1, state=STARTED), whole=True)
+    for lost in world.log.segment_facts()[:2]:
+        world.log.segments.remove(lost)
+    there = {key: world.bucket.objects.pop(key) for key in world.tier.keys.segment_keys(found)}
+    await world.start()
+    await world.interval()
+    assert (0, 1, SegmentState.COPY_SEGMENT_STARTED) in world.states()
+    assert world.manager.counters.of("t").lost_segments == 0
+    mounted = True
+    world.bucket.objects.update(there)
+    await world.interval()
+    assert world.finished() == [(0, 1), (2, 2)]
+    assert world.log.log_start_offset == 0
     world.check()
 
 
