@@ -21,7 +21,7 @@ minute faults of what is gone are dropped here.
 import logging
 from bisect import bisect_left
 from collections import OrderedDict, deque
-from collections.abc import Callable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from typing import Final, NamedTuple
 from uuid import UUID
 
@@ -84,6 +84,7 @@ class Verifier:
         "_is_loaded",
         "_kept",
         "_metadata",
+        "_require_bucket",
         "_saved",
         "_saved_ms",
         "_settings",
@@ -107,9 +108,21 @@ class Verifier:
         environment: Environment,
         settings: Callable[[], TierConfig],
         kept: VerifiedPosition,
+        require_bucket: Callable[[], Awaitable[None]],
     ) -> None:
-        """Nothing runs before `run_once`; `kept` is where the round goes on."""
+        """Nothing runs before `run_once`.
+
+        Args:
+            metadata: Knows which segments there are.
+            tier: Reads them.
+            environment: Of the broker.
+            settings: The present ones.
+            kept: Where the round goes on.
+            require_bucket: Was it the claimed bucket that was looked into; in an empty folder,
+                where its disk is not mounted, every object is missing.
+        """
         self._metadata = metadata
+        self._require_bucket = require_bucket
         self._tier = tier
         self._clock = environment.clock
         self._timer = environment.timer
@@ -264,6 +277,21 @@ class Verifier:
         Raises:
             TieredError: It could not be read for now.
         """
+        try:
+            faults = await self._find_faults(segment)
+        except TieredError:
+            self.errors += 1
+            raise
+        if faults and not self._is_there(segment):
+            faults = ()
+        self.verified_segments += 1
+        self.verified_bytes += segment.segment_size_bytes
+        self.forget(segment)
+        if faults:
+            self._keep(segment, faults)
+        return faults
+
+    async def _find_faults(self, segment: RemoteLogSegmentMetadata) -> Sequence[Fault]:
         size = segment.segment_size_bytes
         deadline_ms = 2 * call_deadline_ms(self._settings().store.call_timeout_ms, 4, size)
         try:
@@ -273,16 +301,9 @@ class Verifier:
             faults = [Fault(error.key, error.position, error.problem)]
         except ObjectNotFoundError as error:
             faults = [Fault(error.key, -1, "the object is missing")]
-        except TieredError:
-            self.errors += 1
-            raise
-        if faults and not self._is_there(segment):
-            faults = ()
-        self.verified_segments += 1
-        self.verified_bytes += size
-        self.forget(segment)
         if faults:
-            self._keep(segment, faults)
+            # Known faults stay so for a whole round, which may last days.
+            await self._require_bucket()
         return faults
 
     def _is_there(self, segment: RemoteLogSegmentMetadata) -> bool:

@@ -238,6 +238,7 @@ class RemoteLogManager:
             kept=VerifiedPosition(
                 tier=tier, claim=claim, timer=environment.timer, settings=settings
             ),
+            require_bucket=claim.require_bucket_now,
         )
         self._claim_task = tasks.make(
             "check of the bucket's ownership",

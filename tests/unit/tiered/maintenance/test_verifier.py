@@ -8,8 +8,13 @@ from uuid import UUID
 import pytest
 
 from tests.unit.tiered.tasks.task_world import PARTITION, World
-from tiered.errors import CorruptRemoteDataError, StoreUnavailableError
-from tiered.maintenance.bucket_ownership import CLAIM_KEY, encode_claim
+from tiered.errors import (
+    CorruptRemoteDataError,
+    ObjectNotFoundError,
+    RemoteStorageNotReadyError,
+    StoreUnavailableError,
+)
+from tiered.maintenance.bucket_ownership import CLAIM_KEY, Claim, encode_claim
 from tiered.maintenance.verified_position import VERIFIED_KEY, Position, Verified, decode, encode
 from tiered.maintenance.verifier import IDLE_MS, INSPECTION_MS, SAVE_MS
 from tiered.segment_metadata import (
@@ -45,6 +50,31 @@ async def test_one_after_the_other_at_its_pace() -> None:
     assert verifier.verified_bytes == 4 * size
     assert verifier.position is not None
     assert verifier.position.start_offset == 0
+
+
+async def test_an_empty_folder_has_no_faulty_segments(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The bucket's disk is not mounted: nothing of the bucket is known to be wrong."""
+
+    async def missing(_: Claim) -> None:
+        raise RemoteStorageNotReadyError("its claim is missing")
+
+    monkeypatch.setattr(Claim, "require_bucket_now", missing)
+    world = World()
+    monkeypatch.undo()
+    world.write(3)
+    await world.start()
+    await world.interval()
+    world.update(tier_verify_bytes_per_second=100)
+    verifier = world.manager.verifier
+    world.tier.fail("verify_segment", ObjectNotFoundError("a.log"))
+    with pytest.raises(RemoteStorageNotReadyError):
+        await verifier.run_once()
+    assert (list(verifier.faults), verifier.faulty_segments, verifier.errors) == ([], 0, 1)
+    assert verifier.verified_segments == 0
+    flip(world, 1)
+    with pytest.raises(RemoteStorageNotReadyError):
+        await verifier.run_once()
+    assert list(verifier.faults) == []
 
 
 async def test_it_goes_on_from_where_another_broker_stopped() -> None:
