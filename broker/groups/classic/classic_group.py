@@ -410,7 +410,7 @@ class ClassicGroup(Group):
         if self.state is ClassicGroupState.EMPTY:
             return bool(protocol_type) and bool(protocols)
         return self.protocol_type == protocol_type and any(
-            self._supported_protocols.get(name) == len(self.members) for name, _ in protocols
+            self._supported_protocols.get(name, 0) == len(self.members) for name, _ in protocols
         )
 
     def select_protocol(self) -> str | None:

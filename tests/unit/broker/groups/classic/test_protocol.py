@@ -146,6 +146,20 @@ def test_expiry_of_a_pending_member_ends_the_wait(h: Harness) -> None:
     assert rejoin.error is ErrorCode.NONE
 
 
+def test_the_last_member_leaves_while_another_is_about_to_join(h: Harness) -> None:
+    """Nobody is left whose protocols it would have to share; refusing it ends a Java consumer."""
+    ids, _ = h.stable_group()
+    pending = h.join().response.member_id
+    assert h.leave(ids[0]) == [ErrorCode.NONE]
+    assert h.group().state is PREPARING
+    assert h.join().error is ErrorCode.MEMBER_ID_REQUIRED
+    assert h.join(protocol_type="connect").error is ErrorCode.INCONSISTENT_GROUP_PROTOCOL
+    join = h.join(pending)
+    assert join.is_parked
+    h.timer.advance(SESSION_MS)
+    assert join.error is ErrorCode.NONE
+
+
 # -- join: when it is answered --
 
 
