@@ -21,6 +21,7 @@ start in order and are answered in order; several may be under way (Kafka allows
 
 from collections import deque
 from collections.abc import Callable
+from contextlib import suppress
 from functools import partial
 from typing import TYPE_CHECKING, Final, Protocol
 
@@ -549,11 +550,24 @@ class Connection:
         memory = self._reader.memory
         return memory.filled if memory is not None else 0
 
+    def _send_last(self) -> None:
+        """Send what was answered before the request that ends the connection.
+
+        Kafka handles one request at a time: it has sent those answers by then.
+        """
+        if self._sender.queue and not (self._writing or self._warming):
+            before = self._sender.bytes_sent
+            with suppress(OSError):
+                self._sender.flush()
+            self.owner.bytes_sent += self._sender.bytes_sent - before
+
     def close(self, reason: str | None) -> None:
         """Close the socket and let go of everything. `reason` None: nothing to log."""
         if self.closed:
             return
         self.closed = True
+        if reason is not None:
+            self._send_last()
         self._gate.close()
         if self._writing:
             self._writing = False

@@ -251,6 +251,32 @@ def test_a_connection_that_closes_before_the_end_of_the_turn_sends_nothing() -> 
     assert bytes(h.stream.sent) == b""
 
 
+def test_requests_before_one_that_closes_the_connection_are_answered() -> None:
+    """Came they together or not: a client that sends a broken one knows what became of the rest."""
+    h = Harness()
+    handle = h.router.handle
+
+    def refuse_some(connection: Connection, data: memoryview) -> None:
+        if bytes(data) == b"broken..":
+            connection.close("malformed request")
+        else:
+            handle(connection, data)
+
+    h.router.handle = refuse_some  # type: ignore[method-assign,assignment]  # why: closes for one
+    h.receive(frame(b"first...") + frame(b"second..") + frame(b"broken..") + frame(b"fourth.."))
+    assert h.stream.closed
+    assert bytes(h.stream.sent) == b"<first...><second..>"
+    assert h.router.seen == [b"first...", b"second.."]
+    assert h.processor.bytes_sent == len(h.stream.sent)
+
+
+def test_requests_before_an_impossible_size_are_answered() -> None:
+    h = Harness()
+    h.receive(frame(b"first...") + b"\xff\xff\xff\xff")
+    assert h.stream.closed
+    assert bytes(h.stream.sent) == b"<first...>"
+
+
 def test_too_many_unanswered_requests_stop_the_reading() -> None:
     """The rest stays in the socket, and is handled when answers have left."""
     h = Harness()
