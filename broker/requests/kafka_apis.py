@@ -430,10 +430,8 @@ class KafkaApis(Router):
             raise DecodeError("client id is cut off")
         raw = bytes(frame[HEADER_SIZE:end])
         if raw != connection.client_id_raw or connection.client_id is None:
-            try:
-                connection.client_id = raw.decode()
-            except UnicodeDecodeError:
-                raise DecodeError("client id is not UTF-8") from None
+            # Some libraries send whatever bytes the application named: Kafka takes them likewise.
+            connection.client_id = raw.decode(errors="replace")
             connection.client_id_raw = raw
         return end
 

@@ -315,12 +315,19 @@ def test_a_header_that_is_cut_off_is_malformed_at_every_byte(size: int) -> None:
     assert "malformed" in str(refusal(HEADER[:size]))
 
 
-@pytest.mark.parametrize(
-    "tail", ["7fff", "000461", "0001ff", "0000ffffffffff", "000001", "00000100ff0f"]
-)
+@pytest.mark.parametrize("tail", ["7fff", "000461", "0000ffffffffff", "000001", "00000100ff0f"])
 def test_a_malformed_client_id_or_tag_section_closes(tail: str) -> None:
-    """A length beyond the end, bad UTF-8, false varints, counts and sizes."""
+    """A length beyond the end, false varints, counts and sizes."""
     assert "malformed" in str(refusal(bytes.fromhex("000c000400000007" + tail)))
+
+
+def test_a_client_id_that_is_not_utf8_is_taken() -> None:
+    """C clients send the bytes that the application has set, in whatever encoding."""
+    world = World(heartbeat_module(lambda *_: heartbeat_messages.HeartbeatResponse()))
+    head = bytes.fromhex("000c000000000007" + "0003") + b"M\xfc1"
+    world.apis.handle(world.h.connection, memoryview(bytearray(head + heartbeat(0))))
+    assert not world.h.closed
+    assert world.h.connection.client_id == "M\N{REPLACEMENT CHARACTER}1"
 
 
 def test_a_client_id_that_begins_as_the_one_before_and_is_cut_off_closes() -> None:
