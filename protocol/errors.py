@@ -10,3 +10,7 @@ class DecodeError(PicklableError, ValueError):
     cannot be true, text that is not UTF-8, an unknown API or version. The frame is lost; since
     nothing after it can be trusted either, the broker closes the connection, as Kafka does.
     """
+
+
+class DecompressedSizeError(DecodeError):
+    """Records that decompress to more than is allowed; what there is of them is well."""

@@ -31,7 +31,7 @@ from struct import Struct
 from struct import error as struct_error
 from typing import Final
 
-from protocol.errors import DecodeError
+from protocol.errors import DecodeError, DecompressedSizeError
 
 Buffer = bytes | bytearray | memoryview
 
@@ -70,6 +70,7 @@ _SNAPPY_RATIO_MAX: Final = 32
 _ZSTD_MAGIC: Final = 0xFD2FB528
 _ZSTD_BLOCK_SIZE_MAX: Final = 128 * 1024
 _ZSTD_BLOCKS_MAX: Final = 4096
+_ZSTD_OUTPUT_IS_FULL: Final = "failed to write whole buffer"
 _UINT32_LITTLE: Final = Struct("<I")
 
 
@@ -123,9 +124,9 @@ def decompress(codec: int, data: Buffer, *, max_size: int) -> bytes:
         max_size: Most bytes that may come out.
 
     Raises:
-        DecodeError: Unknown codec, damaged or cut-off data, or more than `max_size` bytes. Little
-            more than `max_size` of memory was in use: output grows in one place, in steps, and is
-            copied once it is whole.
+        DecompressedSizeError: More than `max_size` bytes. Little more than `max_size` of memory was
+            in use: output grows in one place, in steps, and is copied once it is whole.
+        DecodeError: Unknown codec, damaged or cut-off data.
     """
     if max_size < 0:
         raise ValueError("max_size is negative")
@@ -142,8 +143,8 @@ def decompress(codec: int, data: Buffer, *, max_size: int) -> bytes:
     return bytes(decompressor(data, max_size))
 
 
-def _beyond(max_size: int) -> DecodeError:
-    return DecodeError(f"records decompress to more than {max_size} bytes")
+def _beyond(max_size: int) -> DecompressedSizeError:
+    return DecompressedSizeError(f"records decompress to more than {max_size} bytes")
 
 
 def _decompress_gzip(data: Buffer, max_size: int) -> bytearray:
@@ -256,6 +257,8 @@ def _decompress_zstd(data: Buffer, max_size: int) -> bytearray:
     try:
         size = cramjam.zstd.decompress_into(data, output)
     except cramjam.DecompressionError as error:
+        if len(output) == max_size and str(error) == _ZSTD_OUTPUT_IS_FULL:
+            raise _beyond(max_size) from None
         raise DecodeError(f"zstd, with at most {max_size} bytes of output: {error}") from None
     del output[size:]
     return output

@@ -12,7 +12,8 @@ Several batches may come in one call; all are judged before any is written.
     check                                        error (what a client sees is said there)
     length, CRC-32C, record structure            CorruptBatchError
     magic                                        UnsupportedFormatError
-    size above max.message.bytes                 BatchTooLargeError
+    size above max.message.bytes                 BatchTooLargeError; also of records
+                                                 that decompress to more than twice of it
     sum of sizes above segment.bytes             BatchListTooLargeError
     codec bits 5 to 7                            UnsupportedCodecError
     timestamp type, message.timestamp.*.max.ms   InvalidTimestampError
@@ -24,7 +25,7 @@ Source: Kafka, LogValidator.java, UnifiedLog.java (analyzeAndValidateRecords).
 from typing import Final, TypeAlias
 
 from config.topic import TopicConfig
-from protocol.errors import DecodeError
+from protocol.errors import DecodeError, DecompressedSizeError
 from protocol.records.batch import (
     ATTRIBUTES_FIELD,
     BASE_TIMESTAMP_FIELD,
@@ -309,7 +310,7 @@ class BatchValidator:
                     timestamp_max=now_ms + self._after_max_ms if checks_time else None,
                 )
             except DecodeError as error:
-                raise CorruptBatchError(f"records of the batch are damaged: {error}") from error
+                raise _unreadable(error) from error
             if errors:
                 index, message = errors[0]
                 kind = InvalidTimestampError if "timestamp" in message else InvalidRecordError
@@ -333,7 +334,7 @@ class BatchValidator:
                     max_size=self._records_size_max,
                 )
             except DecodeError as error:
-                raise CorruptBatchError(f"records of the batch are damaged: {error}") from error
+                raise _unreadable(error) from error
             position = end
         return output
 
@@ -369,6 +370,13 @@ def headers_of(records: memoryview) -> list[HeaderFields]:
         headers.append(fields)
         position = end
     return headers
+
+
+def _unreadable(error: DecodeError) -> BatchError:
+    if isinstance(error, DecompressedSizeError):
+        # Java's producer splits the batch then; of one that is corrupt it sends the same again.
+        return BatchTooLargeError(f"records of the batch: {error}")
+    return CorruptBatchError(f"records of the batch are damaged: {error}")
 
 
 def _cut_off(records: memoryview, position: int) -> BatchError:

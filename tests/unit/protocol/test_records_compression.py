@@ -14,7 +14,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from protocol.errors import DecodeError
+from protocol.errors import DecodeError, DecompressedSizeError
 from protocol.records.batch import HEADER_SIZE
 from protocol.records.compression import FRAMES_MAX, LEVELS, Codec, compress, decompress
 from tests.effort import examples
@@ -68,8 +68,22 @@ def test_several_members_and_frames() -> None:
     for codec in COMPRESSED:
         packed = b"".join(compress(codec, half) for half in halves)
         assert decompress(codec, packed, max_size=len(TEXT)) == TEXT
-        with pytest.raises(DecodeError):
+        with pytest.raises(DecompressedSizeError):
             decompress(codec, packed, max_size=len(TEXT) - 1)
+
+
+def test_zstd_of_a_stream_that_announces_no_size() -> None:
+    """Java's: that there is too much of it shows when the buffer is full."""
+    stream = cramjam.zstd.Compressor()
+    stream.compress(TEXT)
+    packed = bytes(stream.finish())
+    assert decompress(Codec.ZSTD, packed, max_size=len(TEXT)) == TEXT
+    with pytest.raises(DecompressedSizeError):
+        decompress(Codec.ZSTD, packed, max_size=len(TEXT) - 1)
+    damaged = bytearray(packed)
+    damaged[len(packed) // 2] ^= 0xFF
+    with pytest.raises(DecodeError, match="zstd, with at most"):
+        decompress(Codec.ZSTD, bytes(damaged), max_size=len(TEXT))
 
 
 @pytest.mark.parametrize("codec", [Codec.GZIP, Codec.LZ4])
