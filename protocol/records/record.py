@@ -29,7 +29,13 @@ from collections.abc import Iterator
 from typing import Final, NamedTuple
 
 from protocol.errors import DecodeError
-from protocol.records.batch import HEADER_SIZE, LOG_OVERHEAD, BatchHeader, checked_header
+from protocol.records.batch import (
+    HEADER_SIZE,
+    LOG_OVERHEAD,
+    NO_TIMESTAMP,
+    BatchHeader,
+    checked_header,
+)
 from protocol.records.compression import decompress
 from protocol.records.varint import read_varint, read_varlong
 
@@ -321,7 +327,7 @@ def check_records(
         require_key: The topic is compacted: a record without a key is at fault.
         timestamp_min: Earliest time allowed in ms (`message.timestamp.before.max.ms`).
         timestamp_max: Latest time allowed in ms (`message.timestamp.after.max.ms`). Neither bound
-            concerns LogAppendTime: pass None.
+            concerns LogAppendTime: pass None; nor a record that has no time (-1).
 
     Raises:
         DecodeError: The batch as a whole is damaged: block, lengths, count, header keys.
@@ -343,8 +349,9 @@ def check_records(
             )
         elif key is None and require_key:
             errors.append((index, "record without a key in a compacted topic"))
-        elif (timestamp_min is not None and timestamp < timestamp_min) or (
-            timestamp_max is not None and timestamp > timestamp_max
+        elif timestamp != NO_TIMESTAMP and (
+            (timestamp_min is not None and timestamp < timestamp_min)
+            or (timestamp_max is not None and timestamp > timestamp_max)
         ):
             errors.append((index, f"timestamp {timestamp} is out of range"))
         if timestamp > highest:

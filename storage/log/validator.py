@@ -306,7 +306,7 @@ class BatchValidator:
                     records[position:end],
                     max_size=self._records_size_max,
                     require_key=self._require_key,
-                    timestamp_min=max(now_ms - self._before_max_ms, 0) if checks_time else None,
+                    timestamp_min=now_ms - self._before_max_ms if checks_time else None,
                     timestamp_max=now_ms + self._after_max_ms if checks_time else None,
                 )
             except DecodeError as error:

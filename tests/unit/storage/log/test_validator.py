@@ -231,6 +231,21 @@ def test_a_bomb_costs_twice_the_limit_at_most() -> None:
             BatchValidator(config).prepare_batches(batch, NOW_MS)
 
 
+@pytest.mark.parametrize("timestamp", [-1, -86_400_000])
+def test_a_record_without_a_time_may_be_in_a_compacted_topic(timestamp: int) -> None:
+    """As in every other; and one from before 1970, unless `message.timestamp.before.max.ms`."""
+    batch = memoryview(build_batch([(b"k", b"v", (), timestamp)]))
+    assert _prepare(batch, small_segments(1 << 20, cleanup_policy=("compact",))) is batch
+    config = small_segments(
+        1 << 20, cleanup_policy=("compact",), message_timestamp_before_max_ms=1000
+    )
+    if timestamp == -1:
+        assert _prepare(batch, config) is batch
+    else:
+        with pytest.raises(InvalidTimestampError):
+            _prepare(batch, config)
+
+
 def test_the_second_of_two_batches_is_judged_too() -> None:
     """All or nothing."""
     both = bytearray(bytes(make_batch(b"a")) + bytes(make_batch(b"b")))
