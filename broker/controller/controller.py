@@ -224,6 +224,10 @@ class Controller:
         """Have `listener` called with (old, new) in the turn of every change; see `ImageFeed`."""
         self._feed.subscribe_now(listener)
 
+    def subscribe_revisions(self, listener: Callable[[ClusterImage], None]) -> None:
+        """Have `listener` called after every change of the store; see `ImageFeed`."""
+        self._feed.subscribe_revisions(listener)
+
     async def reach(self, revision: int) -> None:
         """Wait until the image is of `revision` or later, and every listener has had it.
 

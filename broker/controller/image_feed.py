@@ -71,6 +71,7 @@ class ImageFeed:
         self.image = image
         self._listeners: list[Listener] = []
         self._listeners_of_now: list[ListenerOfNow] = []
+        self._listeners_of_revisions: list[Callable[[ClusterImage], None]] = []
         # What awaited listeners have had, and what they have not had yet.
         self._notified = image
         self._pending: deque[ClusterImage] = deque()
@@ -95,6 +96,13 @@ class ImageFeed:
         It must be quick, and wait for nothing. It is not called with the image that is there.
         """
         self._listeners_of_now.append(listener)
+
+    def subscribe_revisions(self, listener: Callable[[ClusterImage], None]) -> None:
+        """Have `listener` called in the turn of every change, also of what no image shows.
+
+        It gets the image of that revision; it must be quick, and wait for nothing.
+        """
+        self._listeners_of_revisions.append(listener)
 
     @property
     def pending(self) -> int:
@@ -200,6 +208,8 @@ class ImageFeed:
         ]
         if not keys:
             self._replace_pending(self.image.at(changes.revision))
+            if changes.events:
+                self._tell_revision()
             return
         decoded: dict[str, list[PartitionImage]] = {}
         try:
@@ -253,6 +263,7 @@ class ImageFeed:
                 listener(old, image)
             except Exception:  # the metadata is committed: it stands whatever a listener could do
                 LOGGER.exception("metadata listener failed revision=%d", image.revision)
+        self._tell_revision()
         if len(self._pending) >= PENDING_MAX:
             self._pending.pop()
         self._pending.append(image)
@@ -260,6 +271,13 @@ class ImageFeed:
             self._notifying = asyncio.get_running_loop().create_task(
                 self._notify(), name="image feed"
             )
+
+    def _tell_revision(self) -> None:
+        for listener in self._listeners_of_revisions:
+            try:
+                listener(self.image)
+            except Exception:  # as above
+                LOGGER.exception("metadata listener failed revision=%d", self.image.revision)
 
     async def _notify(self) -> None:
         while self._pending and not self._closed:

@@ -36,6 +36,8 @@ async def begin_to_follow(
         store, controller.settings, log_manager, environment=environment, fail=fail
     )
     controller.subscribe_now(lambda _, image: membership.image_changed(image))
+    # Blocks of producer ids are in no image, and a copy of the store without the last is behind.
+    controller.subscribe_revisions(membership.notes.seen)
     return membership
 
 

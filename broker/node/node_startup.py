@@ -167,8 +167,8 @@ class NodeStartup:
             store_id,
             self._node_store.noted_revision,
         )
-        controller.subscribe_now(notes.image_changed)
-        notes.image_changed(None, controller.image)
+        controller.subscribe_revisions(notes.seen)
+        notes.seen(controller.image)
 
     def _check_alone(self) -> None:
         """Refuse a directory that several brokers share: each has a folder of its own in it."""

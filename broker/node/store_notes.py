@@ -43,9 +43,9 @@ class StoreNotes:
         self._revision = self._noted = noted
         self._writing: asyncio.Task[None] | None = None
 
-    def image_changed(self, _old: ClusterImage | None, new: ClusterImage) -> None:
-        """The store has come to another revision, which is on its disk."""
-        self._revision = max(self._revision, new.revision)
+    def seen(self, image: ClusterImage) -> None:
+        """The store has come to the image's revision, which is on its disk."""
+        self._revision = max(self._revision, image.revision)
         if self._revision > self._noted and (self._writing is None or self._writing.done()):
             self._writing = asyncio.get_running_loop().create_task(
                 self._write(), name="note of the metadata store"

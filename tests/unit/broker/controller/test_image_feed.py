@@ -13,11 +13,13 @@ from broker.controller.images.metadata_records import (
     CLUSTER_ID_KEY,
     FEATURES_KEY,
     PARTITIONS_PER_CHUNK,
+    PRODUCER_IDS_KEY,
     ConfigResource,
     ResourceType,
     config_key,
     encode_config,
     encode_features,
+    encode_next_producer_id,
     encode_partitions,
     encode_topic,
     partitions_key,
@@ -234,6 +236,25 @@ async def test_a_listener_that_fails_keeps_the_others_from_nothing() -> None:
     await set_config(store, "1")
     await feed.reach(2)
     assert seen == [2]
+    await feed.aclose()
+
+
+async def test_revisions_are_told_of_that_change_no_image() -> None:
+    """Who notes how far the store has come must hear of blocks of producer ids, too."""
+    store = MemoryStore()
+    feed, told = feed_of(store)
+    revisions: list[int] = []
+
+    def fail(_image: ClusterImage) -> None:
+        raise RuntimeError("broken")
+
+    feed.subscribe_revisions(fail)
+    feed.subscribe_revisions(lambda image: revisions.append(image.revision))
+    await store.txn(then=[Put(PRODUCER_IDS_KEY, encode_next_producer_id(1000))])
+    await feed.reach(2)
+    await set_config(store, "1")
+    await feed.reach(3)
+    assert (revisions, told) == ([2, 3], [(2, 3)])
     await feed.aclose()
 
 

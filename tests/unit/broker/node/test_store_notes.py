@@ -24,11 +24,11 @@ async def test_changes_are_noted_in_every_directory_and_only_changes() -> None:
     filesystem.mkdir("/a")
     filesystem.mkdir("/b")
     notes = StoreNotes(environment, lambda: ["/a", "/nowhere/there", "/b"], ID, 7)
-    notes.image_changed(None, at(7))
+    notes.seen(at(7))
     await notes.end()
     assert read_store_note(filesystem, "/a") is None
-    notes.image_changed(at(7), at(9))
-    notes.image_changed(at(9), at(8))
+    notes.seen(at(9))
+    notes.seen(at(8))
     await notes.end()
     assert read_store_note(filesystem, "/a") == StoreNote(ID, 9)
     assert read_store_note(filesystem, "/b") == StoreNote(ID, 9)
@@ -51,7 +51,7 @@ async def test_what_comes_during_a_write_goes_into_one_more() -> None:
 
     notes = StoreNotes(replace(environment, run_blocking=run), lambda: ["/a"], ID, -1)
     for revision in range(1, 40):
-        notes.image_changed(None, at(revision))
+        notes.seen(at(revision))
         await asyncio.sleep(0)
     await notes.end()
     assert most == 1
