@@ -107,6 +107,7 @@ def with_stopped_node(settings: "BrokerConfig", work: "Callable[[NodeStore], Awa
     from broker.controller.store.metadata_store import StoreError
     from broker.node.node_store import NodeStoreError
     from broker.node.stopped_node import stopped_node
+    from broker.runtime.startup_errors import StartupError
     from storage.errors import StorageError
 
     async def do() -> _T:
@@ -115,5 +116,11 @@ def with_stopped_node(settings: "BrokerConfig", work: "Callable[[NodeStore], Awa
 
     try:
         return asyncio.run(do())
-    except (StorageError, StoreError, NodeStoreError, MetadataFormatError) as error:
+    except (
+        MetadataFormatError,
+        NodeStoreError,
+        StartupError,
+        StorageError,
+        StoreError,
+    ) as error:
         raise CommandError(str(error)) from error

@@ -5,8 +5,9 @@ connect ──> no server answers, or too late: waited for, and said so (`/ready
         ──> refuses us, too old, or not the store it was: the start is refused
 """
 
+import os
 from collections.abc import Callable
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from broker.controller.images.controller_history import WRITES_KEY
 from broker.controller.store.metadata_store import MetadataStore
@@ -21,6 +22,11 @@ if TYPE_CHECKING:
     from broker.controller.store.etcd.etcd_store import EtcdStore
     from broker.controller.store.unix.unix_store import UnixStore
     from config.broker import BrokerConfig
+
+_AUTHORITY: Final = "metadata.store.tls.ca.file"
+_KEY: Final = "metadata.store.tls.key.file"
+_CERTIFICATE: Final = "metadata.store.tls.certificate.file"
+_PASSWORD: Final = "metadata.store.password.file"
 
 
 async def open_cluster_store(
@@ -70,6 +76,8 @@ async def unopened_store(
         from broker.controller.store.unix.unix_store import UnixStore
 
         return await UnixStore.unopened(settings.metadata_store.socket, name=name)
+    # What gRPC writes to standard error, line by line for each attempt, is in our reasons.
+    os.environ.setdefault("GRPC_VERBOSITY", "NONE")
     try:
         from broker.controller.store.etcd.etcd_store import EtcdStore
     except ImportError as error:
@@ -87,7 +95,7 @@ def access_of(settings: "BrokerConfig", filesystem: Filesystem) -> "EtcdAccess":
     """Servers, user and certificates, read from the files that the settings name.
 
     Raises:
-        StartupError: A file cannot be read.
+        StartupError: A file cannot be read, or does not hold what it should.
     """
     from broker.controller.store.etcd.endpoints import EtcdAccess, TlsFiles
 
@@ -102,18 +110,29 @@ def access_of(settings: "BrokerConfig", filesystem: Filesystem) -> "EtcdAccess":
     store = settings.metadata_store
     tls = None
     if store.with_tls:
-        tls = TlsFiles(
-            read("metadata.store.tls.ca.file", settings.metadata_store_tls_ca_file),
-            read("metadata.store.tls.key.file", settings.metadata_store_tls_key_file),
-            read(
-                "metadata.store.tls.certificate.file",
-                settings.metadata_store_tls_certificate_file,
-            ),
-        )
-    password = read("metadata.store.password.file", settings.metadata_store_password_file) or b""
+        # Imported where there are certificates alone.
+        from broker.node.tls_files import check_authority, check_certificate
+
+        authority = read(_AUTHORITY, settings.metadata_store_tls_ca_file)
+        key = read(_KEY, settings.metadata_store_tls_key_file)
+        certificate = read(_CERTIFICATE, settings.metadata_store_tls_certificate_file)
+        if authority is not None:
+            check_authority(authority, f"{_AUTHORITY}: {settings.metadata_store_tls_ca_file}")
+        if key is not None and certificate is not None:
+            check_certificate(
+                key,
+                certificate,
+                f"{_KEY}: {settings.metadata_store_tls_key_file}",
+                f"{_CERTIFICATE}: {settings.metadata_store_tls_certificate_file}",
+            )
+        tls = TlsFiles(authority, key, certificate)
+    line = (read(_PASSWORD, settings.metadata_store_password_file) or b"").partition(b"\n")[0]
+    try:
+        password = line.decode().rstrip("\r")
+    except UnicodeDecodeError as error:
+        raise StartupError(
+            f"{_PASSWORD}: the first line of {settings.metadata_store_password_file} is not UTF-8"
+        ) from error
     return EtcdAccess(
-        tuple(map(str, store.endpoints)),
-        tls,
-        settings.metadata_store_username or "",
-        password.partition(b"\n")[0].decode().rstrip("\r"),
+        tuple(map(str, store.endpoints)), tls, settings.metadata_store_username or "", password
     )

@@ -21,3 +21,19 @@ def test_not_while_a_broker_runs(tmp_path: Path, capsys: pytest.CaptureFixture[s
     lock.release()
     assert main(["dirs", "adopt", f"--set=log.dirs={tmp_path}"]) == 0
     assert "imported 1 topic;" in capsys.readouterr().out
+
+
+def test_a_file_of_the_store_that_is_missing_is_named_without_a_traceback(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    missing = tmp_path / "none"
+    words = [
+        f"--set=log.dirs={tmp_path / 'data'}",
+        "--set=metadata.store=etcd://127.0.0.1:1",
+        "--set=metadata.store.username=u",
+        f"--set=metadata.store.password.file={missing}",
+    ]
+    assert main(["dirs", "list", *words]) == 1
+    assert capsys.readouterr().err == (
+        f"varve: metadata.store.password.file: cannot read (No such file or directory): {missing}\n"
+    )

@@ -47,6 +47,14 @@ SLOW_MS: Final = 250.0
 
 WARN_EVERY_S: Final = 10.0
 
+REASON_MS: Final = 200.0
+"""For gRPC to say why a server cannot be reached, which it knows at once."""
+
+NO_CONNECTION: Final = "no connection"
+
+_NO_ADDRESS: Final = "failed to connect to all addresses; last error: "
+"""What gRPC puts before the reason."""
+
 LOG_EVERY: Final = 150
 """Servers that fail in a row between two lines of the log, once each of them had one."""
 
@@ -266,8 +274,9 @@ class Endpoints:
             attempts -= 1
             number = self._current
             if not await self._connected(number):
-                failure = StoreUnavailableError(f"etcd {self.name(number)} cannot be reached")
-                self.leave(number, "no connection")
+                reason = await self._no_connection(number)
+                failure = self._unreachable(number, reason)
+                self.leave(number, reason)
                 continue
             try:
                 metadata = await self.metadata()
@@ -355,9 +364,32 @@ class Endpoints:
         """
         number = self._current
         if not await self._connected(number):
-            self.leave(number, "no connection")
-            raise StoreUnavailableError(f"etcd {self.name(number)} cannot be reached")
+            reason = await self._no_connection(number)
+            self.leave(number, reason)
+            raise self._unreachable(number, reason)
         return number, self._channels[number]
+
+    async def _no_connection(self, number: int) -> str:
+        """Why a server cannot be reached, as far as gRPC says it.
+
+        It tells nothing of a channel but that it has failed, and the reason to who calls there: a
+        name that nobody knows, a port where nobody listens, a certificate that is not believed.
+        """
+        channel = self._channels[number]
+        if channel.get_state() is grpc.ChannelConnectivity.TRANSIENT_FAILURE:
+            ask = channel.unary_unary(
+                STATUS.path, STATUS.request.SerializeToString, STATUS.response.FromString
+            )
+            try:
+                await ask(STATUS.request(), timeout=REASON_MS / 1000)
+            except grpc.aio.AioRpcError as error:
+                if error.code() is grpc.StatusCode.UNAVAILABLE:
+                    return (error.details() or NO_CONNECTION).removeprefix(_NO_ADDRESS)
+        return NO_CONNECTION
+
+    def _unreachable(self, number: int, reason: str) -> StoreUnavailableError:
+        why = "" if reason == NO_CONNECTION else f": {reason}"
+        return StoreUnavailableError(f"etcd {self.name(number)} cannot be reached{why}")
 
     async def _connected(self, number: int) -> bool:
         channel = self._channels[number]

@@ -17,6 +17,7 @@ from config.broker import BrokerConfig
 from config.store_address import StoreAddressKind
 from storage.environment.local_filesystem import LocalFilesystem
 from tests.fakes.environment import FakeEnvironment
+from tests.harness.certificates import make_certificate
 
 
 def settings_of(address: str, **values: object) -> BrokerConfig:
@@ -26,25 +27,23 @@ def settings_of(address: str, **values: object) -> BrokerConfig:
 
 def test_user_and_certificates_are_read_from_their_files(tmp_path: Path) -> None:
     (tmp_path / "password").write_bytes(b"secret \r\nanother line")
-    (tmp_path / "ca").write_bytes(b"authority")
-    (tmp_path / "key").write_bytes(b"key")
-    (tmp_path / "cert").write_bytes(b"certificate")
+    key, certificate = make_certificate(tmp_path)
     access = access_of(
         settings_of(
             "etcds://one,two:1",
             metadata_store_username="u",
             metadata_store_password_file=str(tmp_path / "password"),
-            metadata_store_tls_ca_file=str(tmp_path / "ca"),
-            metadata_store_tls_key_file=str(tmp_path / "key"),
-            metadata_store_tls_certificate_file=str(tmp_path / "cert"),
+            metadata_store_tls_ca_file=str(certificate),
+            metadata_store_tls_key_file=str(key),
+            metadata_store_tls_certificate_file=str(certificate),
         ),
         LocalFilesystem(),
     )
     assert access.endpoints == ("one:2379", "two:1")
     assert (access.username, access.password) == ("u", "secret ")
     assert access.tls is not None
-    assert (access.tls.authority, access.tls.key) == (b"authority", b"key")
-    assert access.tls.certificate == b"certificate"
+    assert (access.tls.authority, access.tls.key) == (certificate.read_bytes(), key.read_bytes())
+    assert access.tls.certificate == certificate.read_bytes()
     assert "secret" not in repr(access)
     assert access_of(settings_of("etcd://one"), LocalFilesystem()).tls is None
 
@@ -53,6 +52,47 @@ def test_a_file_that_is_not_there_is_named(tmp_path: Path) -> None:
     settings = settings_of("etcds://one", metadata_store_tls_ca_file=str(tmp_path / "no"))
     with pytest.raises(StartupError, match=r"metadata\.store\.tls\.ca\.file: .*no"):
         access_of(settings, LocalFilesystem())
+
+
+def test_a_password_that_is_no_text_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "password").write_bytes("päss".encode("latin-1"))
+    settings = settings_of(
+        "etcd://one",
+        metadata_store_username="u",
+        metadata_store_password_file=str(tmp_path / "password"),
+    )
+    with pytest.raises(StartupError, match=r"metadata\.store\.password\.file: .* is not UTF-8"):
+        access_of(settings, LocalFilesystem())
+
+
+def test_certificates_that_are_none_are_refused_before_a_server_is_asked(tmp_path: Path) -> None:
+    """With them gRPC would only say, for as long as it is asked, that no server is reached."""
+    (tmp_path / "text").write_bytes(b"no PEM")
+    (tmp_path / "other").mkdir()
+    key, certificate = map(str, make_certificate(tmp_path))
+    other_key, _ = map(str, make_certificate(tmp_path / "other"))
+    text = str(tmp_path / "text")
+
+    def refusal(**files: str) -> str:
+        settings = settings_of(
+            "etcds://one",
+            **{f"metadata_store_tls_{name}_file": path for name, path in files.items()},
+        )
+        with pytest.raises(StartupError) as refused:
+            access_of(settings, LocalFilesystem())
+        return str(refused.value)
+
+    assert refusal(ca=text) == f"metadata.store.tls.ca.file: {text} holds no certificate (PEM)"
+    assert refusal(ca=key).endswith("holds no certificate (PEM)")
+    assert refusal(key=text, certificate=certificate) == (
+        f"metadata.store.tls.key.file: {text} holds no private key (PEM, not encrypted)"
+    )
+    assert refusal(key=key, certificate=text) == (
+        f"metadata.store.tls.certificate.file: {text} holds no certificate (PEM)"
+    )
+    assert refusal(key=other_key, certificate=certificate) == (
+        f"metadata.store.tls.key.file: {other_key} is not the key of {certificate}"
+    )
 
 
 async def test_what_is_not_installed_is_named(monkeypatch: pytest.MonkeyPatch) -> None:

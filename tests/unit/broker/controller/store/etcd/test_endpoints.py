@@ -1,10 +1,14 @@
-"""What the log says of servers that fail, one after the other."""
+"""What is said of servers that fail, one after the other."""
 
 import logging
+from collections.abc import Awaitable, Callable
 
+import grpc
+import grpc.aio
 import pytest
 
 from broker.controller.store.etcd.endpoints import LOG_EVERY, Endpoints, EtcdAccess
+from broker.controller.store.metadata_store import StoreUnavailableError
 
 
 def test_while_none_answers_the_log_is_not_flooded(
@@ -21,3 +25,60 @@ def test_while_none_answers_the_log_is_not_flooded(
         f"failed={count}" for count in (1, 2, 3, LOG_EVERY, 2 * LOG_EVERY)
     ]
     assert endpoints.failovers == 2 * LOG_EVERY
+
+
+class FailedChannel:
+    """A channel that does not get a connection; a call on it fails with these details."""
+
+    def __init__(self, details: str) -> None:
+        self._details = details
+
+    def get_state(self, *, try_to_connect: bool = False) -> grpc.ChannelConnectivity:
+        return grpc.ChannelConnectivity.TRANSIENT_FAILURE
+
+    async def wait_for_state_change(self, _state: grpc.ChannelConnectivity) -> None:
+        raise TimeoutError
+
+    def unary_unary(self, *_of_the_method: object) -> Callable[..., Awaitable[None]]:
+        async def fail(_request: object, **options: float) -> None:
+            assert options["timeout"] < 1
+            metadata = grpc.aio.Metadata()
+            raise grpc.aio.AioRpcError(
+                grpc.StatusCode.UNAVAILABLE, metadata, metadata, details=self._details
+            )
+
+        return fail
+
+
+@pytest.mark.parametrize(
+    ("details", "reason"),
+    [
+        (
+            "failed to connect to all addresses; last error: UNKNOWN: ipv4:10.0.0.1:2379: "
+            "Tls handshake failed: CERTIFICATE_VERIFY_FAILED",
+            "etcd a:1 cannot be reached: UNKNOWN: ipv4:10.0.0.1:2379: "
+            "Tls handshake failed: CERTIFICATE_VERIFY_FAILED",
+        ),
+        (
+            "errors resolving a:1: Domain name not found",
+            "etcd a:1 cannot be reached: errors resolving a:1: Domain name not found",
+        ),
+        ("", "etcd a:1 cannot be reached"),
+    ],
+)
+async def test_why_no_server_is_reached_is_said(
+    monkeypatch: pytest.MonkeyPatch, details: str, reason: str
+) -> None:
+    """A certificate that is not believed looks like a server that is away, but for gRPC's words."""
+    monkeypatch.setattr(Endpoints, "_open", lambda *_: FailedChannel(details))
+    endpoints = Endpoints(EtcdAccess(endpoints=("a:1",)))
+    with pytest.raises(StoreUnavailableError) as refused:
+        await endpoints.connected_channel()
+    assert str(refused.value) == reason
+
+    async def never(*_of_a_call: object) -> None:
+        raise AssertionError("nothing is asked of a server that is not reached")
+
+    with pytest.raises(StoreUnavailableError) as refused:
+        await endpoints.attempt(never, repeat=True)
+    assert str(refused.value) == reason
