@@ -48,7 +48,9 @@ class AdminPort:
             try:
                 await self.server.start(self._endpoint.host, self._endpoint.port)
             except OSError as error:
-                raise StartupError(f"cannot listen: {error}") from error
+                raise StartupError(
+                    f"cannot listen at admin.listener={self._endpoint}: {error.strerror or error}"
+                ) from error
 
     @property
     def address(self) -> str | None:

@@ -79,6 +79,12 @@ def decode_meta_properties(data: bytes, source: str) -> MetaProperties:
     """
     try:
         values = _parse_properties(data.decode("latin-1"))
+        if "version" not in values:
+            # Empty, as after a power cut, or another program's.
+            raise CorruptFileError(
+                f"{source} is empty or damaged, it names no version: give it back from a copy, or "
+                "move it away (a node that is alone knows the directory by its partitions then)"
+            )
         version = int(values.pop("version"))
         if version not in (0, 1):
             raise ValueError(f"unknown version {version}")
@@ -92,7 +98,7 @@ def decode_meta_properties(data: bytes, source: str) -> MetaProperties:
             other=values,
             store_id=None if store is None else parse_uuid(store),
         )
-    except (KeyError, ValueError) as error:
+    except ValueError as error:
         raise CorruptFileError(f"{source} does not parse: {error}") from error
     is_ours = meta.store_id is not None or encode_meta_properties(meta) == data
     return replace(meta, is_ours=is_ours, version=version)

@@ -79,6 +79,13 @@ def test_damage_is_named(data: bytes) -> None:
         decode_meta_properties(data, "somewhere")
 
 
+@pytest.mark.parametrize("data", [b"", b"\0" * 100, b"node.id=1\n"])
+def test_an_empty_file_says_what_to_do(data: bytes) -> None:
+    """As a power cut leaves it; a file that is missing is made again by its partitions."""
+    with pytest.raises(CorruptFileError, match=r"^somewhere is empty or damaged.*move it away"):
+        decode_meta_properties(data, "somewhere")
+
+
 def test_file() -> None:
     """Missing, then written."""
     filesystem = FakeFilesystem()
