@@ -203,7 +203,13 @@ class Broker:
         await coordinators.start()
         controller.subscribe(self._report_unserved)
         self.services = build_services(
-            local, controller, side.control, coordinators, hosted.log_mover, self.remote
+            local,
+            controller,
+            side.control,
+            coordinators,
+            hosted.log_mover,
+            self.remote,
+            side.membership,
         )
         self.apis = build_apis(self.services, local.sessions)
         self.network = build_network(local, self.apis)

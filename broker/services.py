@@ -56,6 +56,8 @@ class Services:
     lookups: "Lookups"
     active_controller: "ActiveController"
     channel: "ControllerChannel"
+    store_is_away: "Callable[[], bool]" = lambda: False
+    """Whether the metadata store has not answered for long, so that nobody can change a thing."""
     remote: "RemoteStorage | None" = None
     log_mover: "LogMover | None" = None
     open_envelope: "Callable[[RequestContext, memoryview], Awaitable[bytes]] | None" = None

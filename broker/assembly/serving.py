@@ -27,6 +27,7 @@ def build_services(
     coordinators: "Coordinators",
     log_mover: "LogMover",
     remote: "RemoteStorage | None",
+    membership: "Membership",
 ) -> Services:
     """The broker's parts, by the names that handlers have for them."""
     return Services(
@@ -47,6 +48,7 @@ def build_services(
         share_coordinator=coordinators.share_state,
         end_offsets=coordinators.end_offsets,
         lookups=local.lookups,
+        store_is_away=lambda: membership.store_away_ms > 0,
         remote=remote,
         log_mover=log_mover,
     )

@@ -33,6 +33,8 @@ VERSIONS = (0, 2)
 BROKERS = 1
 CONTROLLERS = 2
 
+NO_CONTROLLER = -1
+
 
 def handle(
     services: "Services", context: "RequestContext", request: DescribeClusterRequest
@@ -59,7 +61,8 @@ def handle(
     return DescribeClusterResponse(
         endpoint_type=BROKERS,
         cluster_id=image.cluster_id,
-        controller_id=image.controller_id,
+        # What an image names as the controller can do nothing while its store is away.
+        controller_id=NO_CONTROLLER if services.store_is_away() else image.controller_id,
         brokers=[
             DescribeClusterBroker(
                 broker_id=broker.node_id,

@@ -153,6 +153,11 @@ def _can_restart(args: argparse.Namespace, connect: ClientFactory) -> int:
         found = describe(admin)
     if args.broker not in {broker.broker for broker in found.brokers}:
         raise CommandError(f"the cluster has no broker {args.broker}")
+    if found.controller < 0:
+        raise CommandError(
+            f"broker {args.broker} should stay: no controller could have others lead in its place, "
+            "or take it out of the in-sync replicas (does the metadata store answer? /readyz)"
+        )
     reasons = [
         (p, reason) for p in found.partitions if (reason := p.without(args.broker)) is not None
     ]

@@ -42,6 +42,7 @@ def services_of(controller: Controller, **parts: object) -> "Services":
             **{
                 "controller": controller,
                 "settings": controller.settings,
+                "store_is_away": lambda: False,
                 "remote": None,
                 "log_mover": None,
                 **parts,

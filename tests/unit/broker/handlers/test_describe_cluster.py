@@ -33,6 +33,15 @@ async def test_brokers_and_ids(version: int) -> None:
     assert asked.cluster_authorized_operations == 8096
 
 
+async def test_while_the_metadata_store_is_away_no_controller_is_named() -> None:
+    """It could elect nobody; Metadata, by which clients find it, goes on to name it."""
+    services = services_of(await open_controller())
+    services.store_is_away = lambda: True
+    response = await call(describe_cluster, services, DescribeClusterRequest(), 2)
+    assert response.controller_id == -1
+    assert [broker.broker_id for broker in response.brokers] == [1]
+
+
 async def test_endpoints_are_those_of_the_clients_listener() -> None:
     controller = await open_controller()
     controller.advertise({"A": BrokerEndpoint("a", 1), "B": BrokerEndpoint("b", 2)})

@@ -116,6 +116,21 @@ def test_a_broker_that_partitions_need(broken: Shell) -> None:
     ]
 
 
+def test_no_broker_can_be_restarted_without_a_controller(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    """All partitions are in sync, and none would be written once one broker is away."""
+    admin = FakeAdmin(
+        brokers={1: False, 2: False, 3: False},
+        topics={"t": [partition(0, 1, REPLICAS, REPLICAS)]},
+        min_isr={"t": 2},
+        controller=-1,
+    )
+    shown = shell_of(admin, capsys)("can-restart", "1")
+    assert (shown.status, shown.out) == (1, "")
+    assert shown.err.startswith("varve: broker 1 should stay: no controller could have others lead")
+
+
 def test_a_broker_that_is_not_there(whole: Shell) -> None:
     shown = whole("can-restart", "9")
     assert (shown.status, shown.err) == (1, "varve: the cluster has no broker 9\n")
