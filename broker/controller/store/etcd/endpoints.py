@@ -225,7 +225,8 @@ class Endpoints:
             return await send(request, timeout=deadline_ms / 1000, metadata=metadata)
 
         began_s = asyncio.get_running_loop().time()
-        answer = await self.attempt(ask, repeat=repeat, unbroken=unbroken)
+        counts = method is not STATUS
+        answer = await self.attempt(ask, repeat=repeat, unbroken=unbroken, counts=counts)
         self._took(asyncio.get_running_loop().time() - began_s)
         return answer
 
@@ -265,8 +266,13 @@ class Endpoints:
         *,
         repeat: bool,
         unbroken: int | None = None,
+        counts: bool = True,
     ) -> _T:
-        """Run `ask` on a connected channel; on the next one when it fails; see `call`."""
+        """Run `ask` on a connected channel; on the next one when it fails; see `call`.
+
+        An answer that does not count leaves the number of failures in a row: a member of etcd gives
+        it also where it is alone, and answers nothing else.
+        """
         failure: StoreError = StoreUnavailableError("no etcd endpoint can be reached")
         renewed = False
         attempts = ATTEMPTS * len(self._channels)
@@ -283,7 +289,8 @@ class Endpoints:
                 if unbroken not in (None, self.breaks):
                     raise ReconnectedError(f"etcd {self.name(number)} has a new connection")
                 answer = await ask(self._channels[number], metadata)
-                self._in_a_row = 0
+                if counts:
+                    self._in_a_row = 0
                 return answer
             except grpc.aio.AioRpcError as error:
                 details = error.details() or ""

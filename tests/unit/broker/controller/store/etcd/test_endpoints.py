@@ -7,7 +7,13 @@ import grpc
 import grpc.aio
 import pytest
 
-from broker.controller.store.etcd.endpoints import LOG_EVERY, Endpoints, EtcdAccess
+from broker.controller.store.etcd.endpoints import (
+    LOG_EVERY,
+    RANGE,
+    STATUS,
+    Endpoints,
+    EtcdAccess,
+)
 from broker.controller.store.metadata_store import StoreUnavailableError
 
 
@@ -25,6 +31,37 @@ def test_while_none_answers_the_log_is_not_flooded(
         f"failed={count}" for count in (1, 2, 3, LOG_EVERY, 2 * LOG_EVERY)
     ]
     assert endpoints.failovers == 2 * LOG_EVERY
+
+
+class AloneChannel:
+    """To a member of etcd without a majority: it says how it is, and answers nothing else."""
+
+    def get_state(self, *, try_to_connect: bool = False) -> grpc.ChannelConnectivity:
+        return grpc.ChannelConnectivity.READY
+
+    def unary_unary(self, method: str, *_of_it: object) -> Callable[..., Awaitable[None]]:
+        async def answer(_request: object, **_options: object) -> None:
+            if method != STATUS.path:
+                metadata = grpc.aio.Metadata()
+                raise grpc.aio.AioRpcError(
+                    grpc.StatusCode.UNAVAILABLE, metadata, metadata, details="no leader"
+                )
+
+        return answer
+
+
+async def test_a_member_that_is_alone_floods_no_log_by_what_it_answers(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    """A broker that hears nothing of its lease asks it for its status between two attempts."""
+    monkeypatch.setattr(Endpoints, "_open", lambda *_: AloneChannel())
+    endpoints = Endpoints(EtcdAccess(endpoints=("a:1", "b:2", "c:3")))
+    caplog.set_level(logging.WARNING)
+    for _ in range(10):
+        await endpoints.call(STATUS, STATUS.request(), repeat=True)
+        with pytest.raises(StoreUnavailableError):
+            await endpoints.call(RANGE, RANGE.request(), repeat=True)
+    assert len(caplog.records) == 3
 
 
 class FailedChannel:
