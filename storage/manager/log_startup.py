@@ -13,7 +13,10 @@ from types import MappingProxyType
 from uuid import UUID
 
 from config.topic import TopicConfig
-from storage.checkpoints.checkpoint_files import RECOVERY_POINT_CHECKPOINT
+from storage.checkpoints.checkpoint_files import (
+    HIGH_WATERMARK_CHECKPOINT,
+    RECOVERY_POINT_CHECKPOINT,
+)
 from storage.checkpoints.log_directory import LOST, LogDirectory
 from storage.checkpoints.log_loading import LoadingStoppedError, LoadJob, bytes_to_recover
 from storage.checkpoints.partition_metadata import (
@@ -284,6 +287,7 @@ class LogStartup:
         directory.listed = True
         # What no directory is left of must not come back to haunt a partition of that name.
         known = {tp for offsets in directory.offsets.values() for tp in offsets} - directory.loading
+        self._report_lost(directory, known - holders.keys())
         try:
             directory.forget(known)
         except DiskError as error:
@@ -298,6 +302,25 @@ class LogStartup:
                 len(jobs),
             )
         return jobs
+
+    def _report_lost(self, directory: LogDirectory, gone: set[TopicPartition]) -> None:
+        """Log partitions of this directory that had records and have no folder any more."""
+        for topic_partition in sorted(gone):
+            known_end = max(
+                directory.checkpointed(name, topic_partition) or 0
+                for name in (HIGH_WATERMARK_CHECKPOINT, RECOVERY_POINT_CHECKPOINT)
+            )
+            is_ours = (
+                directory.id is not None and self._table.assigned(topic_partition) == directory.id
+            )
+            if known_end and is_ours:
+                _log.warning(
+                    "folder of a partition is gone, its log begins empty: what it had is with "
+                    "other replicas, or lost partition=%s directory=%s known_end=%d",
+                    topic_partition,
+                    directory.path,
+                    known_end,
+                )
 
     def _belongs(
         self,

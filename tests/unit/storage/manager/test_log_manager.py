@@ -163,6 +163,28 @@ def test_new_partitions_spread(disk: Disk) -> None:
     assert directory.path == "/one"
 
 
+@pytest.mark.parametrize(("is_ours", "told"), [(True, 1), (False, 0)])
+def test_a_folder_that_is_gone_is_told_of(
+    disk: Disk, caplog: pytest.LogCaptureFixture, is_ours: bool, told: int
+) -> None:
+    """Nothing else says that the partition's records are; one of no topic may be deleted."""
+    manager = disk.started()
+    append(manager.creation.get_or_create(A0, ID_A, CONFIG), 3)
+    append(manager.creation.get_or_create(A1, ID_A, CONFIG), 3)
+    manager.creation.get_or_create(B0, ID_B, CONFIG)
+    manager.shutdown()
+    for gone in ("a-0", "b-0"):
+        disk.filesystem.rmtree(f"/one/{gone}")
+    manager = disk.manager()
+    here = manager.directories[0].id
+    manager.assigned = lambda _: here if is_ours else None
+    manager.startup.load(lambda _topic: CONFIG)
+    lines = [one.message for one in caplog.records if "folder of a partition" in one.message]
+    assert [line.rpartition("partition=")[2] for line in lines] == [
+        "a-0 directory=/one known_end=3"
+    ] * told
+
+
 # -- restart ---------------------------------------------------------------------------------
 
 
