@@ -28,6 +28,7 @@ from broker.controller.store.latency import Latency
 from broker.controller.store.metadata_store import (
     OutcomeUnknownError,
     StoreError,
+    StoreFullError,
     StoreUnavailableError,
 )
 
@@ -305,7 +306,10 @@ class Endpoints:
                 raise
             except StoreUnavailableError as error:
                 failure = error
-            if not isinstance(failure, OutcomeUnknownError | StoreUnavailableError):
+            if isinstance(failure, StoreFullError) or not isinstance(
+                failure, OutcomeUnknownError | StoreUnavailableError
+            ):
+                # Full is the whole etcd: another server says no other.
                 raise failure
             self.leave(number, str(failure))
             if isinstance(failure, OutcomeUnknownError) and not repeat:

@@ -11,10 +11,11 @@ from broker.controller.store.etcd.endpoints import (
     LOG_EVERY,
     RANGE,
     STATUS,
+    TXN,
     Endpoints,
     EtcdAccess,
 )
-from broker.controller.store.metadata_store import StoreUnavailableError
+from broker.controller.store.metadata_store import StoreFullError, StoreUnavailableError
 
 
 def test_while_none_answers_the_log_is_not_flooded(
@@ -62,6 +63,36 @@ async def test_a_member_that_is_alone_floods_no_log_by_what_it_answers(
         with pytest.raises(StoreUnavailableError):
             await endpoints.call(RANGE, RANGE.request(), repeat=True)
     assert len(caplog.records) == 3
+
+
+class FullChannel:
+    """To an etcd whose quota is used up."""
+
+    def get_state(self, *, try_to_connect: bool = False) -> grpc.ChannelConnectivity:
+        return grpc.ChannelConnectivity.READY
+
+    def unary_unary(self, *_of_the_method: object) -> Callable[..., Awaitable[None]]:
+        async def refuse(_request: object, **_options: object) -> None:
+            metadata = grpc.aio.Metadata()
+            raise grpc.aio.AioRpcError(
+                grpc.StatusCode.RESOURCE_EXHAUSTED,
+                metadata,
+                metadata,
+                details="etcdserver: mvcc: database space exceeded",
+            )
+
+        return refuse
+
+
+async def test_an_etcd_that_is_full_says_so_and_is_left_for_no_other_server(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Else it was asked again behind a connection that counts as new, which is refused."""
+    monkeypatch.setattr(Endpoints, "_open", lambda *_: FullChannel())
+    endpoints = Endpoints(EtcdAccess(endpoints=("a:1", "b:2")))
+    with pytest.raises(StoreFullError, match="etcd a:1: etcdserver: mvcc: database space exceeded"):
+        await endpoints.call(TXN, TXN.request(), repeat=False, unbroken=endpoints.breaks)
+    assert (endpoints.failovers, endpoints.breaks) == (0, 0)
 
 
 class FailedChannel:
