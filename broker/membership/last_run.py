@@ -8,8 +8,9 @@
 A process that was killed has lost nothing while the machine runs: what it wrote is the kernel's.
 A machine that was started again, another machine, or a disk that had refused a sync may have lost
 what was written and not synced. A copy of a directory has its notes, and may be older than what it
-replaces: it counts as unknown. So does a directory whose disk was mounted again under another
-device number, as volumes of containers and network file systems are: the two look alike.
+replaces: it counts as unknown, also where its files were put back into the directory itself. So
+does a directory whose disk was mounted again under another device number, as volumes of containers
+and network file systems are: the two look alike.
 """
 
 import logging
@@ -18,7 +19,7 @@ from typing import Final
 
 from broker.controller.images.broker_records import LastRun
 from storage.checkpoints.clean_shutdown import marked_epoch
-from storage.checkpoints.member_note import MemberNote, read_member_note
+from storage.checkpoints.member_note import MemberNote, is_in_its_place, read_member_note
 from storage.environment.filesystem import Filesystem
 from storage.errors import DiskError
 
@@ -87,13 +88,13 @@ def _own_note(filesystem: Filesystem, path: str, boot: str) -> MemberNote | None
     if note is None or not boot or note.boot != boot:
         return None
     try:
-        is_copy = note.place not in ("", filesystem.identity(path))
+        if is_in_its_place(filesystem, path, note):
+            return note
     except DiskError:
         return None
-    if is_copy:
-        LOGGER.warning(
-            "log directory is a copy, or its disk was mounted again under another device number: "
-            "its last run is unknown path=%s",
-            path,
-        )
-    return None if is_copy else note
+    LOGGER.warning(
+        "log directory is a copy, files were put back into it, or its disk was mounted again under "
+        "another device number: its last run is unknown path=%s",
+        path,
+    )
+    return None

@@ -27,6 +27,7 @@ from broker.node.node_store import METADATA_FILE, NodeStoreError
 from storage.checkpoints.log_directory import LogDirectory
 from storage.checkpoints.member_note import (
     MemberNote,
+    is_in_its_place,
     member_notes,
     read_member_note,
     write_member_note,
@@ -143,9 +144,10 @@ def take_over(
     for directory in directories:
         note = read_member_note(filesystem, directory.path)
         if note is not None:
-            write_member_note(
-                filesystem, directory.path, replace(note, revision=0, writer="", write=0)
-            )
+            is_own = is_in_its_place(filesystem, directory.path, note)
+            # What was copied must not count as left by its process: of no boot.
+            note = replace(note, revision=0, writer="", write=0, boot=note.boot if is_own else "")
+            write_member_note(filesystem, directory.path, note)
         assert directory.meta is not None
         meta = replace(directory.meta, store_id=incarnation)
         write_meta_properties(filesystem, join(directory.path, META_PROPERTIES), meta)

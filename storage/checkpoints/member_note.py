@@ -15,6 +15,8 @@ File `varve-member` in every log directory, JSON, one line:
               in notes of earlier releases
     place     identity of the directory, see `Filesystem.identity`: in a copy of the directory the
               note names another one; empty in notes of earlier releases
+    files     identities of this file and of the directory's lock file: where files were put back
+              into the directory from a copy, they have others; empty in notes of earlier releases
     writer    the controller whose newest write was seen last, and the revision of that: a store
     write     without it was restored; empty and 0 in notes of earlier releases
 
@@ -23,12 +25,15 @@ A note that cannot be read counts as none.
 
 import json
 from collections.abc import Iterable
-from dataclasses import dataclass
+from contextlib import suppress
+from dataclasses import dataclass, field, replace
 from posixpath import join
 from typing import Final
 
+from storage.checkpoints.log_directory import LOCK_FILE
 from storage.checkpoints.note_file import read_note
 from storage.environment.filesystem import Filesystem
+from storage.errors import DiskError
 
 MEMBER_FILE: Final = "varve-member"
 VERSION: Final = 1
@@ -46,6 +51,8 @@ class MemberNote:
     place: str = ""
     writer: str = ""
     write: int = 0
+    # Of each file, not of what is noted: who writes it knows.
+    files: str = field(default="", compare=False)
 
 
 def encode_member_note(note: MemberNote) -> bytes:
@@ -60,6 +67,7 @@ def encode_member_note(note: MemberNote) -> bytes:
         "place": note.place,
         "writer": note.writer,
         "write": note.write,
+        "files": note.files,
     }
     return json.dumps(fields, separators=(",", ":")).encode() + b"\n"
 
@@ -79,6 +87,7 @@ def decode_member_note(data: bytes) -> MemberNote | None:
             str(fields.get("place", "")),
             str(fields.get("writer", "")),
             int(fields.get("write", 0)),
+            str(fields.get("files", "")),
         )
     except (KeyError, TypeError, ValueError):
         return None
@@ -90,12 +99,46 @@ def read_member_note(filesystem: Filesystem, directory: str) -> MemberNote | Non
 
 
 def write_member_note(filesystem: Filesystem, directory: str, note: MemberNote) -> None:
-    """Write it; on disk when this returns.
+    """Write it, with the identities of its files; on disk when this returns.
+
+    Raises:
+        DiskError: The disk refused; the note before stays.
+    """
+    path = join(directory, MEMBER_FILE)
+    temporary = f"{path}.tmp"
+    file = filesystem.open(temporary, create=True)
+    try:
+        # The file keeps its identity when it is renamed.
+        data = encode_member_note(replace(note, files=_files(filesystem, directory, temporary)))
+        file.truncate(0)
+        file.write_at(data, 0)
+        file.sync()
+    except DiskError:
+        # On a full disk it would take room for nothing.
+        with suppress(DiskError):
+            filesystem.unlink(temporary, missing_ok=True)
+        raise
+    finally:
+        file.close()
+    filesystem.rename(temporary, path)
+    filesystem.sync_directory(directory)
+
+
+def is_in_its_place(filesystem: Filesystem, directory: str, note: MemberNote) -> bool:
+    """Whether a directory's note was written in it, and neither was copied since.
 
     Raises:
         DiskError: The disk refused.
     """
-    filesystem.replace_bytes(join(directory, MEMBER_FILE), encode_member_note(note))
+    if note.place not in ("", filesystem.identity(directory)):
+        return False
+    return note.files in ("", _files(filesystem, directory, join(directory, MEMBER_FILE)))
+
+
+def _files(filesystem: Filesystem, directory: str, note_path: str) -> str:
+    lock = join(directory, LOCK_FILE)
+    held = filesystem.identity(lock) if filesystem.exists(lock) else ""
+    return f"{filesystem.identity(note_path)} {held}"
 
 
 def remove_member_note(filesystem: Filesystem, directory: str) -> None:

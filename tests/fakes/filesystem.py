@@ -55,13 +55,14 @@ class _Fault:
 class _Inode:
     """Contents now, contents on the platter, and the changes between the two."""
 
-    __slots__ = ("data", "durable", "mtime_ms", "pending")
+    __slots__ = ("data", "durable", "mtime_ms", "number", "pending")
 
     def __init__(self) -> None:
         self.data = bytearray()
         self.durable = b""
         self.pending: list[tuple[int, bytes] | int] = []
         self.mtime_ms = 0
+        self.number = 0
 
     def write(self, data: bytes, position: int) -> None:
         end = position + len(data)
@@ -295,6 +296,7 @@ class FakeFilesystem:
         self.locks: set[str] = set()
         # What `identity` says of a path; by default the path, so that a copy is one that is set.
         self.identities: dict[str, str] = {}
+        self._numbered = 0
         self.events: list[Event] = []
         self.observer: Callable[[Event], None] | None = None
         self.stop_after: int | None = None
@@ -562,9 +564,15 @@ class FakeFilesystem:
         return found.mtime_ms if isinstance(found, _Inode) else 0
 
     def identity(self, path: str) -> str:
-        if self._find(path) is None:
+        found = self._find(path)
+        if found is None:
             raise self._missing(path, "stat")
-        return self.identities.get(path, path)
+        if not isinstance(found, _Inode):
+            return self.identities.get(path, path)
+        if not found.number:
+            self._numbered += 1
+            found.number = self._numbered
+        return str(found.number)
 
     def volume(self, path: str) -> Volume:
         return Volume(2 * self.free, self.free)

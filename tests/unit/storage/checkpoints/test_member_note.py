@@ -1,9 +1,18 @@
 """The note of a member: written whole, read back, and none where it is damaged."""
 
+import errno
+import os
+import shutil
+from dataclasses import replace
+from os.path import join
+from pathlib import Path
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from storage.checkpoints import member_note
+from storage.checkpoints.log_directory import LOCK_FILE
 from storage.checkpoints.member_note import (
     MEMBER_FILE,
     MemberNote,
@@ -13,6 +22,8 @@ from storage.checkpoints.member_note import (
     read_member_note,
     write_member_note,
 )
+from storage.environment.local_filesystem import LocalFilesystem
+from storage.errors import DiskError
 from tests.fakes.filesystem import FakeFilesystem
 
 NOTE = MemberNote("b6b0-1", 7, 12)
@@ -53,6 +64,46 @@ def test_it_is_on_disk_once_written() -> None:
     write_member_note(filesystem, "/d", NOTE)
     filesystem.crash()
     assert read_member_note(filesystem, "/d") == NOTE
+
+
+def test_what_was_put_back_into_the_directory_is_not_in_its_place(tmp_path: Path) -> None:
+    """By hand, or by a program that replaces what differs: the note is another file than it was."""
+    filesystem, here = LocalFilesystem(), str(tmp_path / "here")
+    filesystem.mkdir(here)
+    filesystem.lock(join(here, LOCK_FILE)).release()
+
+    def is_in_its_place() -> bool:
+        note = read_member_note(filesystem, here)
+        assert note is not None
+        return member_note.is_in_its_place(filesystem, here, note)
+
+    note = replace(NOTE, place=filesystem.identity(here))
+    write_member_note(filesystem, here, note)
+    assert is_in_its_place()
+    copied = shutil.copy2(join(here, MEMBER_FILE), tmp_path)
+    write_member_note(filesystem, here, note)
+    assert is_in_its_place()
+    os.replace(copied, join(here, MEMBER_FILE))
+    assert not is_in_its_place()
+    write_member_note(filesystem, here, note)
+    assert is_in_its_place()
+    shutil.copy2(join(here, LOCK_FILE), tmp_path / "lock")
+    os.replace(tmp_path / "lock", join(here, LOCK_FILE))
+    assert not is_in_its_place()
+    earlier = encode_member_note(note)
+    filesystem.replace_bytes(join(here, MEMBER_FILE), earlier)
+    assert is_in_its_place(), "an earlier release has noted none"
+
+
+def test_a_note_without_room_leaves_the_one_before() -> None:
+    filesystem = FakeFilesystem()
+    filesystem.mkdir("/d")
+    write_member_note(filesystem, "/d", NOTE)
+    filesystem.fail("write", errno.ENOSPC)
+    with pytest.raises(DiskError):
+        write_member_note(filesystem, "/d", replace(NOTE, revision=13))
+    assert read_member_note(filesystem, "/d") == NOTE
+    assert not filesystem.exists(f"/d/{MEMBER_FILE}.tmp")
 
 
 def test_notes_are_those_of_each_directory_that_has_one() -> None:
