@@ -81,12 +81,13 @@ class _Inode:
             self.pending.clear()
 
     def survive(self, keep: Keep) -> "_Inode":
-        """What a restart finds, as a new inode: fully durable, unless all was kept.
+        """What a restart finds, as an inode of the same number: fully durable, unless all was kept.
 
         A kernel that keeps the pages of a dead process still has to write them.
         """
         found = _Inode()
         found.mtime_ms = self.mtime_ms
+        found.number = self.number
         if isinstance(keep, str):
             found.data = bytearray(self.data)
             found.durable = self.durable
@@ -366,6 +367,8 @@ class FakeFilesystem:
         """A new disk with what this one would hold after a crash now; this one goes on."""
         found = FakeFilesystem(self.clock)
         found.root = self.root.survive(keep, {})
+        found._numbered = self._numbered
+        found.identities = dict(self.identities)
         return found
 
     def crash(self, keep: Keep = None) -> None:

@@ -99,7 +99,7 @@ class RefusedBatches:
         return self.watched_until_ms > 0
 
     def is_behind(self, batch: SentBatch) -> bool:
-        """Whether it comes behind one that was refused, and has not been told so too often."""
+        """Whether it comes behind one that was refused, and has not been answered so too often."""
         before = self._refused.get(self._remembered(batch.sender))
         return before is not None and _is_behind(batch.base_sequence, before.base_sequence)
 

@@ -307,7 +307,7 @@ class Nemesis:
         if link in slow:
             return None
         slow[link] = Random(fault.salt).uniform(0.01, 0.5)
-        return lambda: slow.pop(link)
+        return lambda: slow.pop(link, None)
 
     def _reset(self, fault: Fault) -> object:
         brokers = self._world.brokers
