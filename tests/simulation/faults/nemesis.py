@@ -16,6 +16,11 @@ from protocol.messages.alter_partition_reassignments import (
     ReassignableTopic,
 )
 from protocol.messages.elect_leaders import ElectLeadersRequest
+from protocol.messages.incremental_alter_configs import (
+    AlterableConfig,
+    AlterConfigsResource,
+    IncrementalAlterConfigsRequest,
+)
 from storage.log.directory_pace import HELD_UP_MS
 from tests.simulation.clients.session import LOST, Session
 from tests.simulation.faults.scripts import Script
@@ -99,6 +104,7 @@ BUCKET_KINDS: Final = {
     "bucket slow": 2,
     "bucket loses answers": 2,
     "tier dies": 2,
+    "copies stop": 1,
 }
 """Of runs with a bucket, beside the others.
 
@@ -106,7 +112,10 @@ bucket away            requests are refused
 bucket slow            requests and answers take up to three seconds
 bucket loses answers   what was done is said to have failed
 tier dies              kill -9 of a broker's tier process
+copies stop            `remote.log.copy.disable` of a topic, until it ends
 """
+
+TOPIC_RESOURCE: Final = 2
 
 SCRIPTS: Final = ("leader comes back", "eligible loses its log", "leader alone", "two changes")
 
@@ -421,6 +430,21 @@ class Nemesis:
             return None
         place.tier.kill()
         return lambda: None
+
+    def _copies_stop(self, fault: Fault) -> object:
+        names = sorted(name for name in self._world.image.topics if not name.startswith("__"))
+        if not names:
+            return None
+
+        def disable(value: str) -> None:
+            setting = AlterableConfig(name="remote.log.copy.disable", value=value)
+            resource = AlterConfigsResource(
+                resource_type=TOPIC_RESOURCE, resource_name=names[0], configs=[setting]
+            )
+            self._ask(IncrementalAlterConfigsRequest(resources=[resource]))
+
+        disable("true")
+        return lambda: disable("false")
 
     def _bucket_away(self, fault: Fault) -> object:
         bucket = self._world.bucket
