@@ -18,6 +18,7 @@ from tests.interop.raw import (  # noqa: F401  # importing registers the scripts
     classic_groups,
     configs,
     consumer_groups,
+    frames,
     members,
     offsets,
     producers,
