@@ -65,36 +65,6 @@ def test_a_password_that_is_no_text_is_refused(tmp_path: Path) -> None:
         access_of(settings, LocalFilesystem())
 
 
-def test_certificates_that_are_none_are_refused_before_a_server_is_asked(tmp_path: Path) -> None:
-    """With them gRPC would only say, for as long as it is asked, that no server is reached."""
-    (tmp_path / "text").write_bytes(b"no PEM")
-    (tmp_path / "other").mkdir()
-    key, certificate = map(str, make_certificate(tmp_path))
-    other_key, _ = map(str, make_certificate(tmp_path / "other"))
-    text = str(tmp_path / "text")
-
-    def refusal(**files: str) -> str:
-        settings = settings_of(
-            "etcds://one",
-            **{f"metadata_store_tls_{name}_file": path for name, path in files.items()},
-        )
-        with pytest.raises(StartupError) as refused:
-            access_of(settings, LocalFilesystem())
-        return str(refused.value)
-
-    assert refusal(ca=text) == f"metadata.store.tls.ca.file: {text} holds no certificate (PEM)"
-    assert refusal(ca=key).endswith("holds no certificate (PEM)")
-    assert refusal(key=text, certificate=certificate) == (
-        f"metadata.store.tls.key.file: {text} holds no private key (PEM, not encrypted)"
-    )
-    assert refusal(key=key, certificate=text) == (
-        f"metadata.store.tls.certificate.file: {text} holds no certificate (PEM)"
-    )
-    assert refusal(key=other_key, certificate=certificate) == (
-        f"metadata.store.tls.key.file: {other_key} is not the key of {certificate}"
-    )
-
-
 async def test_what_is_not_installed_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "broker.controller.store.etcd.etcd_store", None)
     with pytest.raises(StartupError, match=r"pip install 'varve\[cluster\]'"):
