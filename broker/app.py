@@ -14,6 +14,7 @@ from broker.runtime.lifeline import Lifeline, Listening
 from broker.runtime.logs import configure
 from broker.runtime.startup_errors import StartupError
 from broker.runtime.stop_signals import on_stop_signal
+from config.listeners import Endpoint, Listener
 from native.library import RECORD_RULES, load_wanted
 from native.loader import code_path
 from storage.environment.descriptors import raise_descriptor_limit, share_out
@@ -164,9 +165,9 @@ async def _start(broker: Broker, stop: asyncio.Event) -> bool:
 
 def banner(broker: Broker) -> str:
     """The lines printed at a start: addresses, and commands to try."""
-    listeners = ", ".join(f"{name}://{host}:{port}" for name, host, port in broker.addresses)
+    listeners = ", ".join(str(Listener(*address)) for address in broker.addresses)
     _, host, port = broker.addresses[0]
-    address = f"{host or '127.0.0.1'}:{port}"
+    address = str(Endpoint(host or "127.0.0.1", port))
     lines = [
         f"varve {broker.version}  cluster {broker.cluster_id}  node {broker.settings.node_id}",
         f"  listeners  {listeners}",

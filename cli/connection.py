@@ -203,10 +203,18 @@ def error_text(error: BaseException) -> str:
     if code is not None:
         return f"{code.message.rstrip('.')} ({code.name})"
     text = " ".join(str(argument) for argument in error.args if argument) or type(error).__name__
-    if type(error).__name__ == "NodeNotReadyError" and text == "controller":
+    if type(error).__name__ == "NodeNotReadyError":
+        if text == "controller":
+            return (
+                "the brokers name no controller: one is elected while the metadata store lets them "
+                "(`varve cluster describe`, their logs)"
+            )
+        # The address that was given answers, and names others.
+        which = f"broker {text}" if text.isdecimal() else "no broker"
+        can = "cannot" if text.isdecimal() else "can"
         return (
-            "the brokers name no controller: one is elected while the metadata store lets them "
-            "(`varve cluster describe`, their logs)"
+            f"{which} {can} be reached from here by the address that it advertises: see "
+            "advertised.listeners in its settings"
         )
     if type(error).__name__ == "KafkaTimeoutError":
         text = f"the broker did not answer in time: {text}"

@@ -7,6 +7,7 @@ from broker.lifecycle.cluster_page import ClusterPage
 from broker.lifecycle.health import HealthPages
 from broker.network.admin_http import AdminServer, Page, Query
 from broker.runtime.startup_errors import StartupError
+from config.listeners import Endpoint
 
 if TYPE_CHECKING:
     from broker.metrics.page import MetricsPage
@@ -56,7 +57,9 @@ class AdminPort:
     def address(self) -> str | None:
         """host:port, None when it is switched off."""
         endpoint = self._endpoint
-        return f"{endpoint.host or '127.0.0.1'}:{self.server.port}" if endpoint else None
+        if endpoint is None:
+            return None
+        return str(Endpoint(endpoint.host or "127.0.0.1", self.server.port))
 
     async def _metrics(self, _query: Query) -> Page:
         if self._metrics_page is None:

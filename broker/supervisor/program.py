@@ -16,6 +16,7 @@ from broker.runtime.stop_signals import on_stop_signal
 from broker.supervisor.admin_pages import AdminPages
 from broker.supervisor.broker_process import LocalLaunch
 from broker.supervisor.supervisor import Supervisor
+from config.listeners import Endpoint, Listener
 from config.load import LoadedConfig
 from config.version import VERSION
 from native.loader import code_path
@@ -103,10 +104,10 @@ def banner(loaded: LoadedConfig, supervisor: Supervisor, admin: str) -> str:
     lines = [f"varve {VERSION}  cluster {first.cluster_id}  {count}"]
     addresses = []
     for node_id, listening in served:
-        listeners = ", ".join(f"{name}://{host}:{port}" for name, host, port in listening.addresses)
+        listeners = ", ".join(str(Listener(*address)) for address in listening.addresses)
         lines.append(f"  broker {node_id:<4}{listeners}")
         _, host, port = listening.addresses[0]
-        addresses.append(f"{host or '127.0.0.1'}:{port}")
+        addresses.append(str(Endpoint(host or "127.0.0.1", port)))
     lines += [
         f"  data       {', '.join(settings.log_dirs)}",
         f"  metadata   {supervisor.store_address}",

@@ -7,10 +7,13 @@ import subprocess
 import time
 from collections.abc import Iterator
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any, cast
 
 import pytest
 
 from bench.node import VarveNode
+from broker.app import banner
 from native.library import RECORD_RULES, load_wanted
 from protocol.error_codes import ErrorCode
 from protocol.messages.join_group import JoinGroupRequest, JoinGroupRequestProtocol
@@ -39,6 +42,29 @@ def failed_start(node: VarveNode) -> tuple[int, list[str]]:
     """Exit status and lines of a broker that does not start."""
     result = subprocess.run(node.command(), capture_output=True, text=True, timeout=60, check=False)
     return result.returncode, (result.stdout + result.stderr).splitlines()
+
+
+@pytest.mark.parametrize(
+    ("host", "address", "client"),
+    [
+        ("10.0.0.1", "10.0.0.1:9092", "10.0.0.1:9092"),
+        ("", ":9092", "127.0.0.1:9092"),
+        ("::1", "[::1]:9092", "[::1]:9092"),
+    ],
+)
+def test_printed_addresses_are_such_as_clients_take(host: str, address: str, client: str) -> None:
+    broker = SimpleNamespace(
+        addresses=[("PLAINTEXT", host, 9092)],
+        version="1",
+        cluster_id="c",
+        settings=SimpleNamespace(node_id=1, log_dirs=("/data",)),
+        remote=None,
+        admin_address="",
+        local=SimpleNamespace(descriptors=SimpleNamespace(is_low=False)),
+    )
+    lines = banner(cast("Any", broker)).splitlines()
+    assert f"  listeners  PLAINTEXT://{address}" in lines
+    assert f"  try        echo hello | kcat -b {client} -t first -P" in lines
 
 
 async def test_sigterm_answers_who_waits(varve: VarveNode, connect: Connect) -> None:

@@ -145,6 +145,22 @@ def test_a_cluster_without_a_controller_is_named(capsys: pytest.CaptureFixture[s
     assert "name no controller" in capsys.readouterr().err
 
 
+@pytest.mark.parametrize(
+    ("error", "who"),
+    [("No node_id provided", "no broker can be reached"), (2, "broker 2 cannot be reached")],
+)
+def test_addresses_that_are_advertised_and_not_reached_are_told_of(
+    error: str | int, who: str
+) -> None:
+    """The address that was given answers: nothing else points at the setting."""
+    from kafka.errors import NodeNotReadyError
+
+    assert error_text(NodeNotReadyError(error)) == (
+        f"{who} from here by the address that it advertises: see advertised.listeners in its "
+        "settings"
+    )
+
+
 def test_our_own_mistakes_are_not_hidden() -> None:
     """A bug shows its traceback; a closed pipe and Ctrl-C are for `cli.main`."""
     for error in (ValueError("bug"), BrokenPipeError(), KeyboardInterrupt()):
