@@ -13,7 +13,7 @@ import logging
 import math
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Final, TypeVar
+from typing import Any, Final, TypeAlias, TypeVar
 
 import grpc
 import grpc.aio
@@ -74,6 +74,9 @@ CHANNEL_OPTIONS: Final = (
 )
 
 _T = TypeVar("_T")
+
+Metadata: TypeAlias = Sequence[tuple[str, str]]
+"""What goes with a call beside its request."""
 
 
 class ReconnectedError(StoreUnavailableError):
@@ -150,6 +153,7 @@ class Endpoints:
         self._channels = [self._open(endpoint) for endpoint in access.endpoints]
         self._current = 0
         self._token = ""
+        self._logging_in: asyncio.Task[None] | None = None
         self._is_open = False
         self.failovers = 0
         # Since the last answer.
@@ -219,7 +223,7 @@ class Endpoints:
             StoreError: etcd refused it, see `errors`.
         """
 
-        async def ask(channel: grpc.aio.Channel, metadata: Sequence[tuple[str, str]]) -> Any:
+        async def ask(channel: grpc.aio.Channel, metadata: Metadata) -> Any:
             send = channel.unary_unary(
                 method.path, method.request.SerializeToString, method.response.FromString
             )
@@ -245,9 +249,7 @@ class Endpoints:
     async def keep_alive(self, lease: int, deadline_ms: float) -> rpc.LeaseKeepAliveResponse:
         """Renew a lease once, on a stream of its own: one that was given up is out of step."""
 
-        async def ask(
-            channel: grpc.aio.Channel, metadata: Sequence[tuple[str, str]]
-        ) -> rpc.LeaseKeepAliveResponse:
+        async def ask(channel: grpc.aio.Channel, metadata: Metadata) -> rpc.LeaseKeepAliveResponse:
             stream = self.stream(KEEP_ALIVE, channel, metadata, deadline_ms)
             try:
                 await stream.write(rpc.LeaseKeepAliveRequest(ID=lease))
@@ -263,7 +265,7 @@ class Endpoints:
 
     async def attempt(
         self,
-        ask: Callable[[grpc.aio.Channel, Sequence[tuple[str, str]]], Awaitable[_T]],
+        ask: Callable[[grpc.aio.Channel, Metadata], Awaitable[_T]],
         *,
         repeat: bool,
         unbroken: int | None = None,
@@ -276,6 +278,7 @@ class Endpoints:
         """
         failure: StoreError = StoreUnavailableError("no etcd endpoint can be reached")
         renewed = False
+        metadata: Metadata = ()
         attempts = ATTEMPTS * len(self._channels)
         while attempts > 0:
             attempts -= 1
@@ -297,7 +300,7 @@ class Endpoints:
                 details = error.details() or ""
                 if self._access.username and is_token_refused(details) and not renewed:
                     # The token has ended, etcd was restarted, or authentication was enabled.
-                    self.forget_token()
+                    self.forget_token(metadata)
                     renewed = True
                     attempts += 1
                     continue
@@ -318,46 +321,63 @@ class Endpoints:
             raise StoreUnavailableError(str(failure)) from failure
         raise failure
 
-    async def metadata(self) -> Sequence[tuple[str, str]]:
+    async def metadata(self) -> Metadata:
         """What goes with each call: the token of our name, if there is one.
 
         As other clients of etcd do, a name is kept for later where authentication is not enabled:
-        so it can be while brokers run that have one.
+        so it can be while brokers run that have one. Calls that need a token at once share the
+        request for it: a password costs etcd a tenth of a second of CPU each time.
         """
         if not self._access.username or self._is_open:
             return ()
         if not self._token:
-            send = self._channels[self._current].unary_unary(
-                AUTHENTICATE.path,
-                rpc.AuthenticateRequest.SerializeToString,
-                rpc.AuthenticateResponse.FromString,
-            )
-            request = rpc.AuthenticateRequest(
-                name=self._access.username, password=self._access.password
-            )
-            try:
-                answer = await send(request, timeout=REQUEST_MS / 1000)
-            except grpc.aio.AioRpcError as error:
-                if NO_AUTHENTICATION not in (error.details() or ""):
-                    raise
-                LOGGER.warning(
-                    "etcd has authentication not enabled, no password is used endpoint=%s",
-                    self.name(self._current),
-                )
-                self._is_open = True
-                return ()
-            self._token = answer.token
-        return (("token", self._token),)
+            if self._logging_in is None:
+                self._logging_in = asyncio.get_running_loop().create_task(self._log_in())
+                self._logging_in.add_done_callback(self._logged_in)
+            await asyncio.shield(self._logging_in)
+        return () if self._is_open else (("token", self._token),)
 
-    def forget_token(self) -> None:
-        """Authenticate again before the next call."""
-        self._token, self._is_open = "", False
+    def _logged_in(self, task: "asyncio.Task[None]") -> None:
+        self._logging_in = None
+        if not task.cancelled():
+            # Perhaps nobody waits for it any more.
+            task.exception()
+
+    async def _log_in(self) -> None:
+        send = self._channels[self._current].unary_unary(
+            AUTHENTICATE.path,
+            rpc.AuthenticateRequest.SerializeToString,
+            rpc.AuthenticateResponse.FromString,
+        )
+        request = rpc.AuthenticateRequest(
+            name=self._access.username, password=self._access.password
+        )
+        try:
+            answer = await send(request, timeout=REQUEST_MS / 1000)
+        except grpc.aio.AioRpcError as error:
+            if NO_AUTHENTICATION not in (error.details() or ""):
+                raise
+            LOGGER.warning(
+                "etcd has authentication not enabled, no password is used endpoint=%s",
+                self.name(self._current),
+            )
+            self._is_open = True
+            return
+        self._token = answer.token
+
+    def forget_token(self, refused: Metadata) -> None:
+        """Authenticate again before the next call.
+
+        `refused`: what went with the call that was refused; a token that came since is kept.
+        """
+        if not self._token or refused == (("token", self._token),):
+            self._token, self._is_open = "", False
 
     def stream(
         self,
         method: Method,
         channel: grpc.aio.Channel,
-        metadata: Sequence[tuple[str, str]],
+        metadata: Metadata,
         deadline_ms: float | None = None,
     ) -> Any:
         """A stream each way on one server."""

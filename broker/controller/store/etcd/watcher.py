@@ -22,7 +22,7 @@ from typing import Any, Final
 import grpc.aio
 
 from broker.controller.store.etcd import rpc_pb2 as rpc
-from broker.controller.store.etcd.endpoints import WATCH, Endpoints
+from broker.controller.store.etcd.endpoints import WATCH, Endpoints, Metadata
 from broker.controller.store.etcd.errors import is_token_refused
 from broker.controller.store.etcd.messages import Messages
 from broker.controller.store.metadata_store import (
@@ -155,6 +155,8 @@ class _WatchStream:
         self._seen = etcd.seen
         self._delivered = etcd.delivered
         self._events: list[Event] = []
+        # What went with the newest stream's request.
+        self._metadata: Metadata = ()
         self._wanted = 0
         self._due = asyncio.Event()
 
@@ -178,7 +180,7 @@ class _WatchStream:
                 reason = str(error)
             except grpc.aio.AioRpcError as error:
                 if is_token_refused(error.details()):
-                    self._endpoints.forget_token()
+                    self._endpoints.forget_token(self._metadata)
                 reason = f"{error.details()} ({error.code().name})"
             except TimeoutError:
                 reason = f"silent for {SILENCE_MS:.0f} ms"
@@ -190,7 +192,8 @@ class _WatchStream:
         # In another etcd, revisions would name other changes, once they come to where it goes on.
         await self._make_sure()
         _, channel = await self._endpoints.connected_channel()
-        stream = self._endpoints.stream(WATCH, channel, await self._endpoints.metadata())
+        self._metadata = await self._endpoints.metadata()
+        stream = self._endpoints.stream(WATCH, channel, self._metadata)
         self._events.clear()
         asking: asyncio.Task[None] | None = None
         try:

@@ -1,13 +1,16 @@
 """What is said of servers that fail, one after the other."""
 
+import asyncio
 import logging
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 
 import grpc
 import grpc.aio
 import pytest
 
+from broker.controller.store.etcd import rpc_pb2 as rpc
 from broker.controller.store.etcd.endpoints import (
+    AUTHENTICATE,
     LOG_EVERY,
     RANGE,
     STATUS,
@@ -150,3 +153,61 @@ async def test_why_no_server_is_reached_is_said(
     with pytest.raises(StoreUnavailableError) as refused:
         await endpoints.attempt(never, repeat=True)
     assert str(refused.value) == reason
+
+
+class TokenChannel:
+    """To an etcd whose tokens end: it takes the newest one alone."""
+
+    def __init__(self) -> None:
+        self.given = 0
+
+    def get_state(self, *, try_to_connect: bool = False) -> grpc.ChannelConnectivity:
+        return grpc.ChannelConnectivity.READY
+
+    def unary_unary(self, method: str, *_of_it: object) -> Callable[..., Awaitable[object]]:
+        async def answer(
+            _request: object, *, metadata: Sequence[tuple[str, str]] = (), **_options: object
+        ) -> object:
+            await asyncio.sleep(0)
+            if method == AUTHENTICATE.path:
+                self.given += 1
+                return rpc.AuthenticateResponse(token=f"token-{self.given}")
+            if dict(metadata).get("token") != f"token-{self.given}":
+                nothing = grpc.aio.Metadata()
+                raise grpc.aio.AioRpcError(
+                    grpc.StatusCode.UNAUTHENTICATED, nothing, nothing, details="invalid auth token"
+                )
+            return rpc.StatusResponse(version="3.6.0")
+
+        return answer
+
+
+async def test_calls_that_need_a_token_at_once_share_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each password costs etcd a tenth of a second, and renewals of leases wait behind that."""
+    channel = TokenChannel()
+    monkeypatch.setattr(Endpoints, "_open", lambda *_: channel)
+    endpoints = Endpoints(EtcdAccess(endpoints=("a:1",), username="varve", password="secret"))
+
+    async def ask() -> None:
+        await endpoints.call(STATUS, STATUS.request(), repeat=True)
+
+    await asyncio.gather(*(ask() for _ in range(10)))
+    assert channel.given == 1
+    # The token ends: all are refused, and the first of them gets another one for all.
+    channel.given += 1
+    await asyncio.gather(*(ask() for _ in range(10)))
+    assert channel.given == 3
+
+
+async def test_a_late_refusal_takes_no_newer_token(monkeypatch: pytest.MonkeyPatch) -> None:
+    channel = TokenChannel()
+    monkeypatch.setattr(Endpoints, "_open", lambda *_: channel)
+    endpoints = Endpoints(EtcdAccess(endpoints=("a:1",), username="varve", password="secret"))
+    old = await endpoints.metadata()
+    endpoints.forget_token(old)
+    new = await endpoints.metadata()
+    assert new != old
+    endpoints.forget_token(old)
+    endpoints.forget_token(())
+    assert await endpoints.metadata() == new
+    assert channel.given == 2
