@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from broker.share.state.share_coordinator import ShareCoordinator
     from broker.transactions.coordinator.transaction_coordinator import TransactionCoordinator
     from broker.transactions.interfaces import PartitionRegistrar
+    from broker.transactions.partitions.refused_batches import RefusedBatches
     from config.broker import BrokerConfig
     from protocol.messages.api_versions import ApiVersion
     from storage.manager.log_manager import LogManager
@@ -64,5 +65,7 @@ class Services:
     """Handles a request that another broker has forwarded; set with the router."""
     follower_fetches: "FollowerFetches | None" = None
     """The half of Fetch that serves followers; set with the APIs."""
+    refused_batches: "RefusedBatches | None" = None
+    """Of idempotent producers; set with the APIs."""
     advertised_apis: "list[ApiVersion]" = field(default_factory=list)
     """As ApiVersions lists them; built once, because every client requests them first."""

@@ -107,6 +107,7 @@ def _kept(services: "Services", parts: MeasuredParts) -> KeptMetrics:
             "topic names by id": lambda: len(replicas.names_by_id),
             "addresses with parked polls": lambda: len(replicas.parked_by_address.counts),
             "hashes of group names": lambda: remembered_hash.cache_info().currsize,
+            "producers of refused batches": lambda: len(services.refused_batches or ()),
             "timers": lambda: parts.local.timer.armed,
             "deleted directories": lambda: manager.deletion.deleted_count,
             "abandoned compactions": lambda: manager.cleaning.abandoned_count,

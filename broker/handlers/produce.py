@@ -143,6 +143,7 @@ class ProduceHandler:
         open_reply: "Callable[[Connection, RequestContext], Reply]",
         registrar: "PartitionRegistrar | None" = None,
         is_from_broker: "Callable[[RequestContext], bool]" = _is_from_no_broker,
+        refused: RefusedBatches | None = None,
     ) -> None:
         """Append nothing yet.
 
@@ -153,9 +154,10 @@ class ProduceHandler:
             registrar: The transaction coordinator; without one no transaction can begin.
             is_from_broker: Whether a member of the cluster writes: only asked of topics that
                 clients may not write.
+            refused: Remembers batches that were refused; None: of its own.
         """
         self._is_from_broker = is_from_broker
-        self._refused = RefusedBatches()
+        self._refused = RefusedBatches() if refused is None else refused
         self._replicas = replicas
         self._clock = clock
         self._open_reply = open_reply

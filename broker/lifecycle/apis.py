@@ -14,6 +14,7 @@ from broker.replication.followers.follower_fetches import FollowerFetches
 from broker.replication.preferred_replica import RackAwareReplicaSelector
 from broker.requests.inter_broker import inter_broker_listener, is_of_member
 from broker.requests.kafka_apis import Api, KafkaApis
+from broker.transactions.partitions.refused_batches import RefusedBatches
 from protocol.api_keys import ApiKey
 
 if TYPE_CHECKING:
@@ -33,6 +34,7 @@ def build_apis(services: "Services", sessions: "FetchSessionCache") -> KafkaApis
     replicas, clock = services.replica_manager, services.clock
     fetch_max_bytes = services.settings.fetch_max_bytes
     apis = KafkaApis(services, map(Api, handler_modules()), clock)
+    refused = services.refused_batches = RefusedBatches()
     apis.by_key[ApiKey.PRODUCE].hot = ProduceHandler(
         replicas,
         clock,
@@ -41,6 +43,7 @@ def build_apis(services: "Services", sessions: "FetchSessionCache") -> KafkaApis
         is_from_broker=lambda context: is_of_member(
             services.settings, context, replicas.terms.member_epoch
         ),
+        refused=refused,
     )
     brokers_call_at = inter_broker_listener(services.settings)
     followers = services.follower_fetches = FollowerFetches(
