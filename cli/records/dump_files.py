@@ -203,7 +203,10 @@ def _record_rows(header: BatchHeader, batch: memoryview, options: DumpOptions) -
             if header.is_control:
                 row |= _marker_fields(record, batch)
             elif options.content:
-                row["headers"] = [[name, _text(value)] for name, value in record.headers]
+                row["headers"] = [
+                    [_text(name.encode("utf-8", "surrogateescape")), _text(value)]
+                    for name, value in record.headers
+                ]
                 if options.decode_offsets:
                     row |= _consumer_offsets_fields(record)
                 else:

@@ -266,7 +266,7 @@ def encode_headers(headers: Iterable[Header]) -> bytes:
     pairs = tuple(headers)
     pieces = [encode_varint(len(pairs))]
     for name, content in pairs:
-        raw = name.encode()
+        raw = name.encode("utf-8", "surrogateescape")
         pieces += (encode_varint(len(raw)), raw)
         pieces += (b"\x01",) if content is None else (encode_varint(len(content)), content)
     return b"".join(pieces)

@@ -12,7 +12,7 @@ After the 61-byte header, decompressed, `records count` times; integers are zigz
     value length      varint    -1: null value, a tombstone in a compacted topic
     value
     headers           varint    count, then each:
-        key length    varint    UTF-8, never null
+        key length    varint    UTF-8 by the rules, any bytes in practice; never null
         key
         value length  varint    -1: null
         value
@@ -202,6 +202,8 @@ def _read_bytes(block: bytes, position: int, length: int, end: int) -> tuple[byt
 def read_headers(block: bytes, position: int, end: int) -> tuple[Headers, int]:
     """(headers, position after) where they begin at `position` of a record that ends at `end`.
 
+    Bytes of a key that are not UTF-8 are surrogate escapes: `encode_headers` writes them back.
+
     Raises:
         DecodeError: They are damaged.
         IndexError: The block ends within.
@@ -220,10 +222,7 @@ def read_headers(block: bytes, position: int, end: int) -> tuple[Headers, int]:
         stop = position + length
         if length < 0 or stop > end:
             raise DecodeError(f"record header has a key of {length} bytes")
-        try:
-            key = str(block[position:stop], "utf-8")
-        except UnicodeDecodeError:
-            raise DecodeError("record header key is not UTF-8") from None
+        key = str(block[position:stop], "utf-8", "surrogateescape")
         length = block[stop]
         if length > 127:
             length, position = read_varint(block, stop)

@@ -246,6 +246,16 @@ def test_a_record_without_a_time_may_be_in_a_compacted_topic(timestamp: int) -> 
             _prepare(batch, config)
 
 
+def test_names_of_headers_are_any_bytes() -> None:
+    """C clients send what the application gave them; a batch packed anew has the same."""
+    batch = memoryview(build_batch([(b"k", b"v", (("\udcff", b"x"),), 5)]))
+    assert b"\x02\xff" in bytes(batch)
+    assert _prepare(batch, small_segments(1 << 20, cleanup_policy=("compact",))) is batch
+    packed = _prepare(batch, small_segments(1 << 20, compression_type="gzip"))
+    (record,) = iterate_records(packed, max_size=999)
+    assert record.headers == (("\udcff", b"x"),)
+
+
 def test_the_second_of_two_batches_is_judged_too() -> None:
     """All or nothing."""
     both = bytearray(bytes(make_batch(b"a")) + bytes(make_batch(b"b")))
