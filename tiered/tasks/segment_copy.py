@@ -9,7 +9,8 @@
 
 Before it begins and before it counts the bucket must be the one that this broker has claimed
 (`tiered.maintenance.bucket_ownership`): into an empty folder, where the bucket's disk is not
-mounted, everything can be copied.
+mounted, everything can be copied. One that stood there for a part of the upload has got the first
+objects, so that all of them are looked for before the copy counts.
 
 Every attempt has a new id, so nothing is ever overwritten. What a crash, a lost leadership or a
 failed deletion leaves in the bucket is found by the expirer (`tiered.tasks.unfinished_copies`).
@@ -160,6 +161,7 @@ class SegmentCopy:
                 result = await self._upload(led, metadata, files)
                 self._check_custom_metadata(led, result)
                 await self._claim.require_bucket_now()
+                await self._require_whole(metadata)
             except (TieredError, StorageError, OSError):
                 if led.may_change and await self._roll_back(metadata):
                     self._left.pop(metadata.id, None)
@@ -255,6 +257,19 @@ class SegmentCopy:
         with self.watch.watching(metadata.id, settings.tier_stalled_copy_ms):
             async with deadline:
                 return await self._tier.copy_segment(metadata, files, led.tiered.facts())
+
+    async def _require_whole(self, metadata: RemoteLogSegmentMetadata) -> None:
+        """Look for all that was uploaded: the first objects may lie in another bucket.
+
+        The claim alone shows where the last ones are.
+
+        Raises:
+            RemoteStorageError: Something is missing.
+        """
+        async with self._deadlines.of(_CALLS, f"look at the copy {metadata.id}"):
+            is_whole = await self._tier.is_complete(metadata)
+        if not is_whole:
+            raise RemoteStorageError(f"{metadata.id}: what was uploaded is not all in the bucket")
 
     def _check_custom_metadata(self, led: LedPartition, result: CopyResult) -> None:
         limit = self._settings().remote_log_metadata_custom_metadata_max_bytes

@@ -47,6 +47,27 @@ async def test_a_copy_says_which_empty_segments_lie_before_it() -> None:
     assert world.tier.empty_from == {0: None, 3: 1, 5: 4}
 
 
+async def test_a_copy_does_not_count_whose_first_objects_are_elsewhere() -> None:
+    """Another bucket stood there for a part of the upload: local retention would take the log."""
+    world = World()
+    elsewhere: list[str] = []
+
+    async def swap(point: str) -> None:
+        if point == "log uploaded" and not elsewhere:
+            (key,) = world.bucket.segment_objects()
+            elsewhere.append(key)
+            del world.bucket.objects[key]
+
+    world.tier.reach = swap
+    world.write(1)
+    await world.start()
+    assert len(elsewhere) == 1
+    assert (world.finished(), world.bucket.segment_objects()) == ([], {})
+    await world.run(600, 100)
+    assert world.finished() == [(0, 0)]
+    assert len(world.bucket.segment_objects()) == 3
+
+
 async def test_a_copy_does_not_count_where_the_claim_is_gone_meanwhile(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
