@@ -9,7 +9,8 @@ over the producer's and the consumer's connection, as `bench.latency` does.
     consumer <──record── leader <───────────────────────────────────────┘
     producer <──────ack──┘                    each follower: pwrite
 
-It is the floor of the rows `rf3-latency-...` on this machine, at this moment: wake-ups, copies and
+With `--followers 0` the leader answers at once, as a broker that is alone does. It is the floor of
+the rows `rf3-latency-...`, or `latency-...`, on this machine, at this moment: wake-ups, copies and
 system calls. Figures of brokers are to be read as multiples of it.
 """
 
@@ -61,11 +62,11 @@ def _receive(connection: socket.socket, size: int) -> bool:
     return True
 
 
-def _lead(listener: socket.socket, log: Path) -> None:
+def _lead(listener: socket.socket, log: Path, follower_count: int) -> None:
     os.sched_setaffinity(0, {BROKER_CORE})
     poll = select.epoll()
     roles: dict[int, tuple[bytes, socket.socket]] = {}
-    for _ in range(FOLLOWERS + 2):
+    for _ in range(follower_count + 2):
         connection, _ = listener.accept()
         connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         roles[connection.fileno()] = (connection.recv(1), connection)
@@ -87,10 +88,10 @@ def _lead(listener: socket.socket, log: Path) -> None:
                     follower.send(RECORD)
             elif role == FOLLOWER:
                 fetched += 1
-                if fetched == FOLLOWERS:
-                    fetched = 0
-                    consumer.send(RECORD)
-                    producer.send(ACK)
+            if fetched == follower_count and role != CONSUMER:
+                fetched = 0
+                consumer.send(RECORD)
+                producer.send(ACK)
 
 
 def _follow(port: int, log: Path) -> None:
@@ -107,7 +108,9 @@ def _follow(port: int, log: Path) -> None:
         leader.send(OFFSET)
 
 
-def measure(rate_per_s: int, duration_s: float) -> tuple[list[float], float]:
+def measure(
+    rate_per_s: int, duration_s: float, followers: int = FOLLOWERS
+) -> tuple[list[float], float]:
     """Milliseconds from when a record was due until the consumer had it, ascending.
 
     And the share of the records that are left out, as `bench.latency` leaves them out.
@@ -115,8 +118,10 @@ def measure(rate_per_s: int, duration_s: float) -> tuple[list[float], float]:
     with tempfile.TemporaryDirectory(prefix="varve-floor-") as directory:
         listener = socket.create_server(("127.0.0.1", 0))
         port = listener.getsockname()[1]
-        logs = [Path(directory) / f"{number}" for number in range(FOLLOWERS + 1)]
-        processes = [_CONTEXT.Process(target=_lead, args=(listener, logs[0]), daemon=True)]
+        logs = [Path(directory) / f"{number}" for number in range(followers + 1)]
+        processes = [
+            _CONTEXT.Process(target=_lead, args=(listener, logs[0], followers), daemon=True)
+        ]
         processes += [
             _CONTEXT.Process(target=_follow, args=(port, log), daemon=True) for log in logs[1:]
         ]
@@ -174,9 +179,10 @@ def main() -> int:
     parser = argparse.ArgumentParser(prog="bench.hop_floor", description=__doc__)
     parser.add_argument("--rates", default="200,2000", help="records a second, comma-separated")
     parser.add_argument("--duration", type=float, default=4.0, help="seconds of each")
+    parser.add_argument("--followers", type=int, default=FOLLOWERS, help="0: one broker alone")
     chosen = parser.parse_args()
     for rate in map(int, chosen.rates.split(",")):
-        taken, left_out = measure(rate, chosen.duration)
+        taken, left_out = measure(rate, chosen.duration, chosen.followers)
         if not taken:
             print(f"{rate:5} records/s: the machine is too busy")
             continue
