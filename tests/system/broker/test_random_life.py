@@ -134,7 +134,8 @@ class Life:
     async def crash(self) -> None:
         before, self.generation = self.log_dirs, self.generation + 1
         for source, target in zip(before, self.log_dirs, strict=True):
-            shutil.copytree(source, target)
+            # What a thread is writing just now has its name a moment later.
+            shutil.copytree(source, target, ignore=shutil.ignore_patterns("varve-store.tmp"))
         await self.node.stop()
         await self.start()
         await self.check()
