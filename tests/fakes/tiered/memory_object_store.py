@@ -27,7 +27,7 @@ Waiting is on the `timer` if there is one (so a test moves the time by hand), el
 import asyncio
 import itertools
 from collections import Counter
-from collections.abc import AsyncIterable, Callable, Sequence
+from collections.abc import AsyncIterable, Callable, Mapping, Sequence
 from enum import Enum
 from typing import Final, NamedTuple
 
@@ -363,23 +363,8 @@ class MemoryObjectStore:
             if fault not in (None, Fault.WRONG_BYTES):
                 raise StoreUnavailableError(f"list {prefix}: connection reset")
             behind = continuation or after
-            names = {
-                folder_of(key, prefix) if folders else key
-                for key in self.objects
-                if key.startswith(prefix)
-            }
-            keys = sorted(name for name in names if name > behind)
-            page = keys[: max(1, min(limit, self.page_max))]
-            infos = [
-                ObjectInfo(key, len(self.objects[key].data), self.objects[key].modified_ms)
-                for key in page
-                if not key.endswith("/")
-            ]
-            return ObjectPage(
-                infos,
-                page[-1] if len(page) < len(keys) else None,
-                [key for key in page if key.endswith("/")],
-            )
+            limit = max(1, min(limit, self.page_max))
+            return page_of(self.objects, prefix, behind, folders=folders, limit=limit)
 
     async def list_uploads(self, prefix: str) -> Sequence[PendingUpload]:
         with self.statistics.measure("list_uploads"):
@@ -415,6 +400,27 @@ class MemoryObjectStore:
         """Flip one bit of a stored object."""
         found = self.objects[key]
         self.objects[key] = found._replace(data=flip(found.data, position))
+
+
+def page_of(
+    objects: Mapping[str, StoredObject], prefix: str, behind: str, *, folders: bool, limit: int
+) -> ObjectPage:
+    """A part of a listing, from behind a key or folder on."""
+    names = {
+        folder_of(key, prefix) if folders else key for key in objects if key.startswith(prefix)
+    }
+    keys = sorted(name for name in names if name > behind)
+    page = keys[:limit]
+    infos = [
+        ObjectInfo(key, len(objects[key].data), objects[key].modified_ms)
+        for key in page
+        if not key.endswith("/")
+    ]
+    return ObjectPage(
+        infos,
+        page[-1] if len(page) < len(keys) else None,
+        [key for key in page if key.endswith("/")],
+    )
 
 
 def folder_of(key: str, prefix: str) -> str:

@@ -9,10 +9,11 @@ anything was done, lets answers be lost, and lets all be slow.
 
 import asyncio
 from collections.abc import AsyncIterable, Callable, Sequence
-from typing import Final, NamedTuple, TypeVar
+from typing import Final, TypeVar
 
 from config.tier import TierConfig
 from storage.environment.environment import Environment
+from tests.fakes.tiered.memory_object_store import StoredObject, page_of
 from tests.simulation.clock import WALL_START_MS
 from tests.simulation.loop import SimLoop
 from tiered.errors import ObjectNotFoundError, StoreUnavailableError
@@ -33,13 +34,6 @@ SLOW_S: Final = 3.0
 SPOOL: Final = "/data/spool"
 
 
-class Stored(NamedTuple):
-    """An object, and when it was stored, by the bucket's own clock."""
-
-    data: bytes
-    modified_ms: int
-
-
 class Bucket:
     """See the module.
 
@@ -54,7 +48,7 @@ class Bucket:
 
     def __init__(self, loop: SimLoop) -> None:
         self._loop = loop
-        self.objects: dict[str, Stored] = {}
+        self.objects: dict[str, StoredObject] = {}
         self.is_away = False
         self.lost_answers = 0.0
         self.is_slow = False
@@ -111,7 +105,7 @@ class Bucket:
 
     def store(self, key: str, data: bytes) -> None:
         """Put an object, or replace it."""
-        self.objects[key] = Stored(data, self.now_ms())
+        self.objects[key] = StoredObject(data, self.now_ms())
         self.on_change(key)
 
     def remove(self, keys: Sequence[str]) -> None:
@@ -140,7 +134,7 @@ class BucketClient:
         self.statistics = StoreStatistics(environment.clock)
         self._bucket = bucket
 
-    def _found(self, key: str) -> Stored:
+    def _found(self, key: str) -> StoredObject:
         try:
             return self._bucket.objects[key]
         except KeyError:
@@ -204,23 +198,7 @@ class BucketClient:
         behind = continuation or after
 
         def page() -> ObjectPage:
-            objects = self._bucket.objects
-            names = {
-                _folder_of(key, prefix) if folders else key
-                for key in objects
-                if key.startswith(prefix)
-            }
-            keys = sorted(name for name in names if name > behind)
-            part = keys[:limit]
-            return ObjectPage(
-                [
-                    ObjectInfo(key, len(objects[key].data), objects[key].modified_ms)
-                    for key in part
-                    if not key.endswith("/")
-                ],
-                part[-1] if len(part) < len(keys) else None,
-                [key for key in part if key.endswith("/")],
-            )
+            return page_of(self._bucket.objects, prefix, behind, folders=folders, limit=limit)
 
         with self.statistics.measure("list"):
             return await self._bucket.ask(f"list {prefix}", page)
@@ -233,8 +211,3 @@ class BucketClient:
 
     async def close(self) -> None:
         pass
-
-
-def _folder_of(key: str, prefix: str) -> str:
-    head, slash, _ = key[len(prefix) :].partition("/")
-    return prefix + head + slash
