@@ -69,8 +69,14 @@ func main() {
 		}
 		check(turn+" member of the group", reader.Close())
 	}
-	committed, err := (&kafka.Client{Addr: kafka.TCP(address)}).OffsetFetch(ctx,
-		&kafka.OffsetFetchRequest{GroupID: "group-" + topic, Topics: map[string][]int{topic: {0, 1}}})
+	// Its coordinator may die while it is asked, which a kafka.Client leaves to its caller.
+	client := &kafka.Client{Addr: kafka.TCP(address)}
+	request := &kafka.OffsetFetchRequest{GroupID: "group-" + topic, Topics: map[string][]int{topic: {0, 1}}}
+	committed, err := client.OffsetFetch(ctx, request)
+	for attempt := 0; err != nil && attempt < 20; attempt++ {
+		time.Sleep(500 * time.Millisecond)
+		committed, err = client.OffsetFetch(ctx, request)
+	}
 	check("committed offsets", err)
 	sum := int64(0)
 	for _, partition := range committed.Topics[topic] {
