@@ -15,7 +15,7 @@ from storage.types.file_slice import FileSlice
 
 if TYPE_CHECKING:
     from storage.log.log import Log
-    from storage.segment.segment import TimestampOffset
+    from storage.segment.readable_segment import TimestampOffset
     from tiered.segment_metadata import TopicIdPartition
 
 

@@ -14,7 +14,7 @@ from tiered.segment_metadata import TopicIdPartition
 if TYPE_CHECKING:
     from broker.replicas.partition import Partition
     from broker.runtime.disk import Disk
-    from storage.segment.segment import TimestampOffset
+    from storage.segment.readable_segment import TimestampOffset
     from tiered.remote_read import RemoteRead, RemoteReader
 
 

@@ -36,7 +36,8 @@ from storage.log.write_behind import WriteBehind
 from storage.log.write_queue import BorrowedMemory, QueuedWrite
 from storage.producers.entry import DuplicateInfo
 from storage.producers.verification import TransactionTerms
-from storage.segment.segment import BatchAppend, Segment, max_timestamp_of
+from storage.segment.batch_append import BatchAppend, max_timestamp_of
+from storage.segment.segment import Segment
 from storage.types.append_info import AppendInfo
 from storage.types.append_origin import AppendOrigin
 

@@ -31,7 +31,8 @@ from storage.log.recovery.segment_recovery import read_control
 from storage.log.state import LogState
 from storage.log.validator import HeaderFields
 from storage.log.write_queue import BorrowedMemory, QueuedWrite
-from storage.segment.segment import BatchAppend, Segment
+from storage.segment.batch_append import BatchAppend
+from storage.segment.segment import Segment
 from storage.types.append_info import AppendInfo
 
 _unpack: Final = HEADER.unpack_from

@@ -18,7 +18,7 @@ from storage.log.state import LogState
 from storage.log.write_behind import OWNED
 from storage.log.write_queue import QueuedWrite
 from storage.producers.verification import TransactionTerms
-from storage.segment.segment import BatchAppend
+from storage.segment.batch_append import BatchAppend
 from storage.types.append_origin import AppendOrigin
 from storage.types.transaction_marker import TransactionMarker
 

@@ -73,7 +73,7 @@ from storage.log.truncation import LogTruncation
 from storage.log.write_behind import WriteBehind
 from storage.producers.state import ProducerSettings, ProducerStateManager
 from storage.segment.flush import FlushTicket
-from storage.segment.segment import TimestampOffset
+from storage.segment.readable_segment import TimestampOffset
 from storage.types.append_info import AppendInfo
 from storage.types.append_origin import AppendOrigin
 from storage.types.topic_partition import TopicPartition

@@ -3,13 +3,12 @@
 Nothing here touches the bytes of a batch, except to look up a time within one.
 """
 
-from functools import partial
-
-from storage.errors import CutSegmentError, OffsetNotLocalError, OffsetOutOfRangeError, StorageError
+from storage.errors import OffsetNotLocalError, OffsetOutOfRangeError, StorageError
 from storage.index.reads import WAITING, Reads
 from storage.log.state import LogState
-from storage.segment.gaps import SegmentFile, has_gaps_within
-from storage.segment.segment import Segment, TimestampOffset
+from storage.log.wholeness import Wholeness
+from storage.segment.readable_segment import TimestampOffset
+from storage.segment.segment import Segment
 from storage.types.file_slice import FileSlice
 
 
@@ -18,12 +17,16 @@ class LogReader:
 
     Owns nothing. `read` and `aborted_transactions` are called on the owner's thread for each Fetch;
     the look-ups by time read from the disk, and run in a thread beside it.
+
+    Attributes:
+        wholeness: Of its closed segments.
     """
 
-    __slots__ = ("_state",)
+    __slots__ = ("_state", "wholeness")
 
     def __init__(self, state: LogState) -> None:
         self._state = state
+        self.wholeness = Wholeness(state)
 
     def read(
         self,
@@ -75,7 +78,9 @@ class LogReader:
                 end_position = segment.position_of(end_offset, reads)
                 segment.remember(end_offset, end_position)
             if at < last and segment.may_be_cut:
-                end_position = min(end_position, self._whole_end(segment, segments[at + 1], reads))
+                end_position = min(
+                    end_position, self.wholeness.end_of(segment, segments[at + 1], reads)
+                )
             if offset < end_offset:
                 found = segment.read(
                     offset,
@@ -88,47 +93,11 @@ class LogReader:
                     return found
                 if at < last and segment.may_be_cut:
                     # With the next segment it would be a gap that nobody hears of.
-                    raise self._cut(segment, offset, segments[at + 1])
+                    raise self.wholeness.error_of(segment, offset, segments[at + 1])
             if end_offset <= segments.end_of(at, state.log_end_offset):
                 return None
             at += 1
         return None
-
-    def check_whole(self, segment: Segment) -> None:
-        """Check that nothing of a closed segment is missing. Reads from the disk, in any thread.
-
-        Raises:
-            CutSegmentError: Something is, and others hear of it.
-            DiskError: The disk refused.
-        """
-        segments = tuple(self._state.segments)
-        at = segments.index(segment) if segment in segments else len(segments)
-        if at + 1 < len(segments) and segment.may_be_cut:
-            self._whole_end(segment, segments[at + 1], WAITING)
-            if segment.may_be_cut:
-                raise self._cut(segment, segment.whole_next_offset, segments[at + 1])
-
-    def _whole_end(self, segment: Segment, following: Segment, reads: Reads) -> int:
-        if self._state.may_have_gaps:
-            return segment.whole_end(reads)
-        is_meant = partial(self._has_gaps, segment)
-        end = segment.whole_end(reads, following.base_offset, is_meant)
-        if not segment.may_be_cut and segment.whole_next_offset < following.base_offset:
-            self._state.may_have_gaps = True
-        return end
-
-    def _has_gaps(self, segment: Segment) -> bool:
-        segments = tuple(self._state.segments)
-        if segment not in segments:
-            return False
-        files = [SegmentFile(one.path, one.base_offset, one.size) for one in segments]
-        return has_gaps_within(self._state.filesystem, files, segments.index(segment))
-
-    def _cut(self, segment: Segment, offset: int, following: Segment) -> CutSegmentError:
-        """The error of a reader who asks for an offset that is missing; others hear of it, too."""
-        cut = CutSegmentError(segment.path, offset, following.base_offset)
-        self._state.on_cut(cut)
-        return cut
 
     def is_at_end(self, offset: int) -> bool:
         """Whether a reader at `offset` has all there is, and comes back for what is appended next.
@@ -212,7 +181,7 @@ class LogReader:
                         max_size=size_max,
                     )
                 if found is None and following is not None:
-                    self._check_whole(segment, following, timestamp_ms, end)
+                    self.wholeness.check_at_time(segment, following, timestamp_ms, end)
             except StorageError:
                 if not any(map(self._has_left, segments[at : at + 2])):
                     raise
@@ -220,22 +189,6 @@ class LogReader:
             if found is not None:
                 return found if found.offset < end else None
         return None
-
-    def _check_whole(
-        self, segment: Segment, following: Segment, timestamp_ms: int, end_offset: int
-    ) -> None:
-        """Check that nothing of a closed segment is missing which may be as late as a time.
-
-        What is missing is taken to be earlier than what follows on it.
-
-        Raises:
-            CutSegmentError: Something is, below `end_offset`.
-        """
-        if not segment.may_be_cut or following.first_timestamp < timestamp_ms:
-            return
-        self._whole_end(segment, following, WAITING)
-        if segment.may_be_cut and segment.whole_next_offset < end_offset:
-            raise self._cut(segment, segment.whole_next_offset, following)
 
     def max_timestamp_offset(self) -> TimestampOffset | None:
         """The first record with the greatest timestamp of the log (KIP-734); None without any."""

@@ -15,7 +15,8 @@ from storage.log.segment_factory import SegmentFactory
 from storage.log.state import LogState
 from storage.log.write_queue import BorrowedMemory, QueuedWrite, WriteQueue
 from storage.log.write_ticket import AppendTicket, RollTicket, WarmTicket, WriteTicket
-from storage.segment.segment import BatchAppend, Segment, max_timestamp_of
+from storage.segment.batch_append import BatchAppend, max_timestamp_of
+from storage.segment.segment import Segment
 
 GATHERED_BYTES_MAX: Final = 2 * 1024 * 1024
 GATHERED_WRITES_MAX: Final = 512

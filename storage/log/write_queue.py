@@ -16,7 +16,8 @@ from typing import Protocol
 from storage.environment.filesystem import Buffer
 from storage.index.transaction_index import AbortedTxn
 from storage.producers.capture import ProducerCapture
-from storage.segment.segment import BatchAppend, Segment
+from storage.segment.batch_append import BatchAppend
+from storage.segment.segment import Segment
 
 
 class BorrowedMemory(Protocol):

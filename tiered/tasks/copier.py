@@ -25,6 +25,7 @@ from config.tier import TierConfig
 from storage.environment.alerts import AlertKind, Alerts
 from storage.environment.environment import Environment
 from storage.errors import CutSegmentError, StorageError
+from storage.segment.indexed_segment import IndexedSegment
 from storage.segment.segment import Segment
 from tiered.deadline import CallDeadlines
 from tiered.errors import CorruptSegmentError, TieredError
@@ -187,14 +188,14 @@ class Copier:
 
         The reader that finds it has it filled up; a later attempt finds the segment whole.
         """
-        reader = led.tiered.log.reader
+        wholeness = led.tiered.log.reader.wholeness
         try:
-            await self._environment.run_blocking(lambda: reader.check_whole(segment))
+            await self._environment.run_blocking(lambda: wholeness.check(segment))
         except CutSegmentError as error:
             raise CorruptSegmentError(segment.path, -1, str(error), rebuildable=False) from error
 
     async def _rebuild(self, segment: Segment) -> None:
-        rebuilt: list[Segment] = []
+        rebuilt: list[IndexedSegment] = []
 
         def rebuild() -> None:
             # In files of their own: the loop reads those in use meanwhile.

@@ -41,7 +41,7 @@ from protocol.records.control import parse_end_transaction_marker
 from storage.checkpoints.leader_epochs import LeaderEpochCache
 from storage.index.transaction_index import AbortedTxn
 from storage.producers.state import ProducerStateManager
-from storage.segment.segment import IndexBuilder, Segment
+from storage.segment.segment import Segment
 from storage.types.log_files import RELATIVE_OFFSET_MAX
 
 _log = logging.getLogger(__name__)
@@ -166,7 +166,7 @@ class SegmentRecovery:
     def _scan(self, segment: Segment, file_size: int) -> tuple[int, int]:
         """(end of the good part, offset after it)."""
         file = segment.open_file()
-        builder = IndexBuilder(segment)
+        builder = segment.build_indexes()
         position = 0
         base_of_segment = expected = segment.base_offset
         last_of_segment = base_of_segment + RELATIVE_OFFSET_MAX
@@ -239,7 +239,7 @@ class SegmentRecovery:
             return position, next_offset
         finally:
             self.jumped_at, self.jumped_from = jumped_at, jumped_from
-            builder.finish()
+            segment.finish_indexes(builder)
             self._producer_state.map_end_offset = max(
                 next_offset, self._producer_state.map_end_offset
             )

@@ -3,7 +3,7 @@
 from collections.abc import Callable
 
 from storage.log.log import Log
-from storage.segment.segment import TimestampOffset
+from storage.segment.readable_segment import TimestampOffset
 from storage.types.file_slice import FileSlice
 from tiered.remote_read import ReadRequest, RemoteRecords
 from tiered.segment_metadata import TopicIdPartition

@@ -13,7 +13,8 @@ from storage.errors import (
 )
 from storage.log.directory_pace import DirectoryPace
 from storage.log.log import Log
-from storage.segment.segment import Segment, TimestampOffset
+from storage.segment.readable_segment import TimestampOffset
+from storage.segment.segment import Segment
 from storage.types.append_origin import AppendOrigin
 from tests.code_path import python_only
 from tests.fakes.clock import ManualClock

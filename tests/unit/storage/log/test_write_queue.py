@@ -1,7 +1,8 @@
 """How a log ends once what is queued is written."""
 
 from storage.log.write_queue import QueuedWrite, WriteQueue
-from storage.segment.segment import BatchAppend, Segment
+from storage.segment.batch_append import BatchAppend
+from storage.segment.segment import Segment
 from tests.fakes.filesystem import FakeFilesystem
 
 

@@ -6,7 +6,9 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-from storage.segment.segment import HINTS_MAX, BatchAppend, Segment
+from storage.segment.batch_append import BatchAppend
+from storage.segment.indexed_segment import HINTS_MAX
+from storage.segment.segment import Segment
 from tests.fakes.filesystem import FakeFilesystem
 from tests.unit.storage.log.log_model import NOW_MS, make_batch
 
