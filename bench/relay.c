@@ -1,11 +1,14 @@
 /* The limit of catching up from S3: ranges of objects to files, and from those to one consumer.
  *
- *     relay PORT RANGES_IN_FLIGHT DIRECTORY < lines of TARGET POSITION LENGTH
+ *     relay PORT RANGES_IN_FLIGHT DIRECTORY|- < lines of TARGET POSITION LENGTH
  *
  * What a broker with a chunk cache on disk cannot do without, and nothing else: threads that GET
  * ranges (HTTP/1.1, one connection each, 127.0.0.1) and write each to a new file, one thread that
  * sends the files in their order by sendfile(2), and a process that receives them. No protocol, no
  * index, no checksum, and each file goes as soon as it is open: its place is taken by the next.
+ * With - for the directory no file is written: ranges are sent by send(2) from the memory that they
+ * were received into, which is used again and again. sendfile(2) of such memory would be wrong, as
+ * what is not received yet lies in it still.
  * Prints bytes a second, and CPU seconds a byte of the threads and of the receiving process. */
 
 #define _GNU_SOURCE
@@ -31,9 +34,11 @@ static struct range {
     int64_t position;
     size_t length;
     int file, is_there;
+    char *body;
 } *ranges;
 static size_t range_count, begun, sent;
-static const char *directory;
+static const char *directory; /* NULL: in memory */
+static char *places[AHEAD_MAX];
 static struct sockaddr_in server = {.sin_family = AF_INET};
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static pthread_cond_t changed = PTHREAD_COND_INITIALIZER;
@@ -99,18 +104,27 @@ static char *get(int descriptor, const struct range *wanted, char *memory)
     return body;
 }
 
+static int kept(size_t number, const char *body, size_t length)
+{
+    char path[512];
+    snprintf(path, sizeof path, "%s/%zu", directory, number);
+    int file = open(path, O_RDWR | O_CREAT | O_EXCL, 0600);
+    if (file < 0 || write(file, body, length) != (ssize_t)length || unlink(path))
+        fail(path);
+    return file;
+}
+
 static void *fetch(void *longest)
 {
     char *memory = malloc(HEAD_MAX + *(size_t *)longest);
     int descriptor = connected(&server);
     for (struct range *one; (one = next_range());) {
-        char path[512], *body = get(descriptor, one, memory);
-        snprintf(path, sizeof path, "%s/%zu", directory, (size_t)(one - ranges));
-        int file = open(path, O_RDWR | O_CREAT | O_EXCL, 0600);
-        if (file < 0 || write(file, body, one->length) != (ssize_t)one->length || unlink(path))
-            fail(path);
+        size_t at = (size_t)(one - ranges);
+        char *body = get(descriptor, one, directory ? memory : places[at % AHEAD_MAX]);
+        int file = directory ? kept(at, body, one->length) : -1;
         pthread_mutex_lock(&lock);
         one->file = file;
+        one->body = body;
         one->is_there = 1;
         pthread_cond_broadcast(&changed);
         pthread_mutex_unlock(&lock);
@@ -149,10 +163,13 @@ static void send_range(int descriptor, struct range *one)
     while (!one->is_there)
         pthread_cond_wait(&changed, &lock);
     pthread_mutex_unlock(&lock);
-    while ((size_t)position < one->length)
-        if (sendfile(descriptor, one->file, &position, one->length - (size_t)position) <= 0)
-            fail("sendfile");
-    close(one->file);
+    if (directory) {
+        while ((size_t)position < one->length)
+            if (sendfile(descriptor, one->file, &position, one->length - (size_t)position) <= 0)
+                fail("sendfile");
+        close(one->file);
+    } else if (send(descriptor, one->body, one->length, MSG_NOSIGNAL) != (ssize_t)one->length)
+        fail("send");
     pthread_mutex_lock(&lock);
     sent++;
     pthread_cond_broadcast(&changed);
@@ -182,7 +199,7 @@ int main(int count, char **arguments)
     double total = 0;
     server.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
     server.sin_port = htons((uint16_t)atoi(arguments[1]));
-    directory = arguments[3];
+    directory = strcmp(arguments[3], "-") ? arguments[3] : NULL;
     ranges = calloc(RANGES_MAX, sizeof *ranges);
     for (struct range *to = ranges; range_count < RANGES_MAX; to++, range_count++) {
         long long position;
@@ -192,6 +209,8 @@ int main(int count, char **arguments)
         total += (double)to->length;
         longest = to->length > longest ? to->length : longest;
     }
+    for (size_t at = 0; at < AHEAD_MAX; at++)
+        places[at] = malloc(HEAD_MAX + longest);
     int descriptor = consumer();
     double began_s = now_s();
     for (int thread = 0; thread < atoi(arguments[2]); thread++) {

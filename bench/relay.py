@@ -26,8 +26,14 @@ class RelayResult(NamedTuple):
     consumer_cpu_s_per_byte: float
 
 
-def relay(load: PlainLoad, directory: Path) -> RelayResult:
+def relay(load: PlainLoad, directory: Path, *, in_memory: bool = False) -> RelayResult:
     """Send every byte once, through files in `directory`.
+
+    Args:
+        load: What is read how.
+        directory: Where there is room.
+        in_memory: Without files, from memory that is used again: what a chunk costs that is not
+            kept for a second reader.
 
     Raises:
         LimitError: It cannot be compiled, or a range did not come.
@@ -41,7 +47,7 @@ def relay(load: PlainLoad, directory: Path) -> RelayResult:
     with TemporaryDirectory(prefix="varve-relay-", dir=directory) as files:
         program = compile_program(SOURCE, Path(files), os.environ)
         done = subprocess.run(
-            [str(program), str(port), str(load.in_flight), files],
+            [str(program), str(port), str(load.in_flight), "-" if in_memory else files],
             input="".join(
                 f"{where.path}?{where.query} {position} {length}\n"
                 for where, position, length in ranges

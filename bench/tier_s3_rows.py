@@ -1,7 +1,8 @@
 """The rows of the remote log on S3: Varve beside a plain parallel reader of the same objects.
 
 Beside both the least that a broker with its chunks in files does (`bench.relay`): what it reaches
-of the plain reader is what these cores leave to any such broker.
+of the plain reader is what these cores leave to any such broker. And the least of one that keeps
+no chunk (`unkept`), which a second reader, or a restart, would have fetched again.
 
 The server is versitygw, on this machine and on the same cores as everything else, its objects in
 the page cache. So no network hides what a read costs; the server and the reader share the CPU.
@@ -151,7 +152,12 @@ def _round(
     os.sync()
     least = relay(PlainLoad(objects, CHUNK_BYTES, _IN_FLIGHT[0]), node.data_directory)
     relay_mb_per_s = least.bytes_per_s / 1e6
+    unkept = relay(
+        PlainLoad(objects, CHUNK_BYTES, _IN_FLIGHT[0]), node.data_directory, in_memory=True
+    )
     return found | {
+        "unkept_share_of_plain": unkept.bytes_per_s / 1e6 / plain_mb_per_s,
+        "unkept_cpu_s_per_gb": unkept.cpu_s_per_byte * 1e9,
         "share_of_plain": found["mb_per_s"] / plain_mb_per_s,
         "share_of_relay": found["mb_per_s"] / relay_mb_per_s,
         "relay_mb_per_s": relay_mb_per_s,
@@ -210,6 +216,8 @@ TIER_S3_ROWS: tuple[Row, ...] = (
             Metric("relay_share_of_plain", "times", "higher"),
             Metric("relay_mb_per_s", "MB/s", "higher"),
             Metric("relay_cpu_s_per_gb", "CPU s/GB", "lower"),
+            Metric("unkept_share_of_plain", "times", "higher"),
+            Metric("unkept_cpu_s_per_gb", "CPU s/GB", "lower"),
             *(
                 metric
                 for count in _IN_FLIGHT
