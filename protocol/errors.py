@@ -7,7 +7,7 @@ class DecodeError(PicklableError, ValueError):
     """Bytes that are not what they claim to be.
 
     The only exception a decoder raises, whatever is wrong: too few bytes, a count or length that
-    cannot be true, text that is not UTF-8, an unknown API or version. The frame is lost; since
+    cannot be true, an unknown API or version. The frame is lost; since
     nothing after it can be trusted either, the broker closes the connection, as Kafka does.
     """
 

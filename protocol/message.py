@@ -63,8 +63,6 @@ def version_error(message: str, version: int) -> DecodeError:
     return DecodeError(f"{message} has no version {version} here")
 
 
-def broken(message: str, version: int, cause: Exception) -> DecodeError:
-    """Turn what the interpreter said about bad bytes into a DecodeError."""
-    if isinstance(cause, UnicodeDecodeError):
-        return DecodeError(f"{message} v{version}: a string is not UTF-8")
+def broken(message: str, version: int) -> DecodeError:
+    """Make the error for a body that ends within a field."""
     return DecodeError(f"{message} v{version} ends early")

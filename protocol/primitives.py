@@ -18,6 +18,9 @@ Functions take a position and return the position after what they read. They may
 or on a memoryview of format "B". Besides DecodeError they may raise IndexError and struct.error
 where the bytes end early: a module that offers decoders to others turns those into DecodeError
 (`protocol.messages` and `protocol.headers` do).
+
+Bytes of a string that are not UTF-8 become U+FFFD, here and in every other decoder of requests and
+answers: Java decodes so, and some clients send whatever bytes somebody named a group.
 """
 
 from struct import Struct
@@ -94,7 +97,7 @@ def decode_string(data: Bytes, position: int) -> tuple[str | None, int]:
     """Read a STRING; None when it is null.
 
     Raises:
-        DecodeError: The length is below -1 or beyond the end, or the bytes are not UTF-8.
+        DecodeError: The length is below -1 or beyond the end.
     """
     (size,) = INT16.unpack_from(data, position)
     return _decode_text(data, position + 2, size)
@@ -104,7 +107,7 @@ def decode_compact_string(data: Bytes, position: int) -> tuple[str | None, int]:
     """Read a COMPACT_STRING; None when it is null.
 
     Raises:
-        DecodeError: The length is beyond the end, or the bytes are not UTF-8.
+        DecodeError: The length is beyond the end.
     """
     size, position = decode_unsigned_varint(data, position)
     return _decode_text(data, position, size - 1)
@@ -118,10 +121,7 @@ def _decode_text(data: Bytes, position: int, size: int) -> tuple[str | None, int
     end = position + size
     if end > len(data):
         raise DecodeError(f"string of {size} bytes, {len(data) - position} are left")
-    try:
-        return str(data[position:end], "utf-8"), end
-    except UnicodeDecodeError:
-        raise DecodeError("string is not UTF-8") from None
+    return str(data[position:end], "utf-8", "replace"), end
 
 
 def encode_string(value: str | None) -> bytes:

@@ -256,12 +256,12 @@ class KafkaApis(Router):
             if not api.min_version <= version <= api.max_version:
                 raise ApiError(ErrorCode.UNSUPPORTED_VERSION)
             position = HEADER_SIZE + max(length, 0)
-            client_id = str(data[HEADER_SIZE:position], "utf-8") if length >= 0 else None
+            client_id = str(data[HEADER_SIZE:position], "utf-8", "replace") if length >= 0 else None
             is_flexible = version >= api.first_flexible
             if is_flexible:
                 position = skip_tagged_fields(data, position)
             request = api.decode(data[position:], version)
-        except (DecodeError, IndexError, StructError, UnicodeDecodeError) as error:
+        except (DecodeError, IndexError, StructError) as error:
             raise ApiError(ErrorCode.INVALID_REQUEST, f"in the envelope: {error}") from error
         context = RequestContext(
             key,

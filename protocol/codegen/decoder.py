@@ -131,7 +131,9 @@ class Decoder:
 
     def _slice(self, wire_type: str) -> str:
         if wire_type == "string":
-            return 'str(data[p:e], "utf-8")' if self._views else "data[p:e].decode()"
+            # As Java does: what is not UTF-8 becomes U+FFFD, and the request is answered.
+            whole = "str(data[p:e], " if self._views else "data[p:e].decode("
+            return f'{whole}"utf-8", "replace")'
         if wire_type == "bytes" and self._views:
             return "bytes(data[p:e])"
         return "data[p:e]"

@@ -56,8 +56,8 @@ def decode_{kind}(data: bytes | memoryview, version: int) -> {cls}:
         raise version_error("{cls}", version)
     try:
         return decode(data)
-    except (IndexError, _StructError, UnicodeDecodeError) as error:
-        raise broken("{cls}", version, error) from None
+    except (IndexError, _StructError):
+        raise broken("{cls}", version) from None
 
 
 def encode_{kind}(message: {cls}, version: int) -> bytes:

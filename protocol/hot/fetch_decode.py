@@ -58,8 +58,6 @@ def decode_request(data: memoryview, position: int, version: int) -> FetchReques
         return _decode_fixed(data, position, version)
     except (IndexError, struct_error):
         raise DecodeError("fetch request ends too early") from None
-    except UnicodeDecodeError:
-        raise DecodeError("fetch request has a string that is not UTF-8") from None
 
 
 def _decode_flexible(data: memoryview, position: int, version: int) -> FetchRequest:
@@ -104,7 +102,7 @@ def _decode_flexible(data: memoryview, position: int, version: int) -> FetchRequ
             end = position + length - 1
             if end > size:
                 raise DecodeError("topic name is cut off")
-            name = str(data[position:end], "utf-8")
+            name = str(data[position:end], "utf-8", "replace")
         partition_count = data[end]
         if partition_count > 127:
             partition_count, position = read_uvarint(data, end)
@@ -304,7 +302,7 @@ def _decode_fixed(data: memoryview, position: int, version: int) -> FetchRequest
         end = position + 2 + length
         if length < 0 or end > size:
             raise DecodeError(f"topic name of {length} bytes, {size - position - 2} are left")
-        name = str(data[position + 2 : end], "utf-8")
+        name = str(data[position + 2 : end], "utf-8", "replace")
         count: int = INT32.unpack_from(data, end)[0]
         position = end + 4
         elements += count

@@ -156,8 +156,8 @@ def decode_request(data: bytes, version: int) -> OffsetCommitRequest:
         if version >= FIRST_FLEXIBLE_VERSION:
             return _decode_flexible(data, version >= FIRST_TOPIC_ID_VERSION)
         return _decode_fixed(data, version)
-    except (IndexError, struct_error, UnicodeDecodeError) as error:
-        raise broken(_NAME, version, error) from None
+    except (IndexError, struct_error):
+        raise broken(_NAME, version) from None
 
 
 def _decode_flexible(data: bytes, by_id: bool) -> OffsetCommitRequest:
@@ -169,7 +169,7 @@ def _decode_flexible(data: bytes, by_id: bool) -> OffsetCommitRequest:
     if length == 0:
         raise null_error("group_id")
     end = position + length - 1
-    group_id = data[position:end].decode()
+    group_id = data[position:end].decode("utf-8", "replace")
     generation, length = _int32_byte(data, end)
     position = end + 5
     if length > 127:
@@ -177,7 +177,7 @@ def _decode_flexible(data: bytes, by_id: bool) -> OffsetCommitRequest:
     if length == 0:
         raise null_error("member_id")
     end = position + length - 1
-    member_id = data[position:end].decode()
+    member_id = data[position:end].decode("utf-8", "replace")
     group_instance_id: str | None = None
     length = data[end]
     position = end + 1
@@ -185,7 +185,7 @@ def _decode_flexible(data: bytes, by_id: bool) -> OffsetCommitRequest:
         length, position = decode_unsigned_varint(data, position - 1)
     if length:
         end = position + length - 1
-        group_instance_id = data[position:end].decode()
+        group_instance_id = data[position:end].decode("utf-8", "replace")
         position = end
     count = data[position]
     position += 1
@@ -216,7 +216,7 @@ def _decode_flexible(data: bytes, by_id: bool) -> OffsetCommitRequest:
             if length == 0:
                 raise null_error("name")
             end = position + length - 1
-            name = data[position:end].decode()
+            name = data[position:end].decode("utf-8", "replace")
         each = data[end]
         position = end + 1
         if each > 127:
@@ -244,7 +244,7 @@ def _decode_flexible(data: bytes, by_id: bool) -> OffsetCommitRequest:
                     length, position = decode_unsigned_varint(data, position - 1)
                 if length:
                     end = position + length - 1
-                    metadata = data[position:end].decode()
+                    metadata = data[position:end].decode("utf-8", "replace")
                     position = end
                 tags = data[position]
                 position += 1
@@ -286,13 +286,13 @@ def _decode_fixed(data: bytes, version: int) -> OffsetCommitRequest:
     if length < 0:
         raise null_error("group_id")
     end = 2 + length
-    group_id = data[2:end].decode()
+    group_id = data[2:end].decode("utf-8", "replace")
     generation, length = _int32_length(data, end)
     position = end + 6
     if length < 0:
         raise null_error("member_id")
     end = position + length
-    member_id = data[position:end].decode()
+    member_id = data[position:end].decode("utf-8", "replace")
     position = end
     group_instance_id: str | None = None
     retention_time_ms = -1
@@ -301,7 +301,7 @@ def _decode_fixed(data: bytes, version: int) -> OffsetCommitRequest:
         position += 2
         if length >= 0:
             end = position + length
-            group_instance_id = data[position:end].decode()
+            group_instance_id = data[position:end].decode("utf-8", "replace")
             position = end
     elif version <= 4:
         retention_time_ms = _int64(data, position)[0]
@@ -323,7 +323,7 @@ def _decode_fixed(data: bytes, version: int) -> OffsetCommitRequest:
         if length < 0:
             raise null_error("name")
         end = position + length
-        name = data[position:end].decode()
+        name = data[position:end].decode("utf-8", "replace")
         each: int = _int32(data, end)[0]
         position = end + 4
         if each < 0:
@@ -344,7 +344,7 @@ def _decode_fixed(data: bytes, version: int) -> OffsetCommitRequest:
             metadata: str | None = None
             if length >= 0:
                 end = position + length
-                metadata = data[position:end].decode()
+                metadata = data[position:end].decode("utf-8", "replace")
                 position = end
             partitions.append(CommittedPartition(index, offset, leader_epoch, metadata))
         topics.append(CommittedTopic(name, NIL_UUID, partitions))

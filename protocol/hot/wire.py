@@ -83,7 +83,7 @@ def read_compact_string(data: memoryview, position: int) -> tuple[str | None, in
     end = position + length - 1
     if end > len(data):
         raise DecodeError(f"string of {length - 1} bytes, {len(data) - position} are left")
-    return str(data[position:end], "utf-8"), end
+    return str(data[position:end], "utf-8", "replace"), end
 
 
 def read_string(data: memoryview, position: int) -> tuple[str | None, int]:
@@ -97,7 +97,7 @@ def read_string(data: memoryview, position: int) -> tuple[str | None, int]:
     end = position + length
     if end > len(data):
         raise DecodeError(f"string of {length} bytes, {len(data) - position} are left")
-    return str(data[position:end], "utf-8"), end
+    return str(data[position:end], "utf-8", "replace"), end
 
 
 def skip_tags(data: memoryview, position: int) -> int:

@@ -92,14 +92,14 @@ def _decode_request_v0(view: bytes | memoryview) -> AddOffsetsToTxnRequest:
     if n < 0:
         raise null_error("transactional_id")
     e = p + n
-    m.transactional_id = data[p:e].decode()
+    m.transactional_id = data[p:e].decode("utf-8", "replace")
     p = e
     m.producer_id, m.producer_epoch, n = _u_qhh(data, p)
     p += 12
     if n < 0:
         raise null_error("group_id")
     e = p + n
-    m.group_id = data[p:e].decode()
+    m.group_id = data[p:e].decode("utf-8", "replace")
     p = e
     if p > end:
         raise end_error("AddOffsetsToTxnRequest")
@@ -119,7 +119,7 @@ def _decode_request_v3(view: bytes | memoryview) -> AddOffsetsToTxnRequest:
     if n == 0:
         raise null_error("transactional_id")
     e = p + n - 1
-    m.transactional_id = data[p:e].decode()
+    m.transactional_id = data[p:e].decode("utf-8", "replace")
     p = e
     m.producer_id, m.producer_epoch, n = _u_qhB(data, p)
     p += 11
@@ -128,7 +128,7 @@ def _decode_request_v3(view: bytes | memoryview) -> AddOffsetsToTxnRequest:
     if n == 0:
         raise null_error("group_id")
     e = p + n - 1
-    m.group_id = data[p:e].decode()
+    m.group_id = data[p:e].decode("utf-8", "replace")
     p = e
     n = data[p]
     p += 1
@@ -201,8 +201,8 @@ def decode_request(data: bytes | memoryview, version: int) -> AddOffsetsToTxnReq
         raise version_error("AddOffsetsToTxnRequest", version)
     try:
         return decode(data)
-    except (IndexError, _StructError, UnicodeDecodeError) as error:
-        raise broken("AddOffsetsToTxnRequest", version, error) from None
+    except (IndexError, _StructError):
+        raise broken("AddOffsetsToTxnRequest", version) from None
 
 
 def encode_request(message: AddOffsetsToTxnRequest, version: int) -> bytes:
@@ -278,8 +278,8 @@ def decode_response(data: bytes | memoryview, version: int) -> AddOffsetsToTxnRe
         raise version_error("AddOffsetsToTxnResponse", version)
     try:
         return decode(data)
-    except (IndexError, _StructError, UnicodeDecodeError) as error:
-        raise broken("AddOffsetsToTxnResponse", version, error) from None
+    except (IndexError, _StructError):
+        raise broken("AddOffsetsToTxnResponse", version) from None
 
 
 def encode_response(message: AddOffsetsToTxnResponse, version: int) -> bytes:

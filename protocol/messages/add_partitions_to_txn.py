@@ -215,7 +215,7 @@ def _decode_request_v0(view: bytes | memoryview) -> AddPartitionsToTxnRequest:
     if n < 0:
         raise null_error("v3_and_below_transactional_id")
     e = p + n
-    m.v3_and_below_transactional_id = data[p:e].decode()
+    m.v3_and_below_transactional_id = data[p:e].decode("utf-8", "replace")
     p = e
     m.v3_and_below_producer_id, m.v3_and_below_producer_epoch, n = _u_qhi(data, p)
     p += 14
@@ -235,7 +235,7 @@ def _decode_request_v0(view: bytes | memoryview) -> AddPartitionsToTxnRequest:
         if n < 0:
             raise null_error("name")
         e = p + n
-        item.name = data[p:e].decode()
+        item.name = data[p:e].decode("utf-8", "replace")
         p = e
         n, = _u_i(data, p)
         p += 4
@@ -268,7 +268,7 @@ def _decode_request_v3(view: bytes | memoryview) -> AddPartitionsToTxnRequest:
     if n == 0:
         raise null_error("v3_and_below_transactional_id")
     e = p + n - 1
-    m.v3_and_below_transactional_id = data[p:e].decode()
+    m.v3_and_below_transactional_id = data[p:e].decode("utf-8", "replace")
     p = e
     m.v3_and_below_producer_id, m.v3_and_below_producer_epoch, n = _u_qhB(data, p)
     p += 11
@@ -293,7 +293,7 @@ def _decode_request_v3(view: bytes | memoryview) -> AddPartitionsToTxnRequest:
         if n == 0:
             raise null_error("name")
         e = p + n - 1
-        item.name = data[p:e].decode()
+        item.name = data[p:e].decode("utf-8", "replace")
         p = e
         n = data[p]
         p += 1
@@ -366,7 +366,7 @@ def _decode_request_v4(view: bytes | memoryview) -> AddPartitionsToTxnRequest:
         if n == 0:
             raise null_error("transactional_id")
         e = p + n - 1
-        item.transactional_id = data[p:e].decode()
+        item.transactional_id = data[p:e].decode("utf-8", "replace")
         p = e
         item.producer_id, item.producer_epoch, item.verify_only, n = _u_qhzB(data, p)
         p += 12
@@ -391,7 +391,7 @@ def _decode_request_v4(view: bytes | memoryview) -> AddPartitionsToTxnRequest:
             if n == 0:
                 raise null_error("name")
             e = p + n - 1
-            item1.name = data[p:e].decode()
+            item1.name = data[p:e].decode("utf-8", "replace")
             p = e
             n = data[p]
             p += 1
@@ -568,8 +568,8 @@ def decode_request(data: bytes | memoryview, version: int) -> AddPartitionsToTxn
         raise version_error("AddPartitionsToTxnRequest", version)
     try:
         return decode(data)
-    except (IndexError, _StructError, UnicodeDecodeError) as error:
-        raise broken("AddPartitionsToTxnRequest", version, error) from None
+    except (IndexError, _StructError):
+        raise broken("AddPartitionsToTxnRequest", version) from None
 
 
 def encode_request(message: AddPartitionsToTxnRequest, version: int) -> bytes:
@@ -602,7 +602,7 @@ def _decode_response_v0(view: bytes | memoryview) -> AddPartitionsToTxnResponse:
         if n < 0:
             raise null_error("name")
         e = p + n
-        item.name = data[p:e].decode()
+        item.name = data[p:e].decode("utf-8", "replace")
         p = e
         n, = _u_i(data, p)
         p += 4
@@ -650,7 +650,7 @@ def _decode_response_v3(view: bytes | memoryview) -> AddPartitionsToTxnResponse:
         if n == 0:
             raise null_error("name")
         e = p + n - 1
-        item.name = data[p:e].decode()
+        item.name = data[p:e].decode("utf-8", "replace")
         p = e
         n = data[p]
         p += 1
@@ -716,7 +716,7 @@ def _decode_response_v4(view: bytes | memoryview) -> AddPartitionsToTxnResponse:
         if n == 0:
             raise null_error("transactional_id")
         e = p + n - 1
-        item.transactional_id = data[p:e].decode()
+        item.transactional_id = data[p:e].decode("utf-8", "replace")
         p = e
         n = data[p]
         p += 1
@@ -738,7 +738,7 @@ def _decode_response_v4(view: bytes | memoryview) -> AddPartitionsToTxnResponse:
             if n == 0:
                 raise null_error("name")
             e = p + n - 1
-            item1.name = data[p:e].decode()
+            item1.name = data[p:e].decode("utf-8", "replace")
             p = e
             n = data[p]
             p += 1
@@ -902,8 +902,8 @@ def decode_response(data: bytes | memoryview, version: int) -> AddPartitionsToTx
         raise version_error("AddPartitionsToTxnResponse", version)
     try:
         return decode(data)
-    except (IndexError, _StructError, UnicodeDecodeError) as error:
-        raise broken("AddPartitionsToTxnResponse", version, error) from None
+    except (IndexError, _StructError):
+        raise broken("AddPartitionsToTxnResponse", version) from None
 
 
 def encode_response(message: AddPartitionsToTxnResponse, version: int) -> bytes:

@@ -218,7 +218,7 @@ def _decode_request_v0(view: bytes | memoryview) -> AlterClientQuotasRequest:
             if n < 0:
                 raise null_error("entity_type")
             e = p + n
-            item1.entity_type = data[p:e].decode()
+            item1.entity_type = data[p:e].decode("utf-8", "replace")
             p = e
             n, = _u_h(data, p)
             p += 2
@@ -226,7 +226,7 @@ def _decode_request_v0(view: bytes | memoryview) -> AlterClientQuotasRequest:
                 item1.entity_name = None
             else:
                 e = p + n
-                item1.entity_name = data[p:e].decode()
+                item1.entity_name = data[p:e].decode("utf-8", "replace")
                 p = e
             items1.append(item1)
         n, = _u_i(data, p)
@@ -247,7 +247,7 @@ def _decode_request_v0(view: bytes | memoryview) -> AlterClientQuotasRequest:
             if n < 0:
                 raise null_error("key")
             e = p + n
-            item2.key = data[p:e].decode()
+            item2.key = data[p:e].decode("utf-8", "replace")
             p = e
             item2.value, item2.remove = _u_dz(data, p)
             p += 9
@@ -305,7 +305,7 @@ def _decode_request_v1(view: bytes | memoryview) -> AlterClientQuotasRequest:
             if n == 0:
                 raise null_error("entity_type")
             e = p + n - 1
-            item1.entity_type = data[p:e].decode()
+            item1.entity_type = data[p:e].decode("utf-8", "replace")
             p = e
             n = data[p]
             p += 1
@@ -315,7 +315,7 @@ def _decode_request_v1(view: bytes | memoryview) -> AlterClientQuotasRequest:
                 item1.entity_name = None
             else:
                 e = p + n - 1
-                item1.entity_name = data[p:e].decode()
+                item1.entity_name = data[p:e].decode("utf-8", "replace")
                 p = e
             n = data[p]
             p += 1
@@ -350,7 +350,7 @@ def _decode_request_v1(view: bytes | memoryview) -> AlterClientQuotasRequest:
             if n == 0:
                 raise null_error("key")
             e = p + n - 1
-            item2.key = data[p:e].decode()
+            item2.key = data[p:e].decode("utf-8", "replace")
             p = e
             item2.value, item2.remove, n = _u_dzB(data, p)
             p += 10
@@ -489,8 +489,8 @@ def decode_request(data: bytes | memoryview, version: int) -> AlterClientQuotasR
         raise version_error("AlterClientQuotasRequest", version)
     try:
         return decode(data)
-    except (IndexError, _StructError, UnicodeDecodeError) as error:
-        raise broken("AlterClientQuotasRequest", version, error) from None
+    except (IndexError, _StructError):
+        raise broken("AlterClientQuotasRequest", version) from None
 
 
 def encode_request(message: AlterClientQuotasRequest, version: int) -> bytes:
@@ -522,7 +522,7 @@ def _decode_response_v0(view: bytes | memoryview) -> AlterClientQuotasResponse:
             item.error_message = None
         else:
             e = p + n
-            item.error_message = data[p:e].decode()
+            item.error_message = data[p:e].decode("utf-8", "replace")
             p = e
         n, = _u_i(data, p)
         p += 4
@@ -539,7 +539,7 @@ def _decode_response_v0(view: bytes | memoryview) -> AlterClientQuotasResponse:
             if n < 0:
                 raise null_error("entity_type")
             e = p + n
-            item1.entity_type = data[p:e].decode()
+            item1.entity_type = data[p:e].decode("utf-8", "replace")
             p = e
             n, = _u_h(data, p)
             p += 2
@@ -547,7 +547,7 @@ def _decode_response_v0(view: bytes | memoryview) -> AlterClientQuotasResponse:
                 item1.entity_name = None
             else:
                 e = p + n
-                item1.entity_name = data[p:e].decode()
+                item1.entity_name = data[p:e].decode("utf-8", "replace")
                 p = e
             items1.append(item1)
         items.append(item)
@@ -582,7 +582,7 @@ def _decode_response_v1(view: bytes | memoryview) -> AlterClientQuotasResponse:
             item.error_message = None
         else:
             e = p + n - 1
-            item.error_message = data[p:e].decode()
+            item.error_message = data[p:e].decode("utf-8", "replace")
             p = e
         n = data[p]
         p += 1
@@ -604,7 +604,7 @@ def _decode_response_v1(view: bytes | memoryview) -> AlterClientQuotasResponse:
             if n == 0:
                 raise null_error("entity_type")
             e = p + n - 1
-            item1.entity_type = data[p:e].decode()
+            item1.entity_type = data[p:e].decode("utf-8", "replace")
             p = e
             n = data[p]
             p += 1
@@ -614,7 +614,7 @@ def _decode_response_v1(view: bytes | memoryview) -> AlterClientQuotasResponse:
                 item1.entity_name = None
             else:
                 e = p + n - 1
-                item1.entity_name = data[p:e].decode()
+                item1.entity_name = data[p:e].decode("utf-8", "replace")
                 p = e
             n = data[p]
             p += 1
@@ -742,8 +742,8 @@ def decode_response(data: bytes | memoryview, version: int) -> AlterClientQuotas
         raise version_error("AlterClientQuotasResponse", version)
     try:
         return decode(data)
-    except (IndexError, _StructError, UnicodeDecodeError) as error:
-        raise broken("AlterClientQuotasResponse", version, error) from None
+    except (IndexError, _StructError):
+        raise broken("AlterClientQuotasResponse", version) from None
 
 
 def encode_response(message: AlterClientQuotasResponse, version: int) -> bytes:

@@ -172,7 +172,7 @@ def _decode_request_v0(view: bytes | memoryview) -> AlterConfigsRequest:
         if n < 0:
             raise null_error("resource_name")
         e = p + n
-        item.resource_name = data[p:e].decode()
+        item.resource_name = data[p:e].decode("utf-8", "replace")
         p = e
         n, = _u_i(data, p)
         p += 4
@@ -192,7 +192,7 @@ def _decode_request_v0(view: bytes | memoryview) -> AlterConfigsRequest:
             if n < 0:
                 raise null_error("name")
             e = p + n
-            item1.name = data[p:e].decode()
+            item1.name = data[p:e].decode("utf-8", "replace")
             p = e
             n, = _u_h(data, p)
             p += 2
@@ -200,7 +200,7 @@ def _decode_request_v0(view: bytes | memoryview) -> AlterConfigsRequest:
                 item1.value = None
             else:
                 e = p + n
-                item1.value = data[p:e].decode()
+                item1.value = data[p:e].decode("utf-8", "replace")
                 p = e
             items1.append(item1)
         items.append(item)
@@ -240,7 +240,7 @@ def _decode_request_v2(view: bytes | memoryview) -> AlterConfigsRequest:
         if n == 0:
             raise null_error("resource_name")
         e = p + n - 1
-        item.resource_name = data[p:e].decode()
+        item.resource_name = data[p:e].decode("utf-8", "replace")
         p = e
         n = data[p]
         p += 1
@@ -265,7 +265,7 @@ def _decode_request_v2(view: bytes | memoryview) -> AlterConfigsRequest:
             if n == 0:
                 raise null_error("name")
             e = p + n - 1
-            item1.name = data[p:e].decode()
+            item1.name = data[p:e].decode("utf-8", "replace")
             p = e
             n = data[p]
             p += 1
@@ -275,7 +275,7 @@ def _decode_request_v2(view: bytes | memoryview) -> AlterConfigsRequest:
                 item1.value = None
             else:
                 e = p + n - 1
-                item1.value = data[p:e].decode()
+                item1.value = data[p:e].decode("utf-8", "replace")
                 p = e
             n = data[p]
             p += 1
@@ -405,8 +405,8 @@ def decode_request(data: bytes | memoryview, version: int) -> AlterConfigsReques
         raise version_error("AlterConfigsRequest", version)
     try:
         return decode(data)
-    except (IndexError, _StructError, UnicodeDecodeError) as error:
-        raise broken("AlterConfigsRequest", version, error) from None
+    except (IndexError, _StructError):
+        raise broken("AlterConfigsRequest", version) from None
 
 
 def encode_request(message: AlterConfigsRequest, version: int) -> bytes:
@@ -438,14 +438,14 @@ def _decode_response_v0(view: bytes | memoryview) -> AlterConfigsResponse:
             item.error_message = None
         else:
             e = p + n
-            item.error_message = data[p:e].decode()
+            item.error_message = data[p:e].decode("utf-8", "replace")
             p = e
         item.resource_type, n = _u_bh(data, p)
         p += 3
         if n < 0:
             raise null_error("resource_name")
         e = p + n
-        item.resource_name = data[p:e].decode()
+        item.resource_name = data[p:e].decode("utf-8", "replace")
         p = e
         items.append(item)
     if p > end:
@@ -479,7 +479,7 @@ def _decode_response_v2(view: bytes | memoryview) -> AlterConfigsResponse:
             item.error_message = None
         else:
             e = p + n - 1
-            item.error_message = data[p:e].decode()
+            item.error_message = data[p:e].decode("utf-8", "replace")
             p = e
         item.resource_type, n = _u_bB(data, p)
         p += 2
@@ -488,7 +488,7 @@ def _decode_response_v2(view: bytes | memoryview) -> AlterConfigsResponse:
         if n == 0:
             raise null_error("resource_name")
         e = p + n - 1
-        item.resource_name = data[p:e].decode()
+        item.resource_name = data[p:e].decode("utf-8", "replace")
         p = e
         n = data[p]
         p += 1
@@ -583,8 +583,8 @@ def decode_response(data: bytes | memoryview, version: int) -> AlterConfigsRespo
         raise version_error("AlterConfigsResponse", version)
     try:
         return decode(data)
-    except (IndexError, _StructError, UnicodeDecodeError) as error:
-        raise broken("AlterConfigsResponse", version, error) from None
+    except (IndexError, _StructError):
+        raise broken("AlterConfigsResponse", version) from None
 
 
 def encode_response(message: AlterConfigsResponse, version: int) -> bytes:

@@ -484,8 +484,8 @@ def decode_request(data: bytes | memoryview, version: int) -> AlterPartitionRequ
         raise version_error("AlterPartitionRequest", version)
     try:
         return decode(data)
-    except (IndexError, _StructError, UnicodeDecodeError) as error:
-        raise broken("AlterPartitionRequest", version, error) from None
+    except (IndexError, _StructError):
+        raise broken("AlterPartitionRequest", version) from None
 
 
 def encode_request(message: AlterPartitionRequest, version: int) -> bytes:
@@ -616,8 +616,8 @@ def decode_response(data: bytes | memoryview, version: int) -> AlterPartitionRes
         raise version_error("AlterPartitionResponse", version)
     try:
         return decode(data)
-    except (IndexError, _StructError, UnicodeDecodeError) as error:
-        raise broken("AlterPartitionResponse", version, error) from None
+    except (IndexError, _StructError):
+        raise broken("AlterPartitionResponse", version) from None
 
 
 def encode_response(message: AlterPartitionResponse, version: int) -> bytes:

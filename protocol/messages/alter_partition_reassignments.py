@@ -197,7 +197,7 @@ def _decode_request_v0(view: bytes | memoryview) -> AlterPartitionReassignmentsR
         if n == 0:
             raise null_error("name")
         e = p + n - 1
-        item.name = data[p:e].decode()
+        item.name = data[p:e].decode("utf-8", "replace")
         p = e
         n = data[p]
         p += 1
@@ -293,7 +293,7 @@ def _decode_request_v1(view: bytes | memoryview) -> AlterPartitionReassignmentsR
         if n == 0:
             raise null_error("name")
         e = p + n - 1
-        item.name = data[p:e].decode()
+        item.name = data[p:e].decode("utf-8", "replace")
         p = e
         n = data[p]
         p += 1
@@ -463,8 +463,8 @@ def decode_request(data: bytes | memoryview, version: int) -> AlterPartitionReas
         raise version_error("AlterPartitionReassignmentsRequest", version)
     try:
         return decode(data)
-    except (IndexError, _StructError, UnicodeDecodeError) as error:
-        raise broken("AlterPartitionReassignmentsRequest", version, error) from None
+    except (IndexError, _StructError):
+        raise broken("AlterPartitionReassignmentsRequest", version) from None
 
 
 def encode_request(message: AlterPartitionReassignmentsRequest, version: int) -> bytes:
@@ -489,7 +489,7 @@ def _decode_response_v0(view: bytes | memoryview) -> AlterPartitionReassignments
         m.error_message = None
     else:
         e = p + n - 1
-        m.error_message = data[p:e].decode()
+        m.error_message = data[p:e].decode("utf-8", "replace")
         p = e
     n = data[p]
     p += 1
@@ -511,7 +511,7 @@ def _decode_response_v0(view: bytes | memoryview) -> AlterPartitionReassignments
         if n == 0:
             raise null_error("name")
         e = p + n - 1
-        item.name = data[p:e].decode()
+        item.name = data[p:e].decode("utf-8", "replace")
         p = e
         n = data[p]
         p += 1
@@ -534,7 +534,7 @@ def _decode_response_v0(view: bytes | memoryview) -> AlterPartitionReassignments
                 item1.error_message = None
             else:
                 e = p + n - 1
-                item1.error_message = data[p:e].decode()
+                item1.error_message = data[p:e].decode("utf-8", "replace")
                 p = e
             n = data[p]
             p += 1
@@ -574,7 +574,7 @@ def _decode_response_v1(view: bytes | memoryview) -> AlterPartitionReassignments
         m.error_message = None
     else:
         e = p + n - 1
-        m.error_message = data[p:e].decode()
+        m.error_message = data[p:e].decode("utf-8", "replace")
         p = e
     n = data[p]
     p += 1
@@ -596,7 +596,7 @@ def _decode_response_v1(view: bytes | memoryview) -> AlterPartitionReassignments
         if n == 0:
             raise null_error("name")
         e = p + n - 1
-        item.name = data[p:e].decode()
+        item.name = data[p:e].decode("utf-8", "replace")
         p = e
         n = data[p]
         p += 1
@@ -619,7 +619,7 @@ def _decode_response_v1(view: bytes | memoryview) -> AlterPartitionReassignments
                 item1.error_message = None
             else:
                 e = p + n - 1
-                item1.error_message = data[p:e].decode()
+                item1.error_message = data[p:e].decode("utf-8", "replace")
                 p = e
             n = data[p]
             p += 1
@@ -771,8 +771,8 @@ def decode_response(data: bytes | memoryview, version: int) -> AlterPartitionRea
         raise version_error("AlterPartitionReassignmentsResponse", version)
     try:
         return decode(data)
-    except (IndexError, _StructError, UnicodeDecodeError) as error:
-        raise broken("AlterPartitionReassignmentsResponse", version, error) from None
+    except (IndexError, _StructError):
+        raise broken("AlterPartitionReassignmentsResponse", version) from None
 
 
 def encode_response(message: AlterPartitionReassignmentsResponse, version: int) -> bytes:

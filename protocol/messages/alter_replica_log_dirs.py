@@ -176,7 +176,7 @@ def _decode_request_v1(view: bytes | memoryview) -> AlterReplicaLogDirsRequest:
         if n < 0:
             raise null_error("path")
         e = p + n
-        item.path = data[p:e].decode()
+        item.path = data[p:e].decode("utf-8", "replace")
         p = e
         n, = _u_i(data, p)
         p += 4
@@ -196,7 +196,7 @@ def _decode_request_v1(view: bytes | memoryview) -> AlterReplicaLogDirsRequest:
             if n < 0:
                 raise null_error("name")
             e = p + n
-            item1.name = data[p:e].decode()
+            item1.name = data[p:e].decode("utf-8", "replace")
             p = e
             n, = _u_i(data, p)
             p += 4
@@ -245,7 +245,7 @@ def _decode_request_v2(view: bytes | memoryview) -> AlterReplicaLogDirsRequest:
         if n == 0:
             raise null_error("path")
         e = p + n - 1
-        item.path = data[p:e].decode()
+        item.path = data[p:e].decode("utf-8", "replace")
         p = e
         n = data[p]
         p += 1
@@ -270,7 +270,7 @@ def _decode_request_v2(view: bytes | memoryview) -> AlterReplicaLogDirsRequest:
             if n == 0:
                 raise null_error("name")
             e = p + n - 1
-            item1.name = data[p:e].decode()
+            item1.name = data[p:e].decode("utf-8", "replace")
             p = e
             n = data[p]
             p += 1
@@ -404,8 +404,8 @@ def decode_request(data: bytes | memoryview, version: int) -> AlterReplicaLogDir
         raise version_error("AlterReplicaLogDirsRequest", version)
     try:
         return decode(data)
-    except (IndexError, _StructError, UnicodeDecodeError) as error:
-        raise broken("AlterReplicaLogDirsRequest", version, error) from None
+    except (IndexError, _StructError):
+        raise broken("AlterReplicaLogDirsRequest", version) from None
 
 
 def encode_request(message: AlterReplicaLogDirsRequest, version: int) -> bytes:
@@ -436,7 +436,7 @@ def _decode_response_v1(view: bytes | memoryview) -> AlterReplicaLogDirsResponse
         if n < 0:
             raise null_error("topic_name")
         e = p + n
-        item.topic_name = data[p:e].decode()
+        item.topic_name = data[p:e].decode("utf-8", "replace")
         p = e
         n, = _u_i(data, p)
         p += 4
@@ -482,7 +482,7 @@ def _decode_response_v2(view: bytes | memoryview) -> AlterReplicaLogDirsResponse
         if n == 0:
             raise null_error("topic_name")
         e = p + n - 1
-        item.topic_name = data[p:e].decode()
+        item.topic_name = data[p:e].decode("utf-8", "replace")
         p = e
         n = data[p]
         p += 1
@@ -586,8 +586,8 @@ def decode_response(data: bytes | memoryview, version: int) -> AlterReplicaLogDi
         raise version_error("AlterReplicaLogDirsResponse", version)
     try:
         return decode(data)
-    except (IndexError, _StructError, UnicodeDecodeError) as error:
-        raise broken("AlterReplicaLogDirsResponse", version, error) from None
+    except (IndexError, _StructError):
+        raise broken("AlterReplicaLogDirsResponse", version) from None
 
 
 def encode_response(message: AlterReplicaLogDirsResponse, version: int) -> bytes:

@@ -174,7 +174,7 @@ def _decode_request_v0(view: bytes | memoryview) -> AlterShareGroupOffsetsReques
     if n == 0:
         raise null_error("group_id")
     e = p + n - 1
-    m.group_id = data[p:e].decode()
+    m.group_id = data[p:e].decode("utf-8", "replace")
     p = e
     n = data[p]
     p += 1
@@ -199,7 +199,7 @@ def _decode_request_v0(view: bytes | memoryview) -> AlterShareGroupOffsetsReques
         if n == 0:
             raise null_error("topic_name")
         e = p + n - 1
-        item.topic_name = data[p:e].decode()
+        item.topic_name = data[p:e].decode("utf-8", "replace")
         p = e
         n = data[p]
         p += 1
@@ -304,8 +304,8 @@ def decode_request(data: bytes | memoryview, version: int) -> AlterShareGroupOff
         raise version_error("AlterShareGroupOffsetsRequest", version)
     try:
         return decode(data)
-    except (IndexError, _StructError, UnicodeDecodeError) as error:
-        raise broken("AlterShareGroupOffsetsRequest", version, error) from None
+    except (IndexError, _StructError):
+        raise broken("AlterShareGroupOffsetsRequest", version) from None
 
 
 def encode_request(message: AlterShareGroupOffsetsRequest, version: int) -> bytes:
@@ -329,7 +329,7 @@ def _decode_response_v0(view: bytes | memoryview) -> AlterShareGroupOffsetsRespo
         m.error_message = None
     else:
         e = p + n - 1
-        m.error_message = data[p:e].decode()
+        m.error_message = data[p:e].decode("utf-8", "replace")
         p = e
     n = data[p]
     p += 1
@@ -351,7 +351,7 @@ def _decode_response_v0(view: bytes | memoryview) -> AlterShareGroupOffsetsRespo
         if n == 0:
             raise null_error("topic_name")
         e = p + n - 1
-        item.topic_name = data[p:e].decode()
+        item.topic_name = data[p:e].decode("utf-8", "replace")
         p = e
         u, n = _u_uB(data, p)
         p += 17
@@ -375,7 +375,7 @@ def _decode_response_v0(view: bytes | memoryview) -> AlterShareGroupOffsetsRespo
                 item1.error_message = None
             else:
                 e = p + n - 1
-                item1.error_message = data[p:e].decode()
+                item1.error_message = data[p:e].decode("utf-8", "replace")
                 p = e
             n = data[p]
             p += 1
@@ -473,8 +473,8 @@ def decode_response(data: bytes | memoryview, version: int) -> AlterShareGroupOf
         raise version_error("AlterShareGroupOffsetsResponse", version)
     try:
         return decode(data)
-    except (IndexError, _StructError, UnicodeDecodeError) as error:
-        raise broken("AlterShareGroupOffsetsResponse", version, error) from None
+    except (IndexError, _StructError):
+        raise broken("AlterShareGroupOffsetsResponse", version) from None
 
 
 def encode_response(message: AlterShareGroupOffsetsResponse, version: int) -> bytes:

@@ -171,7 +171,7 @@ def _decode_request_v0(view: bytes | memoryview) -> AlterUserScramCredentialsReq
         if n == 0:
             raise null_error("name")
         e = p + n - 1
-        item.name = data[p:e].decode()
+        item.name = data[p:e].decode("utf-8", "replace")
         p = e
         item.mechanism, n = _u_bB(data, p)
         p += 2
@@ -206,7 +206,7 @@ def _decode_request_v0(view: bytes | memoryview) -> AlterUserScramCredentialsReq
         if n == 0:
             raise null_error("name")
         e = p + n - 1
-        item1.name = data[p:e].decode()
+        item1.name = data[p:e].decode("utf-8", "replace")
         p = e
         item1.mechanism, item1.iterations, n = _u_biB(data, p)
         p += 6
@@ -318,8 +318,8 @@ def decode_request(data: bytes | memoryview, version: int) -> AlterUserScramCred
         raise version_error("AlterUserScramCredentialsRequest", version)
     try:
         return decode(data)
-    except (IndexError, _StructError, UnicodeDecodeError) as error:
-        raise broken("AlterUserScramCredentialsRequest", version, error) from None
+    except (IndexError, _StructError):
+        raise broken("AlterUserScramCredentialsRequest", version) from None
 
 
 def encode_request(message: AlterUserScramCredentialsRequest, version: int) -> bytes:
@@ -355,7 +355,7 @@ def _decode_response_v0(view: bytes | memoryview) -> AlterUserScramCredentialsRe
         if n == 0:
             raise null_error("user")
         e = p + n - 1
-        item.user = data[p:e].decode()
+        item.user = data[p:e].decode("utf-8", "replace")
         p = e
         item.error_code, n = _u_hB(data, p)
         p += 3
@@ -365,7 +365,7 @@ def _decode_response_v0(view: bytes | memoryview) -> AlterUserScramCredentialsRe
             item.error_message = None
         else:
             e = p + n - 1
-            item.error_message = data[p:e].decode()
+            item.error_message = data[p:e].decode("utf-8", "replace")
             p = e
         n = data[p]
         p += 1
@@ -436,8 +436,8 @@ def decode_response(data: bytes | memoryview, version: int) -> AlterUserScramCre
         raise version_error("AlterUserScramCredentialsResponse", version)
     try:
         return decode(data)
-    except (IndexError, _StructError, UnicodeDecodeError) as error:
-        raise broken("AlterUserScramCredentialsResponse", version, error) from None
+    except (IndexError, _StructError):
+        raise broken("AlterUserScramCredentialsResponse", version) from None
 
 
 def encode_response(message: AlterUserScramCredentialsResponse, version: int) -> bytes:

@@ -188,7 +188,7 @@ def _decode_request_v3(view: bytes | memoryview) -> ApiVersionsRequest:
     if n == 0:
         raise null_error("client_software_name")
     e = p + n - 1
-    m.client_software_name = data[p:e].decode()
+    m.client_software_name = data[p:e].decode("utf-8", "replace")
     p = e
     n = data[p]
     p += 1
@@ -197,7 +197,7 @@ def _decode_request_v3(view: bytes | memoryview) -> ApiVersionsRequest:
     if n == 0:
         raise null_error("client_software_version")
     e = p + n - 1
-    m.client_software_version = data[p:e].decode()
+    m.client_software_version = data[p:e].decode("utf-8", "replace")
     p = e
     n = data[p]
     p += 1
@@ -263,8 +263,8 @@ def decode_request(data: bytes | memoryview, version: int) -> ApiVersionsRequest
         raise version_error("ApiVersionsRequest", version)
     try:
         return decode(data)
-    except (IndexError, _StructError, UnicodeDecodeError) as error:
-        raise broken("ApiVersionsRequest", version, error) from None
+    except (IndexError, _StructError):
+        raise broken("ApiVersionsRequest", version) from None
 
 
 def encode_request(message: ApiVersionsRequest, version: int) -> bytes:
@@ -391,7 +391,7 @@ def _decode_response_v3(view: bytes | memoryview) -> ApiVersionsResponse:
                     if n == 0:
                         raise null_error("name")
                     e = p + n - 1
-                    item1.name = data[p:e].decode()
+                    item1.name = data[p:e].decode("utf-8", "replace")
                     p = e
                     item1.min_version, item1.max_version, n = _u_hhB(data, p)
                     p += 5
@@ -428,7 +428,7 @@ def _decode_response_v3(view: bytes | memoryview) -> ApiVersionsResponse:
                     if n == 0:
                         raise null_error("name")
                     e = p + n - 1
-                    item2.name = data[p:e].decode()
+                    item2.name = data[p:e].decode("utf-8", "replace")
                     p = e
                     item2.max_version_level, item2.min_version_level, n = _u_hhB(data, p)
                     p += 5
@@ -575,8 +575,8 @@ def decode_response(data: bytes | memoryview, version: int) -> ApiVersionsRespon
         raise version_error("ApiVersionsResponse", version)
     try:
         return decode(data)
-    except (IndexError, _StructError, UnicodeDecodeError) as error:
-        raise broken("ApiVersionsResponse", version, error) from None
+    except (IndexError, _StructError):
+        raise broken("ApiVersionsResponse", version) from None
 
 
 def encode_response(message: ApiVersionsResponse, version: int) -> bytes:

@@ -341,8 +341,8 @@ def decode_request(data: bytes | memoryview, version: int) -> AssignReplicasToDi
         raise version_error("AssignReplicasToDirsRequest", version)
     try:
         return decode(data)
-    except (IndexError, _StructError, UnicodeDecodeError) as error:
-        raise broken("AssignReplicasToDirsRequest", version, error) from None
+    except (IndexError, _StructError):
+        raise broken("AssignReplicasToDirsRequest", version) from None
 
 
 def encode_request(message: AssignReplicasToDirsRequest, version: int) -> bytes:
@@ -481,8 +481,8 @@ def decode_response(data: bytes | memoryview, version: int) -> AssignReplicasToD
         raise version_error("AssignReplicasToDirsResponse", version)
     try:
         return decode(data)
-    except (IndexError, _StructError, UnicodeDecodeError) as error:
-        raise broken("AssignReplicasToDirsResponse", version, error) from None
+    except (IndexError, _StructError):
+        raise broken("AssignReplicasToDirsResponse", version) from None
 
 
 def encode_response(message: AssignReplicasToDirsResponse, version: int) -> bytes:

@@ -172,7 +172,7 @@ def _decode_request_v0(view: bytes | memoryview) -> BrokerRegistrationRequest:
     if n == 0:
         raise null_error("cluster_id")
     e = p + n - 1
-    m.cluster_id = data[p:e].decode()
+    m.cluster_id = data[p:e].decode("utf-8", "replace")
     p = e
     u, n = _u_uB(data, p)
     p += 17
@@ -198,7 +198,7 @@ def _decode_request_v0(view: bytes | memoryview) -> BrokerRegistrationRequest:
         if n == 0:
             raise null_error("name")
         e = p + n - 1
-        item.name = data[p:e].decode()
+        item.name = data[p:e].decode("utf-8", "replace")
         p = e
         n = data[p]
         p += 1
@@ -207,7 +207,7 @@ def _decode_request_v0(view: bytes | memoryview) -> BrokerRegistrationRequest:
         if n == 0:
             raise null_error("host")
         e = p + n - 1
-        item.host = data[p:e].decode()
+        item.host = data[p:e].decode("utf-8", "replace")
         p = e
         item.port, item.security_protocol, n = _u_HhB(data, p)
         p += 5
@@ -242,7 +242,7 @@ def _decode_request_v0(view: bytes | memoryview) -> BrokerRegistrationRequest:
         if n == 0:
             raise null_error("name")
         e = p + n - 1
-        item1.name = data[p:e].decode()
+        item1.name = data[p:e].decode("utf-8", "replace")
         p = e
         item1.min_supported_version, item1.max_supported_version, n = _u_hhB(data, p)
         p += 5
@@ -262,7 +262,7 @@ def _decode_request_v0(view: bytes | memoryview) -> BrokerRegistrationRequest:
         m.rack = None
     else:
         e = p + n - 1
-        m.rack = data[p:e].decode()
+        m.rack = data[p:e].decode("utf-8", "replace")
         p = e
     n = data[p]
     p += 1
@@ -293,7 +293,7 @@ def _decode_request_v1(view: bytes | memoryview) -> BrokerRegistrationRequest:
     if n == 0:
         raise null_error("cluster_id")
     e = p + n - 1
-    m.cluster_id = data[p:e].decode()
+    m.cluster_id = data[p:e].decode("utf-8", "replace")
     p = e
     u, n = _u_uB(data, p)
     p += 17
@@ -319,7 +319,7 @@ def _decode_request_v1(view: bytes | memoryview) -> BrokerRegistrationRequest:
         if n == 0:
             raise null_error("name")
         e = p + n - 1
-        item.name = data[p:e].decode()
+        item.name = data[p:e].decode("utf-8", "replace")
         p = e
         n = data[p]
         p += 1
@@ -328,7 +328,7 @@ def _decode_request_v1(view: bytes | memoryview) -> BrokerRegistrationRequest:
         if n == 0:
             raise null_error("host")
         e = p + n - 1
-        item.host = data[p:e].decode()
+        item.host = data[p:e].decode("utf-8", "replace")
         p = e
         item.port, item.security_protocol, n = _u_HhB(data, p)
         p += 5
@@ -363,7 +363,7 @@ def _decode_request_v1(view: bytes | memoryview) -> BrokerRegistrationRequest:
         if n == 0:
             raise null_error("name")
         e = p + n - 1
-        item1.name = data[p:e].decode()
+        item1.name = data[p:e].decode("utf-8", "replace")
         p = e
         item1.min_supported_version, item1.max_supported_version, n = _u_hhB(data, p)
         p += 5
@@ -383,7 +383,7 @@ def _decode_request_v1(view: bytes | memoryview) -> BrokerRegistrationRequest:
         m.rack = None
     else:
         e = p + n - 1
-        m.rack = data[p:e].decode()
+        m.rack = data[p:e].decode("utf-8", "replace")
         p = e
     m.is_migrating_zk_broker, n = _u_zB(data, p)
     p += 2
@@ -413,7 +413,7 @@ def _decode_request_v2(view: bytes | memoryview) -> BrokerRegistrationRequest:
     if n == 0:
         raise null_error("cluster_id")
     e = p + n - 1
-    m.cluster_id = data[p:e].decode()
+    m.cluster_id = data[p:e].decode("utf-8", "replace")
     p = e
     u, n = _u_uB(data, p)
     p += 17
@@ -439,7 +439,7 @@ def _decode_request_v2(view: bytes | memoryview) -> BrokerRegistrationRequest:
         if n == 0:
             raise null_error("name")
         e = p + n - 1
-        item.name = data[p:e].decode()
+        item.name = data[p:e].decode("utf-8", "replace")
         p = e
         n = data[p]
         p += 1
@@ -448,7 +448,7 @@ def _decode_request_v2(view: bytes | memoryview) -> BrokerRegistrationRequest:
         if n == 0:
             raise null_error("host")
         e = p + n - 1
-        item.host = data[p:e].decode()
+        item.host = data[p:e].decode("utf-8", "replace")
         p = e
         item.port, item.security_protocol, n = _u_HhB(data, p)
         p += 5
@@ -483,7 +483,7 @@ def _decode_request_v2(view: bytes | memoryview) -> BrokerRegistrationRequest:
         if n == 0:
             raise null_error("name")
         e = p + n - 1
-        item1.name = data[p:e].decode()
+        item1.name = data[p:e].decode("utf-8", "replace")
         p = e
         item1.min_supported_version, item1.max_supported_version, n = _u_hhB(data, p)
         p += 5
@@ -503,7 +503,7 @@ def _decode_request_v2(view: bytes | memoryview) -> BrokerRegistrationRequest:
         m.rack = None
     else:
         e = p + n - 1
-        m.rack = data[p:e].decode()
+        m.rack = data[p:e].decode("utf-8", "replace")
         p = e
     m.is_migrating_zk_broker, n = _u_zB(data, p)
     p += 2
@@ -551,7 +551,7 @@ def _decode_request_v3(view: bytes | memoryview) -> BrokerRegistrationRequest:
     if n == 0:
         raise null_error("cluster_id")
     e = p + n - 1
-    m.cluster_id = data[p:e].decode()
+    m.cluster_id = data[p:e].decode("utf-8", "replace")
     p = e
     u, n = _u_uB(data, p)
     p += 17
@@ -577,7 +577,7 @@ def _decode_request_v3(view: bytes | memoryview) -> BrokerRegistrationRequest:
         if n == 0:
             raise null_error("name")
         e = p + n - 1
-        item.name = data[p:e].decode()
+        item.name = data[p:e].decode("utf-8", "replace")
         p = e
         n = data[p]
         p += 1
@@ -586,7 +586,7 @@ def _decode_request_v3(view: bytes | memoryview) -> BrokerRegistrationRequest:
         if n == 0:
             raise null_error("host")
         e = p + n - 1
-        item.host = data[p:e].decode()
+        item.host = data[p:e].decode("utf-8", "replace")
         p = e
         item.port, item.security_protocol, n = _u_HhB(data, p)
         p += 5
@@ -621,7 +621,7 @@ def _decode_request_v3(view: bytes | memoryview) -> BrokerRegistrationRequest:
         if n == 0:
             raise null_error("name")
         e = p + n - 1
-        item1.name = data[p:e].decode()
+        item1.name = data[p:e].decode("utf-8", "replace")
         p = e
         item1.min_supported_version, item1.max_supported_version, n = _u_hhB(data, p)
         p += 5
@@ -641,7 +641,7 @@ def _decode_request_v3(view: bytes | memoryview) -> BrokerRegistrationRequest:
         m.rack = None
     else:
         e = p + n - 1
-        m.rack = data[p:e].decode()
+        m.rack = data[p:e].decode("utf-8", "replace")
         p = e
     m.is_migrating_zk_broker, n = _u_zB(data, p)
     p += 2
@@ -971,8 +971,8 @@ def decode_request(data: bytes | memoryview, version: int) -> BrokerRegistration
         raise version_error("BrokerRegistrationRequest", version)
     try:
         return decode(data)
-    except (IndexError, _StructError, UnicodeDecodeError) as error:
-        raise broken("BrokerRegistrationRequest", version, error) from None
+    except (IndexError, _StructError):
+        raise broken("BrokerRegistrationRequest", version) from None
 
 
 def encode_request(message: BrokerRegistrationRequest, version: int) -> bytes:
@@ -1030,8 +1030,8 @@ def decode_response(data: bytes | memoryview, version: int) -> BrokerRegistratio
         raise version_error("BrokerRegistrationResponse", version)
     try:
         return decode(data)
-    except (IndexError, _StructError, UnicodeDecodeError) as error:
-        raise broken("BrokerRegistrationResponse", version, error) from None
+    except (IndexError, _StructError):
+        raise broken("BrokerRegistrationResponse", version) from None
 
 
 def encode_response(message: BrokerRegistrationResponse, version: int) -> bytes:

@@ -236,7 +236,7 @@ def _decode_request_v0(view: bytes | memoryview) -> ConsumerGroupDescribeRequest
         if n == 0:
             raise null_error("item")
         e = p + n - 1
-        item = data[p:e].decode()
+        item = data[p:e].decode("utf-8", "replace")
         p = e
         items.append(item)
     m.include_authorized_operations, n = _u_zB(data, p)
@@ -292,8 +292,8 @@ def decode_request(data: bytes | memoryview, version: int) -> ConsumerGroupDescr
         raise version_error("ConsumerGroupDescribeRequest", version)
     try:
         return decode(data)
-    except (IndexError, _StructError, UnicodeDecodeError) as error:
-        raise broken("ConsumerGroupDescribeRequest", version, error) from None
+    except (IndexError, _StructError):
+        raise broken("ConsumerGroupDescribeRequest", version) from None
 
 
 def encode_request(message: ConsumerGroupDescribeRequest, version: int) -> bytes:
@@ -330,7 +330,7 @@ def _decode_response_v0(view: bytes | memoryview) -> ConsumerGroupDescribeRespon
             item.error_message = None
         else:
             e = p + n - 1
-            item.error_message = data[p:e].decode()
+            item.error_message = data[p:e].decode("utf-8", "replace")
             p = e
         n = data[p]
         p += 1
@@ -339,7 +339,7 @@ def _decode_response_v0(view: bytes | memoryview) -> ConsumerGroupDescribeRespon
         if n == 0:
             raise null_error("group_id")
         e = p + n - 1
-        item.group_id = data[p:e].decode()
+        item.group_id = data[p:e].decode("utf-8", "replace")
         p = e
         n = data[p]
         p += 1
@@ -348,7 +348,7 @@ def _decode_response_v0(view: bytes | memoryview) -> ConsumerGroupDescribeRespon
         if n == 0:
             raise null_error("group_state")
         e = p + n - 1
-        item.group_state = data[p:e].decode()
+        item.group_state = data[p:e].decode("utf-8", "replace")
         p = e
         item.group_epoch, item.assignment_epoch, n = _u_iiB(data, p)
         p += 9
@@ -357,7 +357,7 @@ def _decode_response_v0(view: bytes | memoryview) -> ConsumerGroupDescribeRespon
         if n == 0:
             raise null_error("assignor_name")
         e = p + n - 1
-        item.assignor_name = data[p:e].decode()
+        item.assignor_name = data[p:e].decode("utf-8", "replace")
         p = e
         n = data[p]
         p += 1
@@ -380,7 +380,7 @@ def _decode_response_v0(view: bytes | memoryview) -> ConsumerGroupDescribeRespon
             if n == 0:
                 raise null_error("member_id")
             e = p + n - 1
-            item1.member_id = data[p:e].decode()
+            item1.member_id = data[p:e].decode("utf-8", "replace")
             p = e
             n = data[p]
             p += 1
@@ -390,7 +390,7 @@ def _decode_response_v0(view: bytes | memoryview) -> ConsumerGroupDescribeRespon
                 item1.instance_id = None
             else:
                 e = p + n - 1
-                item1.instance_id = data[p:e].decode()
+                item1.instance_id = data[p:e].decode("utf-8", "replace")
                 p = e
             n = data[p]
             p += 1
@@ -400,7 +400,7 @@ def _decode_response_v0(view: bytes | memoryview) -> ConsumerGroupDescribeRespon
                 item1.rack_id = None
             else:
                 e = p + n - 1
-                item1.rack_id = data[p:e].decode()
+                item1.rack_id = data[p:e].decode("utf-8", "replace")
                 p = e
             item1.member_epoch, n = _u_iB(data, p)
             p += 5
@@ -409,7 +409,7 @@ def _decode_response_v0(view: bytes | memoryview) -> ConsumerGroupDescribeRespon
             if n == 0:
                 raise null_error("client_id")
             e = p + n - 1
-            item1.client_id = data[p:e].decode()
+            item1.client_id = data[p:e].decode("utf-8", "replace")
             p = e
             n = data[p]
             p += 1
@@ -418,7 +418,7 @@ def _decode_response_v0(view: bytes | memoryview) -> ConsumerGroupDescribeRespon
             if n == 0:
                 raise null_error("client_host")
             e = p + n - 1
-            item1.client_host = data[p:e].decode()
+            item1.client_host = data[p:e].decode("utf-8", "replace")
             p = e
             n = data[p]
             p += 1
@@ -439,7 +439,7 @@ def _decode_response_v0(view: bytes | memoryview) -> ConsumerGroupDescribeRespon
                 if n == 0:
                     raise null_error("item2")
                 e = p + n - 1
-                item2 = data[p:e].decode()
+                item2 = data[p:e].decode("utf-8", "replace")
                 p = e
                 items2.append(item2)
             n = data[p]
@@ -450,7 +450,7 @@ def _decode_response_v0(view: bytes | memoryview) -> ConsumerGroupDescribeRespon
                 item1.subscribed_topic_regex = None
             else:
                 e = p + n - 1
-                item1.subscribed_topic_regex = data[p:e].decode()
+                item1.subscribed_topic_regex = data[p:e].decode("utf-8", "replace")
                 p = e
             s = Assignment.__new__(Assignment)
             n = data[p]
@@ -474,7 +474,7 @@ def _decode_response_v0(view: bytes | memoryview) -> ConsumerGroupDescribeRespon
                 if n == 0:
                     raise null_error("topic_name")
                 e = p + n - 1
-                item3.topic_name = data[p:e].decode()
+                item3.topic_name = data[p:e].decode("utf-8", "replace")
                 p = e
                 n = data[p]
                 p += 1
@@ -523,7 +523,7 @@ def _decode_response_v0(view: bytes | memoryview) -> ConsumerGroupDescribeRespon
                 if n == 0:
                     raise null_error("topic_name")
                 e = p + n - 1
-                item4.topic_name = data[p:e].decode()
+                item4.topic_name = data[p:e].decode("utf-8", "replace")
                 p = e
                 n = data[p]
                 p += 1
@@ -601,7 +601,7 @@ def _decode_response_v1(view: bytes | memoryview) -> ConsumerGroupDescribeRespon
             item.error_message = None
         else:
             e = p + n - 1
-            item.error_message = data[p:e].decode()
+            item.error_message = data[p:e].decode("utf-8", "replace")
             p = e
         n = data[p]
         p += 1
@@ -610,7 +610,7 @@ def _decode_response_v1(view: bytes | memoryview) -> ConsumerGroupDescribeRespon
         if n == 0:
             raise null_error("group_id")
         e = p + n - 1
-        item.group_id = data[p:e].decode()
+        item.group_id = data[p:e].decode("utf-8", "replace")
         p = e
         n = data[p]
         p += 1
@@ -619,7 +619,7 @@ def _decode_response_v1(view: bytes | memoryview) -> ConsumerGroupDescribeRespon
         if n == 0:
             raise null_error("group_state")
         e = p + n - 1
-        item.group_state = data[p:e].decode()
+        item.group_state = data[p:e].decode("utf-8", "replace")
         p = e
         item.group_epoch, item.assignment_epoch, n = _u_iiB(data, p)
         p += 9
@@ -628,7 +628,7 @@ def _decode_response_v1(view: bytes | memoryview) -> ConsumerGroupDescribeRespon
         if n == 0:
             raise null_error("assignor_name")
         e = p + n - 1
-        item.assignor_name = data[p:e].decode()
+        item.assignor_name = data[p:e].decode("utf-8", "replace")
         p = e
         n = data[p]
         p += 1
@@ -650,7 +650,7 @@ def _decode_response_v1(view: bytes | memoryview) -> ConsumerGroupDescribeRespon
             if n == 0:
                 raise null_error("member_id")
             e = p + n - 1
-            item1.member_id = data[p:e].decode()
+            item1.member_id = data[p:e].decode("utf-8", "replace")
             p = e
             n = data[p]
             p += 1
@@ -660,7 +660,7 @@ def _decode_response_v1(view: bytes | memoryview) -> ConsumerGroupDescribeRespon
                 item1.instance_id = None
             else:
                 e = p + n - 1
-                item1.instance_id = data[p:e].decode()
+                item1.instance_id = data[p:e].decode("utf-8", "replace")
                 p = e
             n = data[p]
             p += 1
@@ -670,7 +670,7 @@ def _decode_response_v1(view: bytes | memoryview) -> ConsumerGroupDescribeRespon
                 item1.rack_id = None
             else:
                 e = p + n - 1
-                item1.rack_id = data[p:e].decode()
+                item1.rack_id = data[p:e].decode("utf-8", "replace")
                 p = e
             item1.member_epoch, n = _u_iB(data, p)
             p += 5
@@ -679,7 +679,7 @@ def _decode_response_v1(view: bytes | memoryview) -> ConsumerGroupDescribeRespon
             if n == 0:
                 raise null_error("client_id")
             e = p + n - 1
-            item1.client_id = data[p:e].decode()
+            item1.client_id = data[p:e].decode("utf-8", "replace")
             p = e
             n = data[p]
             p += 1
@@ -688,7 +688,7 @@ def _decode_response_v1(view: bytes | memoryview) -> ConsumerGroupDescribeRespon
             if n == 0:
                 raise null_error("client_host")
             e = p + n - 1
-            item1.client_host = data[p:e].decode()
+            item1.client_host = data[p:e].decode("utf-8", "replace")
             p = e
             n = data[p]
             p += 1
@@ -709,7 +709,7 @@ def _decode_response_v1(view: bytes | memoryview) -> ConsumerGroupDescribeRespon
                 if n == 0:
                     raise null_error("item2")
                 e = p + n - 1
-                item2 = data[p:e].decode()
+                item2 = data[p:e].decode("utf-8", "replace")
                 p = e
                 items2.append(item2)
             n = data[p]
@@ -720,7 +720,7 @@ def _decode_response_v1(view: bytes | memoryview) -> ConsumerGroupDescribeRespon
                 item1.subscribed_topic_regex = None
             else:
                 e = p + n - 1
-                item1.subscribed_topic_regex = data[p:e].decode()
+                item1.subscribed_topic_regex = data[p:e].decode("utf-8", "replace")
                 p = e
             s = Assignment.__new__(Assignment)
             n = data[p]
@@ -744,7 +744,7 @@ def _decode_response_v1(view: bytes | memoryview) -> ConsumerGroupDescribeRespon
                 if n == 0:
                     raise null_error("topic_name")
                 e = p + n - 1
-                item3.topic_name = data[p:e].decode()
+                item3.topic_name = data[p:e].decode("utf-8", "replace")
                 p = e
                 n = data[p]
                 p += 1
@@ -793,7 +793,7 @@ def _decode_response_v1(view: bytes | memoryview) -> ConsumerGroupDescribeRespon
                 if n == 0:
                     raise null_error("topic_name")
                 e = p + n - 1
-                item4.topic_name = data[p:e].decode()
+                item4.topic_name = data[p:e].decode("utf-8", "replace")
                 p = e
                 n = data[p]
                 p += 1
@@ -1218,8 +1218,8 @@ def decode_response(data: bytes | memoryview, version: int) -> ConsumerGroupDesc
         raise version_error("ConsumerGroupDescribeResponse", version)
     try:
         return decode(data)
-    except (IndexError, _StructError, UnicodeDecodeError) as error:
-        raise broken("ConsumerGroupDescribeResponse", version, error) from None
+    except (IndexError, _StructError):
+        raise broken("ConsumerGroupDescribeResponse", version) from None
 
 
 def encode_response(message: ConsumerGroupDescribeResponse, version: int) -> bytes:

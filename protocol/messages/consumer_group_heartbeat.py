@@ -187,7 +187,7 @@ def _decode_request_v0(view: bytes | memoryview) -> ConsumerGroupHeartbeatReques
     if n == 0:
         raise null_error("group_id")
     e = p + n - 1
-    m.group_id = data[p:e].decode()
+    m.group_id = data[p:e].decode("utf-8", "replace")
     p = e
     n = data[p]
     p += 1
@@ -196,7 +196,7 @@ def _decode_request_v0(view: bytes | memoryview) -> ConsumerGroupHeartbeatReques
     if n == 0:
         raise null_error("member_id")
     e = p + n - 1
-    m.member_id = data[p:e].decode()
+    m.member_id = data[p:e].decode("utf-8", "replace")
     p = e
     m.member_epoch, n = _u_iB(data, p)
     p += 5
@@ -206,7 +206,7 @@ def _decode_request_v0(view: bytes | memoryview) -> ConsumerGroupHeartbeatReques
         m.instance_id = None
     else:
         e = p + n - 1
-        m.instance_id = data[p:e].decode()
+        m.instance_id = data[p:e].decode("utf-8", "replace")
         p = e
     n = data[p]
     p += 1
@@ -216,7 +216,7 @@ def _decode_request_v0(view: bytes | memoryview) -> ConsumerGroupHeartbeatReques
         m.rack_id = None
     else:
         e = p + n - 1
-        m.rack_id = data[p:e].decode()
+        m.rack_id = data[p:e].decode("utf-8", "replace")
         p = e
     m.rebalance_timeout_ms, n = _u_iB(data, p)
     p += 5
@@ -241,7 +241,7 @@ def _decode_request_v0(view: bytes | memoryview) -> ConsumerGroupHeartbeatReques
             if n == 0:
                 raise null_error("item")
             e = p + n - 1
-            item = data[p:e].decode()
+            item = data[p:e].decode("utf-8", "replace")
             p = e
             items.append(item)
     n = data[p]
@@ -252,7 +252,7 @@ def _decode_request_v0(view: bytes | memoryview) -> ConsumerGroupHeartbeatReques
         m.server_assignor = None
     else:
         e = p + n - 1
-        m.server_assignor = data[p:e].decode()
+        m.server_assignor = data[p:e].decode("utf-8", "replace")
         p = e
     n = data[p]
     p += 1
@@ -323,7 +323,7 @@ def _decode_request_v1(view: bytes | memoryview) -> ConsumerGroupHeartbeatReques
     if n == 0:
         raise null_error("group_id")
     e = p + n - 1
-    m.group_id = data[p:e].decode()
+    m.group_id = data[p:e].decode("utf-8", "replace")
     p = e
     n = data[p]
     p += 1
@@ -332,7 +332,7 @@ def _decode_request_v1(view: bytes | memoryview) -> ConsumerGroupHeartbeatReques
     if n == 0:
         raise null_error("member_id")
     e = p + n - 1
-    m.member_id = data[p:e].decode()
+    m.member_id = data[p:e].decode("utf-8", "replace")
     p = e
     m.member_epoch, n = _u_iB(data, p)
     p += 5
@@ -342,7 +342,7 @@ def _decode_request_v1(view: bytes | memoryview) -> ConsumerGroupHeartbeatReques
         m.instance_id = None
     else:
         e = p + n - 1
-        m.instance_id = data[p:e].decode()
+        m.instance_id = data[p:e].decode("utf-8", "replace")
         p = e
     n = data[p]
     p += 1
@@ -352,7 +352,7 @@ def _decode_request_v1(view: bytes | memoryview) -> ConsumerGroupHeartbeatReques
         m.rack_id = None
     else:
         e = p + n - 1
-        m.rack_id = data[p:e].decode()
+        m.rack_id = data[p:e].decode("utf-8", "replace")
         p = e
     m.rebalance_timeout_ms, n = _u_iB(data, p)
     p += 5
@@ -377,7 +377,7 @@ def _decode_request_v1(view: bytes | memoryview) -> ConsumerGroupHeartbeatReques
             if n == 0:
                 raise null_error("item")
             e = p + n - 1
-            item = data[p:e].decode()
+            item = data[p:e].decode("utf-8", "replace")
             p = e
             items.append(item)
     n = data[p]
@@ -388,7 +388,7 @@ def _decode_request_v1(view: bytes | memoryview) -> ConsumerGroupHeartbeatReques
         m.subscribed_topic_regex = None
     else:
         e = p + n - 1
-        m.subscribed_topic_regex = data[p:e].decode()
+        m.subscribed_topic_regex = data[p:e].decode("utf-8", "replace")
         p = e
     n = data[p]
     p += 1
@@ -398,7 +398,7 @@ def _decode_request_v1(view: bytes | memoryview) -> ConsumerGroupHeartbeatReques
         m.server_assignor = None
     else:
         e = p + n - 1
-        m.server_assignor = data[p:e].decode()
+        m.server_assignor = data[p:e].decode("utf-8", "replace")
         p = e
     n = data[p]
     p += 1
@@ -670,8 +670,8 @@ def decode_request(data: bytes | memoryview, version: int) -> ConsumerGroupHeart
         raise version_error("ConsumerGroupHeartbeatRequest", version)
     try:
         return decode(data)
-    except (IndexError, _StructError, UnicodeDecodeError) as error:
-        raise broken("ConsumerGroupHeartbeatRequest", version, error) from None
+    except (IndexError, _StructError):
+        raise broken("ConsumerGroupHeartbeatRequest", version) from None
 
 
 def encode_request(message: ConsumerGroupHeartbeatRequest, version: int) -> bytes:
@@ -695,7 +695,7 @@ def _decode_response_v0(view: bytes | memoryview) -> ConsumerGroupHeartbeatRespo
         m.error_message = None
     else:
         e = p + n - 1
-        m.error_message = data[p:e].decode()
+        m.error_message = data[p:e].decode("utf-8", "replace")
         p = e
     n = data[p]
     p += 1
@@ -705,7 +705,7 @@ def _decode_response_v0(view: bytes | memoryview) -> ConsumerGroupHeartbeatRespo
         m.member_id = None
     else:
         e = p + n - 1
-        m.member_id = data[p:e].decode()
+        m.member_id = data[p:e].decode("utf-8", "replace")
         p = e
     m.member_epoch, m.heartbeat_interval_ms, n = _u_iib(data, p)
     p += 9
@@ -835,8 +835,8 @@ def decode_response(data: bytes | memoryview, version: int) -> ConsumerGroupHear
         raise version_error("ConsumerGroupHeartbeatResponse", version)
     try:
         return decode(data)
-    except (IndexError, _StructError, UnicodeDecodeError) as error:
-        raise broken("ConsumerGroupHeartbeatResponse", version, error) from None
+    except (IndexError, _StructError):
+        raise broken("ConsumerGroupHeartbeatResponse", version) from None
 
 
 def encode_response(message: ConsumerGroupHeartbeatResponse, version: int) -> bytes:

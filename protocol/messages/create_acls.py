@@ -157,21 +157,21 @@ def _decode_request_v1(view: bytes | memoryview) -> CreateAclsRequest:
         if n < 0:
             raise null_error("resource_name")
         e = p + n
-        item.resource_name = data[p:e].decode()
+        item.resource_name = data[p:e].decode("utf-8", "replace")
         p = e
         item.resource_pattern_type, n = _u_bh(data, p)
         p += 3
         if n < 0:
             raise null_error("principal")
         e = p + n
-        item.principal = data[p:e].decode()
+        item.principal = data[p:e].decode("utf-8", "replace")
         p = e
         n, = _u_h(data, p)
         p += 2
         if n < 0:
             raise null_error("host")
         e = p + n
-        item.host = data[p:e].decode()
+        item.host = data[p:e].decode("utf-8", "replace")
         p = e
         item.operation, item.permission_type = _u_bb(data, p)
         p += 2
@@ -210,7 +210,7 @@ def _decode_request_v2(view: bytes | memoryview) -> CreateAclsRequest:
         if n == 0:
             raise null_error("resource_name")
         e = p + n - 1
-        item.resource_name = data[p:e].decode()
+        item.resource_name = data[p:e].decode("utf-8", "replace")
         p = e
         item.resource_pattern_type, n = _u_bB(data, p)
         p += 2
@@ -219,7 +219,7 @@ def _decode_request_v2(view: bytes | memoryview) -> CreateAclsRequest:
         if n == 0:
             raise null_error("principal")
         e = p + n - 1
-        item.principal = data[p:e].decode()
+        item.principal = data[p:e].decode("utf-8", "replace")
         p = e
         n = data[p]
         p += 1
@@ -228,7 +228,7 @@ def _decode_request_v2(view: bytes | memoryview) -> CreateAclsRequest:
         if n == 0:
             raise null_error("host")
         e = p + n - 1
-        item.host = data[p:e].decode()
+        item.host = data[p:e].decode("utf-8", "replace")
         p = e
         item.operation, item.permission_type, n = _u_bbB(data, p)
         p += 3
@@ -330,8 +330,8 @@ def decode_request(data: bytes | memoryview, version: int) -> CreateAclsRequest:
         raise version_error("CreateAclsRequest", version)
     try:
         return decode(data)
-    except (IndexError, _StructError, UnicodeDecodeError) as error:
-        raise broken("CreateAclsRequest", version, error) from None
+    except (IndexError, _StructError):
+        raise broken("CreateAclsRequest", version) from None
 
 
 def encode_request(message: CreateAclsRequest, version: int) -> bytes:
@@ -363,7 +363,7 @@ def _decode_response_v1(view: bytes | memoryview) -> CreateAclsResponse:
             item.error_message = None
         else:
             e = p + n
-            item.error_message = data[p:e].decode()
+            item.error_message = data[p:e].decode("utf-8", "replace")
             p = e
         items.append(item)
     if p > end:
@@ -397,7 +397,7 @@ def _decode_response_v2(view: bytes | memoryview) -> CreateAclsResponse:
             item.error_message = None
         else:
             e = p + n - 1
-            item.error_message = data[p:e].decode()
+            item.error_message = data[p:e].decode("utf-8", "replace")
             p = e
         n = data[p]
         p += 1
@@ -481,8 +481,8 @@ def decode_response(data: bytes | memoryview, version: int) -> CreateAclsRespons
         raise version_error("CreateAclsResponse", version)
     try:
         return decode(data)
-    except (IndexError, _StructError, UnicodeDecodeError) as error:
-        raise broken("CreateAclsResponse", version, error) from None
+    except (IndexError, _StructError):
+        raise broken("CreateAclsResponse", version) from None
 
 
 def encode_response(message: CreateAclsResponse, version: int) -> bytes:

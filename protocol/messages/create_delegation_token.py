@@ -162,14 +162,14 @@ def _decode_request_v1(view: bytes | memoryview) -> CreateDelegationTokenRequest
         if n < 0:
             raise null_error("principal_type")
         e = p + n
-        item.principal_type = data[p:e].decode()
+        item.principal_type = data[p:e].decode("utf-8", "replace")
         p = e
         n, = _u_h(data, p)
         p += 2
         if n < 0:
             raise null_error("principal_name")
         e = p + n
-        item.principal_name = data[p:e].decode()
+        item.principal_name = data[p:e].decode("utf-8", "replace")
         p = e
         items.append(item)
     m.max_lifetime_ms, = _u_q(data, p)
@@ -210,7 +210,7 @@ def _decode_request_v2(view: bytes | memoryview) -> CreateDelegationTokenRequest
         if n == 0:
             raise null_error("principal_type")
         e = p + n - 1
-        item.principal_type = data[p:e].decode()
+        item.principal_type = data[p:e].decode("utf-8", "replace")
         p = e
         n = data[p]
         p += 1
@@ -219,7 +219,7 @@ def _decode_request_v2(view: bytes | memoryview) -> CreateDelegationTokenRequest
         if n == 0:
             raise null_error("principal_name")
         e = p + n - 1
-        item.principal_name = data[p:e].decode()
+        item.principal_name = data[p:e].decode("utf-8", "replace")
         p = e
         n = data[p]
         p += 1
@@ -259,7 +259,7 @@ def _decode_request_v3(view: bytes | memoryview) -> CreateDelegationTokenRequest
         m.owner_principal_type = None
     else:
         e = p + n - 1
-        m.owner_principal_type = data[p:e].decode()
+        m.owner_principal_type = data[p:e].decode("utf-8", "replace")
         p = e
     n = data[p]
     p += 1
@@ -269,7 +269,7 @@ def _decode_request_v3(view: bytes | memoryview) -> CreateDelegationTokenRequest
         m.owner_principal_name = None
     else:
         e = p + n - 1
-        m.owner_principal_name = data[p:e].decode()
+        m.owner_principal_name = data[p:e].decode("utf-8", "replace")
         p = e
     n = data[p]
     p += 1
@@ -294,7 +294,7 @@ def _decode_request_v3(view: bytes | memoryview) -> CreateDelegationTokenRequest
         if n == 0:
             raise null_error("principal_type")
         e = p + n - 1
-        item.principal_type = data[p:e].decode()
+        item.principal_type = data[p:e].decode("utf-8", "replace")
         p = e
         n = data[p]
         p += 1
@@ -303,7 +303,7 @@ def _decode_request_v3(view: bytes | memoryview) -> CreateDelegationTokenRequest
         if n == 0:
             raise null_error("principal_name")
         e = p + n - 1
-        item.principal_name = data[p:e].decode()
+        item.principal_name = data[p:e].decode("utf-8", "replace")
         p = e
         n = data[p]
         p += 1
@@ -443,8 +443,8 @@ def decode_request(data: bytes | memoryview, version: int) -> CreateDelegationTo
         raise version_error("CreateDelegationTokenRequest", version)
     try:
         return decode(data)
-    except (IndexError, _StructError, UnicodeDecodeError) as error:
-        raise broken("CreateDelegationTokenRequest", version, error) from None
+    except (IndexError, _StructError):
+        raise broken("CreateDelegationTokenRequest", version) from None
 
 
 def encode_request(message: CreateDelegationTokenRequest, version: int) -> bytes:
@@ -467,21 +467,21 @@ def _decode_response_v1(view: bytes | memoryview) -> CreateDelegationTokenRespon
     if n < 0:
         raise null_error("principal_type")
     e = p + n
-    m.principal_type = data[p:e].decode()
+    m.principal_type = data[p:e].decode("utf-8", "replace")
     p = e
     n, = _u_h(data, p)
     p += 2
     if n < 0:
         raise null_error("principal_name")
     e = p + n
-    m.principal_name = data[p:e].decode()
+    m.principal_name = data[p:e].decode("utf-8", "replace")
     p = e
     m.issue_timestamp_ms, m.expiry_timestamp_ms, m.max_timestamp_ms, n = _u_qqqh(data, p)
     p += 26
     if n < 0:
         raise null_error("token_id")
     e = p + n
-    m.token_id = data[p:e].decode()
+    m.token_id = data[p:e].decode("utf-8", "replace")
     p = e
     n, = _u_i(data, p)
     p += 4
@@ -511,7 +511,7 @@ def _decode_response_v2(view: bytes | memoryview) -> CreateDelegationTokenRespon
     if n == 0:
         raise null_error("principal_type")
     e = p + n - 1
-    m.principal_type = data[p:e].decode()
+    m.principal_type = data[p:e].decode("utf-8", "replace")
     p = e
     n = data[p]
     p += 1
@@ -520,7 +520,7 @@ def _decode_response_v2(view: bytes | memoryview) -> CreateDelegationTokenRespon
     if n == 0:
         raise null_error("principal_name")
     e = p + n - 1
-    m.principal_name = data[p:e].decode()
+    m.principal_name = data[p:e].decode("utf-8", "replace")
     p = e
     m.issue_timestamp_ms, m.expiry_timestamp_ms, m.max_timestamp_ms, n = _u_qqqB(data, p)
     p += 25
@@ -529,7 +529,7 @@ def _decode_response_v2(view: bytes | memoryview) -> CreateDelegationTokenRespon
     if n == 0:
         raise null_error("token_id")
     e = p + n - 1
-    m.token_id = data[p:e].decode()
+    m.token_id = data[p:e].decode("utf-8", "replace")
     p = e
     n = data[p]
     p += 1
@@ -563,7 +563,7 @@ def _decode_response_v3(view: bytes | memoryview) -> CreateDelegationTokenRespon
     if n == 0:
         raise null_error("principal_type")
     e = p + n - 1
-    m.principal_type = data[p:e].decode()
+    m.principal_type = data[p:e].decode("utf-8", "replace")
     p = e
     n = data[p]
     p += 1
@@ -572,7 +572,7 @@ def _decode_response_v3(view: bytes | memoryview) -> CreateDelegationTokenRespon
     if n == 0:
         raise null_error("principal_name")
     e = p + n - 1
-    m.principal_name = data[p:e].decode()
+    m.principal_name = data[p:e].decode("utf-8", "replace")
     p = e
     n = data[p]
     p += 1
@@ -581,7 +581,7 @@ def _decode_response_v3(view: bytes | memoryview) -> CreateDelegationTokenRespon
     if n == 0:
         raise null_error("token_requester_principal_type")
     e = p + n - 1
-    m.token_requester_principal_type = data[p:e].decode()
+    m.token_requester_principal_type = data[p:e].decode("utf-8", "replace")
     p = e
     n = data[p]
     p += 1
@@ -590,7 +590,7 @@ def _decode_response_v3(view: bytes | memoryview) -> CreateDelegationTokenRespon
     if n == 0:
         raise null_error("token_requester_principal_name")
     e = p + n - 1
-    m.token_requester_principal_name = data[p:e].decode()
+    m.token_requester_principal_name = data[p:e].decode("utf-8", "replace")
     p = e
     m.issue_timestamp_ms, m.expiry_timestamp_ms, m.max_timestamp_ms, n = _u_qqqB(data, p)
     p += 25
@@ -599,7 +599,7 @@ def _decode_response_v3(view: bytes | memoryview) -> CreateDelegationTokenRespon
     if n == 0:
         raise null_error("token_id")
     e = p + n - 1
-    m.token_id = data[p:e].decode()
+    m.token_id = data[p:e].decode("utf-8", "replace")
     p = e
     n = data[p]
     p += 1
@@ -746,8 +746,8 @@ def decode_response(data: bytes | memoryview, version: int) -> CreateDelegationT
         raise version_error("CreateDelegationTokenResponse", version)
     try:
         return decode(data)
-    except (IndexError, _StructError, UnicodeDecodeError) as error:
-        raise broken("CreateDelegationTokenResponse", version, error) from None
+    except (IndexError, _StructError):
+        raise broken("CreateDelegationTokenResponse", version) from None
 
 
 def encode_response(message: CreateDelegationTokenResponse, version: int) -> bytes:

@@ -170,7 +170,7 @@ def _decode_request_v0(view: bytes | memoryview) -> CreatePartitionsRequest:
         if n < 0:
             raise null_error("name")
         e = p + n
-        item.name = data[p:e].decode()
+        item.name = data[p:e].decode("utf-8", "replace")
         p = e
         item.count, n = _u_ii(data, p)
         p += 8
@@ -235,7 +235,7 @@ def _decode_request_v2(view: bytes | memoryview) -> CreatePartitionsRequest:
         if n == 0:
             raise null_error("name")
         e = p + n - 1
-        item.name = data[p:e].decode()
+        item.name = data[p:e].decode("utf-8", "replace")
         p = e
         item.count, n = _u_iB(data, p)
         p += 5
@@ -389,8 +389,8 @@ def decode_request(data: bytes | memoryview, version: int) -> CreatePartitionsRe
         raise version_error("CreatePartitionsRequest", version)
     try:
         return decode(data)
-    except (IndexError, _StructError, UnicodeDecodeError) as error:
-        raise broken("CreatePartitionsRequest", version, error) from None
+    except (IndexError, _StructError):
+        raise broken("CreatePartitionsRequest", version) from None
 
 
 def encode_request(message: CreatePartitionsRequest, version: int) -> bytes:
@@ -421,7 +421,7 @@ def _decode_response_v0(view: bytes | memoryview) -> CreatePartitionsResponse:
         if n < 0:
             raise null_error("name")
         e = p + n
-        item.name = data[p:e].decode()
+        item.name = data[p:e].decode("utf-8", "replace")
         p = e
         item.error_code, n = _u_hh(data, p)
         p += 4
@@ -429,7 +429,7 @@ def _decode_response_v0(view: bytes | memoryview) -> CreatePartitionsResponse:
             item.error_message = None
         else:
             e = p + n
-            item.error_message = data[p:e].decode()
+            item.error_message = data[p:e].decode("utf-8", "replace")
             p = e
         items.append(item)
     if p > end:
@@ -462,7 +462,7 @@ def _decode_response_v2(view: bytes | memoryview) -> CreatePartitionsResponse:
         if n == 0:
             raise null_error("name")
         e = p + n - 1
-        item.name = data[p:e].decode()
+        item.name = data[p:e].decode("utf-8", "replace")
         p = e
         item.error_code, n = _u_hB(data, p)
         p += 3
@@ -472,7 +472,7 @@ def _decode_response_v2(view: bytes | memoryview) -> CreatePartitionsResponse:
             item.error_message = None
         else:
             e = p + n - 1
-            item.error_message = data[p:e].decode()
+            item.error_message = data[p:e].decode("utf-8", "replace")
             p = e
         n = data[p]
         p += 1
@@ -568,8 +568,8 @@ def decode_response(data: bytes | memoryview, version: int) -> CreatePartitionsR
         raise version_error("CreatePartitionsResponse", version)
     try:
         return decode(data)
-    except (IndexError, _StructError, UnicodeDecodeError) as error:
-        raise broken("CreatePartitionsResponse", version, error) from None
+    except (IndexError, _StructError):
+        raise broken("CreatePartitionsResponse", version) from None
 
 
 def encode_response(message: CreatePartitionsResponse, version: int) -> bytes:

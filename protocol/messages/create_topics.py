@@ -249,7 +249,7 @@ def _decode_request_v2(view: bytes | memoryview) -> CreateTopicsRequest:
         if n < 0:
             raise null_error("name")
         e = p + n
-        item.name = data[p:e].decode()
+        item.name = data[p:e].decode("utf-8", "replace")
         p = e
         item.num_partitions, item.replication_factor, n = _u_ihi(data, p)
         p += 10
@@ -294,7 +294,7 @@ def _decode_request_v2(view: bytes | memoryview) -> CreateTopicsRequest:
             if n < 0:
                 raise null_error("name")
             e = p + n
-            item2.name = data[p:e].decode()
+            item2.name = data[p:e].decode("utf-8", "replace")
             p = e
             n, = _u_h(data, p)
             p += 2
@@ -302,7 +302,7 @@ def _decode_request_v2(view: bytes | memoryview) -> CreateTopicsRequest:
                 item2.value = None
             else:
                 e = p + n
-                item2.value = data[p:e].decode()
+                item2.value = data[p:e].decode("utf-8", "replace")
                 p = e
             items2.append(item2)
         items.append(item)
@@ -342,7 +342,7 @@ def _decode_request_v5(view: bytes | memoryview) -> CreateTopicsRequest:
         if n == 0:
             raise null_error("name")
         e = p + n - 1
-        item.name = data[p:e].decode()
+        item.name = data[p:e].decode("utf-8", "replace")
         p = e
         item.num_partitions, item.replication_factor, n = _u_ihB(data, p)
         p += 7
@@ -407,7 +407,7 @@ def _decode_request_v5(view: bytes | memoryview) -> CreateTopicsRequest:
             if n == 0:
                 raise null_error("name")
             e = p + n - 1
-            item2.name = data[p:e].decode()
+            item2.name = data[p:e].decode("utf-8", "replace")
             p = e
             n = data[p]
             p += 1
@@ -417,7 +417,7 @@ def _decode_request_v5(view: bytes | memoryview) -> CreateTopicsRequest:
                 item2.value = None
             else:
                 e = p + n - 1
-                item2.value = data[p:e].decode()
+                item2.value = data[p:e].decode("utf-8", "replace")
                 p = e
             n = data[p]
             p += 1
@@ -577,8 +577,8 @@ def decode_request(data: bytes | memoryview, version: int) -> CreateTopicsReques
         raise version_error("CreateTopicsRequest", version)
     try:
         return decode(data)
-    except (IndexError, _StructError, UnicodeDecodeError) as error:
-        raise broken("CreateTopicsRequest", version, error) from None
+    except (IndexError, _StructError):
+        raise broken("CreateTopicsRequest", version) from None
 
 
 def encode_request(message: CreateTopicsRequest, version: int) -> bytes:
@@ -614,7 +614,7 @@ def _decode_response_v2(view: bytes | memoryview) -> CreateTopicsResponse:
         if n < 0:
             raise null_error("name")
         e = p + n
-        item.name = data[p:e].decode()
+        item.name = data[p:e].decode("utf-8", "replace")
         p = e
         item.error_code, n = _u_hh(data, p)
         p += 4
@@ -622,7 +622,7 @@ def _decode_response_v2(view: bytes | memoryview) -> CreateTopicsResponse:
             item.error_message = None
         else:
             e = p + n
-            item.error_message = data[p:e].decode()
+            item.error_message = data[p:e].decode("utf-8", "replace")
             p = e
         items.append(item)
     if p > end:
@@ -657,7 +657,7 @@ def _decode_response_v5(view: bytes | memoryview) -> CreateTopicsResponse:
         if n == 0:
             raise null_error("name")
         e = p + n - 1
-        item.name = data[p:e].decode()
+        item.name = data[p:e].decode("utf-8", "replace")
         p = e
         item.error_code, n = _u_hB(data, p)
         p += 3
@@ -667,7 +667,7 @@ def _decode_response_v5(view: bytes | memoryview) -> CreateTopicsResponse:
             item.error_message = None
         else:
             e = p + n - 1
-            item.error_message = data[p:e].decode()
+            item.error_message = data[p:e].decode("utf-8", "replace")
             p = e
         item.num_partitions, item.replication_factor, n = _u_ihB(data, p)
         p += 7
@@ -690,7 +690,7 @@ def _decode_response_v5(view: bytes | memoryview) -> CreateTopicsResponse:
                 if n == 0:
                     raise null_error("name")
                 e = p + n - 1
-                item1.name = data[p:e].decode()
+                item1.name = data[p:e].decode("utf-8", "replace")
                 p = e
                 n = data[p]
                 p += 1
@@ -700,7 +700,7 @@ def _decode_response_v5(view: bytes | memoryview) -> CreateTopicsResponse:
                     item1.value = None
                 else:
                     e = p + n - 1
-                    item1.value = data[p:e].decode()
+                    item1.value = data[p:e].decode("utf-8", "replace")
                     p = e
                 item1.read_only, item1.config_source, item1.is_sensitive, n = _u_zbzB(data, p)
                 p += 4
@@ -764,7 +764,7 @@ def _decode_response_v7(view: bytes | memoryview) -> CreateTopicsResponse:
         if n == 0:
             raise null_error("name")
         e = p + n - 1
-        item.name = data[p:e].decode()
+        item.name = data[p:e].decode("utf-8", "replace")
         p = e
         u, item.error_code, n = _u_uhB(data, p)
         p += 19
@@ -775,7 +775,7 @@ def _decode_response_v7(view: bytes | memoryview) -> CreateTopicsResponse:
             item.error_message = None
         else:
             e = p + n - 1
-            item.error_message = data[p:e].decode()
+            item.error_message = data[p:e].decode("utf-8", "replace")
             p = e
         item.num_partitions, item.replication_factor, n = _u_ihB(data, p)
         p += 7
@@ -798,7 +798,7 @@ def _decode_response_v7(view: bytes | memoryview) -> CreateTopicsResponse:
                 if n == 0:
                     raise null_error("name")
                 e = p + n - 1
-                item1.name = data[p:e].decode()
+                item1.name = data[p:e].decode("utf-8", "replace")
                 p = e
                 n = data[p]
                 p += 1
@@ -808,7 +808,7 @@ def _decode_response_v7(view: bytes | memoryview) -> CreateTopicsResponse:
                     item1.value = None
                 else:
                     e = p + n - 1
-                    item1.value = data[p:e].decode()
+                    item1.value = data[p:e].decode("utf-8", "replace")
                     p = e
                 item1.read_only, item1.config_source, item1.is_sensitive, n = _u_zbzB(data, p)
                 p += 4
@@ -1042,8 +1042,8 @@ def decode_response(data: bytes | memoryview, version: int) -> CreateTopicsRespo
         raise version_error("CreateTopicsResponse", version)
     try:
         return decode(data)
-    except (IndexError, _StructError, UnicodeDecodeError) as error:
-        raise broken("CreateTopicsResponse", version, error) from None
+    except (IndexError, _StructError):
+        raise broken("CreateTopicsResponse", version) from None
 
 
 def encode_response(message: CreateTopicsResponse, version: int) -> bytes:

@@ -200,7 +200,7 @@ def _decode_request_v1(view: bytes | memoryview) -> DeleteAclsRequest:
             item.resource_name_filter = None
         else:
             e = p + n
-            item.resource_name_filter = data[p:e].decode()
+            item.resource_name_filter = data[p:e].decode("utf-8", "replace")
             p = e
         item.pattern_type_filter, n = _u_bh(data, p)
         p += 3
@@ -208,7 +208,7 @@ def _decode_request_v1(view: bytes | memoryview) -> DeleteAclsRequest:
             item.principal_filter = None
         else:
             e = p + n
-            item.principal_filter = data[p:e].decode()
+            item.principal_filter = data[p:e].decode("utf-8", "replace")
             p = e
         n, = _u_h(data, p)
         p += 2
@@ -216,7 +216,7 @@ def _decode_request_v1(view: bytes | memoryview) -> DeleteAclsRequest:
             item.host_filter = None
         else:
             e = p + n
-            item.host_filter = data[p:e].decode()
+            item.host_filter = data[p:e].decode("utf-8", "replace")
             p = e
         item.operation, item.permission_type = _u_bb(data, p)
         p += 2
@@ -256,7 +256,7 @@ def _decode_request_v2(view: bytes | memoryview) -> DeleteAclsRequest:
             item.resource_name_filter = None
         else:
             e = p + n - 1
-            item.resource_name_filter = data[p:e].decode()
+            item.resource_name_filter = data[p:e].decode("utf-8", "replace")
             p = e
         item.pattern_type_filter, n = _u_bB(data, p)
         p += 2
@@ -266,7 +266,7 @@ def _decode_request_v2(view: bytes | memoryview) -> DeleteAclsRequest:
             item.principal_filter = None
         else:
             e = p + n - 1
-            item.principal_filter = data[p:e].decode()
+            item.principal_filter = data[p:e].decode("utf-8", "replace")
             p = e
         n = data[p]
         p += 1
@@ -276,7 +276,7 @@ def _decode_request_v2(view: bytes | memoryview) -> DeleteAclsRequest:
             item.host_filter = None
         else:
             e = p + n - 1
-            item.host_filter = data[p:e].decode()
+            item.host_filter = data[p:e].decode("utf-8", "replace")
             p = e
         item.operation, item.permission_type, n = _u_bbB(data, p)
         p += 3
@@ -404,8 +404,8 @@ def decode_request(data: bytes | memoryview, version: int) -> DeleteAclsRequest:
         raise version_error("DeleteAclsRequest", version)
     try:
         return decode(data)
-    except (IndexError, _StructError, UnicodeDecodeError) as error:
-        raise broken("DeleteAclsRequest", version, error) from None
+    except (IndexError, _StructError):
+        raise broken("DeleteAclsRequest", version) from None
 
 
 def encode_request(message: DeleteAclsRequest, version: int) -> bytes:
@@ -437,7 +437,7 @@ def _decode_response_v1(view: bytes | memoryview) -> DeleteAclsResponse:
             item.error_message = None
         else:
             e = p + n
-            item.error_message = data[p:e].decode()
+            item.error_message = data[p:e].decode("utf-8", "replace")
             p = e
         n, = _u_i(data, p)
         p += 4
@@ -455,28 +455,28 @@ def _decode_response_v1(view: bytes | memoryview) -> DeleteAclsResponse:
                 item1.error_message = None
             else:
                 e = p + n
-                item1.error_message = data[p:e].decode()
+                item1.error_message = data[p:e].decode("utf-8", "replace")
                 p = e
             item1.resource_type, n = _u_bh(data, p)
             p += 3
             if n < 0:
                 raise null_error("resource_name")
             e = p + n
-            item1.resource_name = data[p:e].decode()
+            item1.resource_name = data[p:e].decode("utf-8", "replace")
             p = e
             item1.pattern_type, n = _u_bh(data, p)
             p += 3
             if n < 0:
                 raise null_error("principal")
             e = p + n
-            item1.principal = data[p:e].decode()
+            item1.principal = data[p:e].decode("utf-8", "replace")
             p = e
             n, = _u_h(data, p)
             p += 2
             if n < 0:
                 raise null_error("host")
             e = p + n
-            item1.host = data[p:e].decode()
+            item1.host = data[p:e].decode("utf-8", "replace")
             p = e
             item1.operation, item1.permission_type = _u_bb(data, p)
             p += 2
@@ -513,7 +513,7 @@ def _decode_response_v2(view: bytes | memoryview) -> DeleteAclsResponse:
             item.error_message = None
         else:
             e = p + n - 1
-            item.error_message = data[p:e].decode()
+            item.error_message = data[p:e].decode("utf-8", "replace")
             p = e
         n = data[p]
         p += 1
@@ -536,7 +536,7 @@ def _decode_response_v2(view: bytes | memoryview) -> DeleteAclsResponse:
                 item1.error_message = None
             else:
                 e = p + n - 1
-                item1.error_message = data[p:e].decode()
+                item1.error_message = data[p:e].decode("utf-8", "replace")
                 p = e
             item1.resource_type, n = _u_bB(data, p)
             p += 2
@@ -545,7 +545,7 @@ def _decode_response_v2(view: bytes | memoryview) -> DeleteAclsResponse:
             if n == 0:
                 raise null_error("resource_name")
             e = p + n - 1
-            item1.resource_name = data[p:e].decode()
+            item1.resource_name = data[p:e].decode("utf-8", "replace")
             p = e
             item1.pattern_type, n = _u_bB(data, p)
             p += 2
@@ -554,7 +554,7 @@ def _decode_response_v2(view: bytes | memoryview) -> DeleteAclsResponse:
             if n == 0:
                 raise null_error("principal")
             e = p + n - 1
-            item1.principal = data[p:e].decode()
+            item1.principal = data[p:e].decode("utf-8", "replace")
             p = e
             n = data[p]
             p += 1
@@ -563,7 +563,7 @@ def _decode_response_v2(view: bytes | memoryview) -> DeleteAclsResponse:
             if n == 0:
                 raise null_error("host")
             e = p + n - 1
-            item1.host = data[p:e].decode()
+            item1.host = data[p:e].decode("utf-8", "replace")
             p = e
             item1.operation, item1.permission_type, n = _u_bbB(data, p)
             p += 3
@@ -718,8 +718,8 @@ def decode_response(data: bytes | memoryview, version: int) -> DeleteAclsRespons
         raise version_error("DeleteAclsResponse", version)
     try:
         return decode(data)
-    except (IndexError, _StructError, UnicodeDecodeError) as error:
-        raise broken("DeleteAclsResponse", version, error) from None
+    except (IndexError, _StructError):
+        raise broken("DeleteAclsResponse", version) from None
 
 
 def encode_response(message: DeleteAclsResponse, version: int) -> bytes:

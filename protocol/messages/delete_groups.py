@@ -115,7 +115,7 @@ def _decode_request_v0(view: bytes | memoryview) -> DeleteGroupsRequest:
         if n < 0:
             raise null_error("item")
         e = p + n
-        item = data[p:e].decode()
+        item = data[p:e].decode("utf-8", "replace")
         p = e
         items.append(item)
     if p > end:
@@ -151,7 +151,7 @@ def _decode_request_v2(view: bytes | memoryview) -> DeleteGroupsRequest:
         if n == 0:
             raise null_error("item")
         e = p + n - 1
-        item = data[p:e].decode()
+        item = data[p:e].decode("utf-8", "replace")
         p = e
         items.append(item)
     n = data[p]
@@ -220,8 +220,8 @@ def decode_request(data: bytes | memoryview, version: int) -> DeleteGroupsReques
         raise version_error("DeleteGroupsRequest", version)
     try:
         return decode(data)
-    except (IndexError, _StructError, UnicodeDecodeError) as error:
-        raise broken("DeleteGroupsRequest", version, error) from None
+    except (IndexError, _StructError):
+        raise broken("DeleteGroupsRequest", version) from None
 
 
 def encode_request(message: DeleteGroupsRequest, version: int) -> bytes:
@@ -252,7 +252,7 @@ def _decode_response_v0(view: bytes | memoryview) -> DeleteGroupsResponse:
         if n < 0:
             raise null_error("group_id")
         e = p + n
-        item.group_id = data[p:e].decode()
+        item.group_id = data[p:e].decode("utf-8", "replace")
         p = e
         item.error_code, = _u_h(data, p)
         p += 2
@@ -287,7 +287,7 @@ def _decode_response_v2(view: bytes | memoryview) -> DeleteGroupsResponse:
         if n == 0:
             raise null_error("group_id")
         e = p + n - 1
-        item.group_id = data[p:e].decode()
+        item.group_id = data[p:e].decode("utf-8", "replace")
         p = e
         item.error_code, n = _u_hB(data, p)
         p += 3
@@ -362,8 +362,8 @@ def decode_response(data: bytes | memoryview, version: int) -> DeleteGroupsRespo
         raise version_error("DeleteGroupsResponse", version)
     try:
         return decode(data)
-    except (IndexError, _StructError, UnicodeDecodeError) as error:
-        raise broken("DeleteGroupsResponse", version, error) from None
+    except (IndexError, _StructError):
+        raise broken("DeleteGroupsResponse", version) from None
 
 
 def encode_response(message: DeleteGroupsResponse, version: int) -> bytes:

@@ -183,7 +183,7 @@ def _decode_request_v0(view: bytes | memoryview) -> DeleteRecordsRequest:
         if n < 0:
             raise null_error("name")
         e = p + n
-        item.name = data[p:e].decode()
+        item.name = data[p:e].decode("utf-8", "replace")
         p = e
         n, = _u_i(data, p)
         p += 4
@@ -238,7 +238,7 @@ def _decode_request_v2(view: bytes | memoryview) -> DeleteRecordsRequest:
         if n == 0:
             raise null_error("name")
         e = p + n - 1
-        item.name = data[p:e].decode()
+        item.name = data[p:e].decode("utf-8", "replace")
         p = e
         n = data[p]
         p += 1
@@ -356,8 +356,8 @@ def decode_request(data: bytes | memoryview, version: int) -> DeleteRecordsReque
         raise version_error("DeleteRecordsRequest", version)
     try:
         return decode(data)
-    except (IndexError, _StructError, UnicodeDecodeError) as error:
-        raise broken("DeleteRecordsRequest", version, error) from None
+    except (IndexError, _StructError):
+        raise broken("DeleteRecordsRequest", version) from None
 
 
 def encode_request(message: DeleteRecordsRequest, version: int) -> bytes:
@@ -388,7 +388,7 @@ def _decode_response_v0(view: bytes | memoryview) -> DeleteRecordsResponse:
         if n < 0:
             raise null_error("name")
         e = p + n
-        item.name = data[p:e].decode()
+        item.name = data[p:e].decode("utf-8", "replace")
         p = e
         n, = _u_i(data, p)
         p += 4
@@ -434,7 +434,7 @@ def _decode_response_v2(view: bytes | memoryview) -> DeleteRecordsResponse:
         if n == 0:
             raise null_error("name")
         e = p + n - 1
-        item.name = data[p:e].decode()
+        item.name = data[p:e].decode("utf-8", "replace")
         p = e
         n = data[p]
         p += 1
@@ -540,8 +540,8 @@ def decode_response(data: bytes | memoryview, version: int) -> DeleteRecordsResp
         raise version_error("DeleteRecordsResponse", version)
     try:
         return decode(data)
-    except (IndexError, _StructError, UnicodeDecodeError) as error:
-        raise broken("DeleteRecordsResponse", version, error) from None
+    except (IndexError, _StructError):
+        raise broken("DeleteRecordsResponse", version) from None
 
 
 def encode_response(message: DeleteRecordsResponse, version: int) -> bytes:

@@ -133,7 +133,7 @@ def _decode_request_v0(view: bytes | memoryview) -> DeleteShareGroupOffsetsReque
     if n == 0:
         raise null_error("group_id")
     e = p + n - 1
-    m.group_id = data[p:e].decode()
+    m.group_id = data[p:e].decode("utf-8", "replace")
     p = e
     n = data[p]
     p += 1
@@ -158,7 +158,7 @@ def _decode_request_v0(view: bytes | memoryview) -> DeleteShareGroupOffsetsReque
         if n == 0:
             raise null_error("topic_name")
         e = p + n - 1
-        item.topic_name = data[p:e].decode()
+        item.topic_name = data[p:e].decode("utf-8", "replace")
         p = e
         n = data[p]
         p += 1
@@ -229,8 +229,8 @@ def decode_request(data: bytes | memoryview, version: int) -> DeleteShareGroupOf
         raise version_error("DeleteShareGroupOffsetsRequest", version)
     try:
         return decode(data)
-    except (IndexError, _StructError, UnicodeDecodeError) as error:
-        raise broken("DeleteShareGroupOffsetsRequest", version, error) from None
+    except (IndexError, _StructError):
+        raise broken("DeleteShareGroupOffsetsRequest", version) from None
 
 
 def encode_request(message: DeleteShareGroupOffsetsRequest, version: int) -> bytes:
@@ -254,7 +254,7 @@ def _decode_response_v0(view: bytes | memoryview) -> DeleteShareGroupOffsetsResp
         m.error_message = None
     else:
         e = p + n - 1
-        m.error_message = data[p:e].decode()
+        m.error_message = data[p:e].decode("utf-8", "replace")
         p = e
     n = data[p]
     p += 1
@@ -276,7 +276,7 @@ def _decode_response_v0(view: bytes | memoryview) -> DeleteShareGroupOffsetsResp
         if n == 0:
             raise null_error("topic_name")
         e = p + n - 1
-        item.topic_name = data[p:e].decode()
+        item.topic_name = data[p:e].decode("utf-8", "replace")
         p = e
         u, item.error_code, n = _u_uhB(data, p)
         p += 19
@@ -287,7 +287,7 @@ def _decode_response_v0(view: bytes | memoryview) -> DeleteShareGroupOffsetsResp
             item.error_message = None
         else:
             e = p + n - 1
-            item.error_message = data[p:e].decode()
+            item.error_message = data[p:e].decode("utf-8", "replace")
             p = e
         n = data[p]
         p += 1
@@ -369,8 +369,8 @@ def decode_response(data: bytes | memoryview, version: int) -> DeleteShareGroupO
         raise version_error("DeleteShareGroupOffsetsResponse", version)
     try:
         return decode(data)
-    except (IndexError, _StructError, UnicodeDecodeError) as error:
-        raise broken("DeleteShareGroupOffsetsResponse", version, error) from None
+    except (IndexError, _StructError):
+        raise broken("DeleteShareGroupOffsetsResponse", version) from None
 
 
 def encode_response(message: DeleteShareGroupOffsetsResponse, version: int) -> bytes:

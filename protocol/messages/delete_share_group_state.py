@@ -159,7 +159,7 @@ def _decode_request_v0(view: bytes | memoryview) -> DeleteShareGroupStateRequest
     if n == 0:
         raise null_error("group_id")
     e = p + n - 1
-    m.group_id = data[p:e].decode()
+    m.group_id = data[p:e].decode("utf-8", "replace")
     p = e
     n = data[p]
     p += 1
@@ -275,8 +275,8 @@ def decode_request(data: bytes | memoryview, version: int) -> DeleteShareGroupSt
         raise version_error("DeleteShareGroupStateRequest", version)
     try:
         return decode(data)
-    except (IndexError, _StructError, UnicodeDecodeError) as error:
-        raise broken("DeleteShareGroupStateRequest", version, error) from None
+    except (IndexError, _StructError):
+        raise broken("DeleteShareGroupStateRequest", version) from None
 
 
 def encode_request(message: DeleteShareGroupStateRequest, version: int) -> bytes:
@@ -327,7 +327,7 @@ def _decode_response_v0(view: bytes | memoryview) -> DeleteShareGroupStateRespon
                 item1.error_message = None
             else:
                 e = p + n - 1
-                item1.error_message = data[p:e].decode()
+                item1.error_message = data[p:e].decode("utf-8", "replace")
                 p = e
             n = data[p]
             p += 1
@@ -406,8 +406,8 @@ def decode_response(data: bytes | memoryview, version: int) -> DeleteShareGroupS
         raise version_error("DeleteShareGroupStateResponse", version)
     try:
         return decode(data)
-    except (IndexError, _StructError, UnicodeDecodeError) as error:
-        raise broken("DeleteShareGroupStateResponse", version, error) from None
+    except (IndexError, _StructError):
+        raise broken("DeleteShareGroupStateResponse", version) from None
 
 
 def encode_response(message: DeleteShareGroupStateResponse, version: int) -> bytes:

@@ -154,7 +154,7 @@ def _decode_request_v1(view: bytes | memoryview) -> DeleteTopicsRequest:
         if n < 0:
             raise null_error("item")
         e = p + n
-        item = data[p:e].decode()
+        item = data[p:e].decode("utf-8", "replace")
         p = e
         items.append(item)
     m.timeout_ms, = _u_i(data, p)
@@ -193,7 +193,7 @@ def _decode_request_v4(view: bytes | memoryview) -> DeleteTopicsRequest:
         if n == 0:
             raise null_error("item")
         e = p + n - 1
-        item = data[p:e].decode()
+        item = data[p:e].decode("utf-8", "replace")
         p = e
         items.append(item)
     m.timeout_ms, n = _u_iB(data, p)
@@ -241,7 +241,7 @@ def _decode_request_v6(view: bytes | memoryview) -> DeleteTopicsRequest:
             item.name = None
         else:
             e = p + n - 1
-            item.name = data[p:e].decode()
+            item.name = data[p:e].decode("utf-8", "replace")
             p = e
         u, n = _u_uB(data, p)
         p += 17
@@ -352,8 +352,8 @@ def decode_request(data: bytes | memoryview, version: int) -> DeleteTopicsReques
         raise version_error("DeleteTopicsRequest", version)
     try:
         return decode(data)
-    except (IndexError, _StructError, UnicodeDecodeError) as error:
-        raise broken("DeleteTopicsRequest", version, error) from None
+    except (IndexError, _StructError):
+        raise broken("DeleteTopicsRequest", version) from None
 
 
 def encode_request(message: DeleteTopicsRequest, version: int) -> bytes:
@@ -386,7 +386,7 @@ def _decode_response_v1(view: bytes | memoryview) -> DeleteTopicsResponse:
         if n < 0:
             raise null_error("name")
         e = p + n
-        item.name = data[p:e].decode()
+        item.name = data[p:e].decode("utf-8", "replace")
         p = e
         item.error_code, = _u_h(data, p)
         p += 2
@@ -423,7 +423,7 @@ def _decode_response_v4(view: bytes | memoryview) -> DeleteTopicsResponse:
         if n == 0:
             raise null_error("name")
         e = p + n - 1
-        item.name = data[p:e].decode()
+        item.name = data[p:e].decode("utf-8", "replace")
         p = e
         item.error_code, n = _u_hB(data, p)
         p += 3
@@ -469,7 +469,7 @@ def _decode_response_v5(view: bytes | memoryview) -> DeleteTopicsResponse:
         if n == 0:
             raise null_error("name")
         e = p + n - 1
-        item.name = data[p:e].decode()
+        item.name = data[p:e].decode("utf-8", "replace")
         p = e
         item.error_code, n = _u_hB(data, p)
         p += 3
@@ -479,7 +479,7 @@ def _decode_response_v5(view: bytes | memoryview) -> DeleteTopicsResponse:
             item.error_message = None
         else:
             e = p + n - 1
-            item.error_message = data[p:e].decode()
+            item.error_message = data[p:e].decode("utf-8", "replace")
             p = e
         n = data[p]
         p += 1
@@ -525,7 +525,7 @@ def _decode_response_v6(view: bytes | memoryview) -> DeleteTopicsResponse:
             item.name = None
         else:
             e = p + n - 1
-            item.name = data[p:e].decode()
+            item.name = data[p:e].decode("utf-8", "replace")
             p = e
         u, item.error_code, n = _u_uhB(data, p)
         p += 19
@@ -536,7 +536,7 @@ def _decode_response_v6(view: bytes | memoryview) -> DeleteTopicsResponse:
             item.error_message = None
         else:
             e = p + n - 1
-            item.error_message = data[p:e].decode()
+            item.error_message = data[p:e].decode("utf-8", "replace")
             p = e
         n = data[p]
         p += 1
@@ -698,8 +698,8 @@ def decode_response(data: bytes | memoryview, version: int) -> DeleteTopicsRespo
         raise version_error("DeleteTopicsResponse", version)
     try:
         return decode(data)
-    except (IndexError, _StructError, UnicodeDecodeError) as error:
-        raise broken("DeleteTopicsResponse", version, error) from None
+    except (IndexError, _StructError):
+        raise broken("DeleteTopicsResponse", version) from None
 
 
 def encode_response(message: DeleteTopicsResponse, version: int) -> bytes:

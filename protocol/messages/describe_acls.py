@@ -165,7 +165,7 @@ def _decode_request_v1(view: bytes | memoryview) -> DescribeAclsRequest:
         m.resource_name_filter = None
     else:
         e = p + n
-        m.resource_name_filter = data[p:e].decode()
+        m.resource_name_filter = data[p:e].decode("utf-8", "replace")
         p = e
     m.pattern_type_filter, n = _u_bh(data, p)
     p += 3
@@ -173,7 +173,7 @@ def _decode_request_v1(view: bytes | memoryview) -> DescribeAclsRequest:
         m.principal_filter = None
     else:
         e = p + n
-        m.principal_filter = data[p:e].decode()
+        m.principal_filter = data[p:e].decode("utf-8", "replace")
         p = e
     n, = _u_h(data, p)
     p += 2
@@ -181,7 +181,7 @@ def _decode_request_v1(view: bytes | memoryview) -> DescribeAclsRequest:
         m.host_filter = None
     else:
         e = p + n
-        m.host_filter = data[p:e].decode()
+        m.host_filter = data[p:e].decode("utf-8", "replace")
         p = e
     m.operation, m.permission_type = _u_bb(data, p)
     p += 2
@@ -204,7 +204,7 @@ def _decode_request_v2(view: bytes | memoryview) -> DescribeAclsRequest:
         m.resource_name_filter = None
     else:
         e = p + n - 1
-        m.resource_name_filter = data[p:e].decode()
+        m.resource_name_filter = data[p:e].decode("utf-8", "replace")
         p = e
     m.pattern_type_filter, n = _u_bB(data, p)
     p += 2
@@ -214,7 +214,7 @@ def _decode_request_v2(view: bytes | memoryview) -> DescribeAclsRequest:
         m.principal_filter = None
     else:
         e = p + n - 1
-        m.principal_filter = data[p:e].decode()
+        m.principal_filter = data[p:e].decode("utf-8", "replace")
         p = e
     n = data[p]
     p += 1
@@ -224,7 +224,7 @@ def _decode_request_v2(view: bytes | memoryview) -> DescribeAclsRequest:
         m.host_filter = None
     else:
         e = p + n - 1
-        m.host_filter = data[p:e].decode()
+        m.host_filter = data[p:e].decode("utf-8", "replace")
         p = e
     m.operation, m.permission_type, n = _u_bbB(data, p)
     p += 3
@@ -331,8 +331,8 @@ def decode_request(data: bytes | memoryview, version: int) -> DescribeAclsReques
         raise version_error("DescribeAclsRequest", version)
     try:
         return decode(data)
-    except (IndexError, _StructError, UnicodeDecodeError) as error:
-        raise broken("DescribeAclsRequest", version, error) from None
+    except (IndexError, _StructError):
+        raise broken("DescribeAclsRequest", version) from None
 
 
 def encode_request(message: DescribeAclsRequest, version: int) -> bytes:
@@ -354,7 +354,7 @@ def _decode_response_v1(view: bytes | memoryview) -> DescribeAclsResponse:
         m.error_message = None
     else:
         e = p + n
-        m.error_message = data[p:e].decode()
+        m.error_message = data[p:e].decode("utf-8", "replace")
         p = e
     n, = _u_i(data, p)
     p += 4
@@ -371,7 +371,7 @@ def _decode_response_v1(view: bytes | memoryview) -> DescribeAclsResponse:
         if n < 0:
             raise null_error("resource_name")
         e = p + n
-        item.resource_name = data[p:e].decode()
+        item.resource_name = data[p:e].decode("utf-8", "replace")
         p = e
         item.pattern_type, n = _u_bi(data, p)
         p += 5
@@ -388,14 +388,14 @@ def _decode_response_v1(view: bytes | memoryview) -> DescribeAclsResponse:
             if n < 0:
                 raise null_error("principal")
             e = p + n
-            item1.principal = data[p:e].decode()
+            item1.principal = data[p:e].decode("utf-8", "replace")
             p = e
             n, = _u_h(data, p)
             p += 2
             if n < 0:
                 raise null_error("host")
             e = p + n
-            item1.host = data[p:e].decode()
+            item1.host = data[p:e].decode("utf-8", "replace")
             p = e
             item1.operation, item1.permission_type = _u_bb(data, p)
             p += 2
@@ -419,7 +419,7 @@ def _decode_response_v2(view: bytes | memoryview) -> DescribeAclsResponse:
         m.error_message = None
     else:
         e = p + n - 1
-        m.error_message = data[p:e].decode()
+        m.error_message = data[p:e].decode("utf-8", "replace")
         p = e
     n = data[p]
     p += 1
@@ -441,7 +441,7 @@ def _decode_response_v2(view: bytes | memoryview) -> DescribeAclsResponse:
         if n == 0:
             raise null_error("resource_name")
         e = p + n - 1
-        item.resource_name = data[p:e].decode()
+        item.resource_name = data[p:e].decode("utf-8", "replace")
         p = e
         item.pattern_type, n = _u_bB(data, p)
         p += 2
@@ -463,7 +463,7 @@ def _decode_response_v2(view: bytes | memoryview) -> DescribeAclsResponse:
             if n == 0:
                 raise null_error("principal")
             e = p + n - 1
-            item1.principal = data[p:e].decode()
+            item1.principal = data[p:e].decode("utf-8", "replace")
             p = e
             n = data[p]
             p += 1
@@ -472,7 +472,7 @@ def _decode_response_v2(view: bytes | memoryview) -> DescribeAclsResponse:
             if n == 0:
                 raise null_error("host")
             e = p + n - 1
-            item1.host = data[p:e].decode()
+            item1.host = data[p:e].decode("utf-8", "replace")
             p = e
             item1.operation, item1.permission_type, n = _u_bbB(data, p)
             p += 3
@@ -606,8 +606,8 @@ def decode_response(data: bytes | memoryview, version: int) -> DescribeAclsRespo
         raise version_error("DescribeAclsResponse", version)
     try:
         return decode(data)
-    except (IndexError, _StructError, UnicodeDecodeError) as error:
-        raise broken("DescribeAclsResponse", version, error) from None
+    except (IndexError, _StructError):
+        raise broken("DescribeAclsResponse", version) from None
 
 
 def encode_response(message: DescribeAclsResponse, version: int) -> bytes:

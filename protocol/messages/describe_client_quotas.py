@@ -192,7 +192,7 @@ def _decode_request_v0(view: bytes | memoryview) -> DescribeClientQuotasRequest:
         if n < 0:
             raise null_error("entity_type")
         e = p + n
-        item.entity_type = data[p:e].decode()
+        item.entity_type = data[p:e].decode("utf-8", "replace")
         p = e
         item.match_type, n = _u_bh(data, p)
         p += 3
@@ -200,7 +200,7 @@ def _decode_request_v0(view: bytes | memoryview) -> DescribeClientQuotasRequest:
             item.match = None
         else:
             e = p + n
-            item.match = data[p:e].decode()
+            item.match = data[p:e].decode("utf-8", "replace")
             p = e
         items.append(item)
     m.strict, = _u_z(data, p)
@@ -239,7 +239,7 @@ def _decode_request_v1(view: bytes | memoryview) -> DescribeClientQuotasRequest:
         if n == 0:
             raise null_error("entity_type")
         e = p + n - 1
-        item.entity_type = data[p:e].decode()
+        item.entity_type = data[p:e].decode("utf-8", "replace")
         p = e
         item.match_type, n = _u_bB(data, p)
         p += 2
@@ -249,7 +249,7 @@ def _decode_request_v1(view: bytes | memoryview) -> DescribeClientQuotasRequest:
             item.match = None
         else:
             e = p + n - 1
-            item.match = data[p:e].decode()
+            item.match = data[p:e].decode("utf-8", "replace")
             p = e
         n = data[p]
         p += 1
@@ -347,8 +347,8 @@ def decode_request(data: bytes | memoryview, version: int) -> DescribeClientQuot
         raise version_error("DescribeClientQuotasRequest", version)
     try:
         return decode(data)
-    except (IndexError, _StructError, UnicodeDecodeError) as error:
-        raise broken("DescribeClientQuotasRequest", version, error) from None
+    except (IndexError, _StructError):
+        raise broken("DescribeClientQuotasRequest", version) from None
 
 
 def encode_request(message: DescribeClientQuotasRequest, version: int) -> bytes:
@@ -370,7 +370,7 @@ def _decode_response_v0(view: bytes | memoryview) -> DescribeClientQuotasRespons
         m.error_message = None
     else:
         e = p + n
-        m.error_message = data[p:e].decode()
+        m.error_message = data[p:e].decode("utf-8", "replace")
         p = e
     n, = _u_i(data, p)
     p += 4
@@ -398,7 +398,7 @@ def _decode_response_v0(view: bytes | memoryview) -> DescribeClientQuotasRespons
                 if n < 0:
                     raise null_error("entity_type")
                 e = p + n
-                item1.entity_type = data[p:e].decode()
+                item1.entity_type = data[p:e].decode("utf-8", "replace")
                 p = e
                 n, = _u_h(data, p)
                 p += 2
@@ -406,7 +406,7 @@ def _decode_response_v0(view: bytes | memoryview) -> DescribeClientQuotasRespons
                     item1.entity_name = None
                 else:
                     e = p + n
-                    item1.entity_name = data[p:e].decode()
+                    item1.entity_name = data[p:e].decode("utf-8", "replace")
                     p = e
                 items1.append(item1)
             n, = _u_i(data, p)
@@ -424,7 +424,7 @@ def _decode_response_v0(view: bytes | memoryview) -> DescribeClientQuotasRespons
                 if n < 0:
                     raise null_error("key")
                 e = p + n
-                item2.key = data[p:e].decode()
+                item2.key = data[p:e].decode("utf-8", "replace")
                 p = e
                 item2.value, = _u_d(data, p)
                 p += 8
@@ -448,7 +448,7 @@ def _decode_response_v1(view: bytes | memoryview) -> DescribeClientQuotasRespons
         m.error_message = None
     else:
         e = p + n - 1
-        m.error_message = data[p:e].decode()
+        m.error_message = data[p:e].decode("utf-8", "replace")
         p = e
     n = data[p]
     p += 1
@@ -484,7 +484,7 @@ def _decode_response_v1(view: bytes | memoryview) -> DescribeClientQuotasRespons
                 if n == 0:
                     raise null_error("entity_type")
                 e = p + n - 1
-                item1.entity_type = data[p:e].decode()
+                item1.entity_type = data[p:e].decode("utf-8", "replace")
                 p = e
                 n = data[p]
                 p += 1
@@ -494,7 +494,7 @@ def _decode_response_v1(view: bytes | memoryview) -> DescribeClientQuotasRespons
                     item1.entity_name = None
                 else:
                     e = p + n - 1
-                    item1.entity_name = data[p:e].decode()
+                    item1.entity_name = data[p:e].decode("utf-8", "replace")
                     p = e
                 n = data[p]
                 p += 1
@@ -523,7 +523,7 @@ def _decode_response_v1(view: bytes | memoryview) -> DescribeClientQuotasRespons
                 if n == 0:
                     raise null_error("key")
                 e = p + n - 1
-                item2.key = data[p:e].decode()
+                item2.key = data[p:e].decode("utf-8", "replace")
                 p = e
                 item2.value, n = _u_dB(data, p)
                 p += 9
@@ -678,8 +678,8 @@ def decode_response(data: bytes | memoryview, version: int) -> DescribeClientQuo
         raise version_error("DescribeClientQuotasResponse", version)
     try:
         return decode(data)
-    except (IndexError, _StructError, UnicodeDecodeError) as error:
-        raise broken("DescribeClientQuotasResponse", version, error) from None
+    except (IndexError, _StructError):
+        raise broken("DescribeClientQuotasResponse", version) from None
 
 
 def encode_response(message: DescribeClientQuotasResponse, version: int) -> bytes:

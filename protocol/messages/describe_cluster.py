@@ -231,8 +231,8 @@ def decode_request(data: bytes | memoryview, version: int) -> DescribeClusterReq
         raise version_error("DescribeClusterRequest", version)
     try:
         return decode(data)
-    except (IndexError, _StructError, UnicodeDecodeError) as error:
-        raise broken("DescribeClusterRequest", version, error) from None
+    except (IndexError, _StructError):
+        raise broken("DescribeClusterRequest", version) from None
 
 
 def encode_request(message: DescribeClusterRequest, version: int) -> bytes:
@@ -257,7 +257,7 @@ def _decode_response_v0(view: bytes | memoryview) -> DescribeClusterResponse:
         m.error_message = None
     else:
         e = p + n - 1
-        m.error_message = data[p:e].decode()
+        m.error_message = data[p:e].decode("utf-8", "replace")
         p = e
     n = data[p]
     p += 1
@@ -266,7 +266,7 @@ def _decode_response_v0(view: bytes | memoryview) -> DescribeClusterResponse:
     if n == 0:
         raise null_error("cluster_id")
     e = p + n - 1
-    m.cluster_id = data[p:e].decode()
+    m.cluster_id = data[p:e].decode("utf-8", "replace")
     p = e
     m.controller_id, n = _u_iB(data, p)
     p += 5
@@ -289,7 +289,7 @@ def _decode_response_v0(view: bytes | memoryview) -> DescribeClusterResponse:
         if n == 0:
             raise null_error("host")
         e = p + n - 1
-        item.host = data[p:e].decode()
+        item.host = data[p:e].decode("utf-8", "replace")
         p = e
         item.port, n = _u_iB(data, p)
         p += 5
@@ -299,7 +299,7 @@ def _decode_response_v0(view: bytes | memoryview) -> DescribeClusterResponse:
             item.rack = None
         else:
             e = p + n - 1
-            item.rack = data[p:e].decode()
+            item.rack = data[p:e].decode("utf-8", "replace")
             p = e
         n = data[p]
         p += 1
@@ -332,7 +332,7 @@ def _decode_response_v1(view: bytes | memoryview) -> DescribeClusterResponse:
         m.error_message = None
     else:
         e = p + n - 1
-        m.error_message = data[p:e].decode()
+        m.error_message = data[p:e].decode("utf-8", "replace")
         p = e
     m.endpoint_type, n = _u_bB(data, p)
     p += 2
@@ -341,7 +341,7 @@ def _decode_response_v1(view: bytes | memoryview) -> DescribeClusterResponse:
     if n == 0:
         raise null_error("cluster_id")
     e = p + n - 1
-    m.cluster_id = data[p:e].decode()
+    m.cluster_id = data[p:e].decode("utf-8", "replace")
     p = e
     m.controller_id, n = _u_iB(data, p)
     p += 5
@@ -364,7 +364,7 @@ def _decode_response_v1(view: bytes | memoryview) -> DescribeClusterResponse:
         if n == 0:
             raise null_error("host")
         e = p + n - 1
-        item.host = data[p:e].decode()
+        item.host = data[p:e].decode("utf-8", "replace")
         p = e
         item.port, n = _u_iB(data, p)
         p += 5
@@ -374,7 +374,7 @@ def _decode_response_v1(view: bytes | memoryview) -> DescribeClusterResponse:
             item.rack = None
         else:
             e = p + n - 1
-            item.rack = data[p:e].decode()
+            item.rack = data[p:e].decode("utf-8", "replace")
             p = e
         n = data[p]
         p += 1
@@ -407,7 +407,7 @@ def _decode_response_v2(view: bytes | memoryview) -> DescribeClusterResponse:
         m.error_message = None
     else:
         e = p + n - 1
-        m.error_message = data[p:e].decode()
+        m.error_message = data[p:e].decode("utf-8", "replace")
         p = e
     m.endpoint_type, n = _u_bB(data, p)
     p += 2
@@ -416,7 +416,7 @@ def _decode_response_v2(view: bytes | memoryview) -> DescribeClusterResponse:
     if n == 0:
         raise null_error("cluster_id")
     e = p + n - 1
-    m.cluster_id = data[p:e].decode()
+    m.cluster_id = data[p:e].decode("utf-8", "replace")
     p = e
     m.controller_id, n = _u_iB(data, p)
     p += 5
@@ -438,7 +438,7 @@ def _decode_response_v2(view: bytes | memoryview) -> DescribeClusterResponse:
         if n == 0:
             raise null_error("host")
         e = p + n - 1
-        item.host = data[p:e].decode()
+        item.host = data[p:e].decode("utf-8", "replace")
         p = e
         item.port, n = _u_iB(data, p)
         p += 5
@@ -448,7 +448,7 @@ def _decode_response_v2(view: bytes | memoryview) -> DescribeClusterResponse:
             item.rack = None
         else:
             e = p + n - 1
-            item.rack = data[p:e].decode()
+            item.rack = data[p:e].decode("utf-8", "replace")
             p = e
         item.is_fenced, n = _u_zB(data, p)
         p += 2
@@ -653,8 +653,8 @@ def decode_response(data: bytes | memoryview, version: int) -> DescribeClusterRe
         raise version_error("DescribeClusterResponse", version)
     try:
         return decode(data)
-    except (IndexError, _StructError, UnicodeDecodeError) as error:
-        raise broken("DescribeClusterResponse", version, error) from None
+    except (IndexError, _StructError):
+        raise broken("DescribeClusterResponse", version) from None
 
 
 def encode_response(message: DescribeClusterResponse, version: int) -> bytes:

@@ -227,7 +227,7 @@ def _decode_request_v1(view: bytes | memoryview) -> DescribeConfigsRequest:
         if n < 0:
             raise null_error("resource_name")
         e = p + n
-        item.resource_name = data[p:e].decode()
+        item.resource_name = data[p:e].decode("utf-8", "replace")
         p = e
         n, = _u_i(data, p)
         p += 4
@@ -247,7 +247,7 @@ def _decode_request_v1(view: bytes | memoryview) -> DescribeConfigsRequest:
                 if n < 0:
                     raise null_error("item1")
                 e = p + n
-                item1 = data[p:e].decode()
+                item1 = data[p:e].decode("utf-8", "replace")
                 p = e
                 items1.append(item1)
         items.append(item)
@@ -282,7 +282,7 @@ def _decode_request_v3(view: bytes | memoryview) -> DescribeConfigsRequest:
         if n < 0:
             raise null_error("resource_name")
         e = p + n
-        item.resource_name = data[p:e].decode()
+        item.resource_name = data[p:e].decode("utf-8", "replace")
         p = e
         n, = _u_i(data, p)
         p += 4
@@ -302,7 +302,7 @@ def _decode_request_v3(view: bytes | memoryview) -> DescribeConfigsRequest:
                 if n < 0:
                     raise null_error("item1")
                 e = p + n
-                item1 = data[p:e].decode()
+                item1 = data[p:e].decode("utf-8", "replace")
                 p = e
                 items1.append(item1)
         items.append(item)
@@ -342,7 +342,7 @@ def _decode_request_v4(view: bytes | memoryview) -> DescribeConfigsRequest:
         if n == 0:
             raise null_error("resource_name")
         e = p + n - 1
-        item.resource_name = data[p:e].decode()
+        item.resource_name = data[p:e].decode("utf-8", "replace")
         p = e
         n = data[p]
         p += 1
@@ -367,7 +367,7 @@ def _decode_request_v4(view: bytes | memoryview) -> DescribeConfigsRequest:
                 if n == 0:
                     raise null_error("item1")
                 e = p + n - 1
-                item1 = data[p:e].decode()
+                item1 = data[p:e].decode("utf-8", "replace")
                 p = e
                 items1.append(item1)
         n = data[p]
@@ -498,8 +498,8 @@ def decode_request(data: bytes | memoryview, version: int) -> DescribeConfigsReq
         raise version_error("DescribeConfigsRequest", version)
     try:
         return decode(data)
-    except (IndexError, _StructError, UnicodeDecodeError) as error:
-        raise broken("DescribeConfigsRequest", version, error) from None
+    except (IndexError, _StructError):
+        raise broken("DescribeConfigsRequest", version) from None
 
 
 def encode_request(message: DescribeConfigsRequest, version: int) -> bytes:
@@ -531,14 +531,14 @@ def _decode_response_v1(view: bytes | memoryview) -> DescribeConfigsResponse:
             item.error_message = None
         else:
             e = p + n
-            item.error_message = data[p:e].decode()
+            item.error_message = data[p:e].decode("utf-8", "replace")
             p = e
         item.resource_type, n = _u_bh(data, p)
         p += 3
         if n < 0:
             raise null_error("resource_name")
         e = p + n
-        item.resource_name = data[p:e].decode()
+        item.resource_name = data[p:e].decode("utf-8", "replace")
         p = e
         n, = _u_i(data, p)
         p += 4
@@ -557,7 +557,7 @@ def _decode_response_v1(view: bytes | memoryview) -> DescribeConfigsResponse:
             if n < 0:
                 raise null_error("name")
             e = p + n
-            item1.name = data[p:e].decode()
+            item1.name = data[p:e].decode("utf-8", "replace")
             p = e
             n, = _u_h(data, p)
             p += 2
@@ -565,7 +565,7 @@ def _decode_response_v1(view: bytes | memoryview) -> DescribeConfigsResponse:
                 item1.value = None
             else:
                 e = p + n
-                item1.value = data[p:e].decode()
+                item1.value = data[p:e].decode("utf-8", "replace")
                 p = e
             item1.read_only, item1.config_source, item1.is_sensitive, n = _u_zbzi(data, p)
             p += 7
@@ -582,7 +582,7 @@ def _decode_response_v1(view: bytes | memoryview) -> DescribeConfigsResponse:
                 if n < 0:
                     raise null_error("name")
                 e = p + n
-                item2.name = data[p:e].decode()
+                item2.name = data[p:e].decode("utf-8", "replace")
                 p = e
                 n, = _u_h(data, p)
                 p += 2
@@ -590,7 +590,7 @@ def _decode_response_v1(view: bytes | memoryview) -> DescribeConfigsResponse:
                     item2.value = None
                 else:
                     e = p + n
-                    item2.value = data[p:e].decode()
+                    item2.value = data[p:e].decode("utf-8", "replace")
                     p = e
                 item2.source, = _u_b(data, p)
                 p += 1
@@ -623,14 +623,14 @@ def _decode_response_v3(view: bytes | memoryview) -> DescribeConfigsResponse:
             item.error_message = None
         else:
             e = p + n
-            item.error_message = data[p:e].decode()
+            item.error_message = data[p:e].decode("utf-8", "replace")
             p = e
         item.resource_type, n = _u_bh(data, p)
         p += 3
         if n < 0:
             raise null_error("resource_name")
         e = p + n
-        item.resource_name = data[p:e].decode()
+        item.resource_name = data[p:e].decode("utf-8", "replace")
         p = e
         n, = _u_i(data, p)
         p += 4
@@ -647,7 +647,7 @@ def _decode_response_v3(view: bytes | memoryview) -> DescribeConfigsResponse:
             if n < 0:
                 raise null_error("name")
             e = p + n
-            item1.name = data[p:e].decode()
+            item1.name = data[p:e].decode("utf-8", "replace")
             p = e
             n, = _u_h(data, p)
             p += 2
@@ -655,7 +655,7 @@ def _decode_response_v3(view: bytes | memoryview) -> DescribeConfigsResponse:
                 item1.value = None
             else:
                 e = p + n
-                item1.value = data[p:e].decode()
+                item1.value = data[p:e].decode("utf-8", "replace")
                 p = e
             item1.read_only, item1.config_source, item1.is_sensitive, n = _u_zbzi(data, p)
             p += 7
@@ -672,7 +672,7 @@ def _decode_response_v3(view: bytes | memoryview) -> DescribeConfigsResponse:
                 if n < 0:
                     raise null_error("name")
                 e = p + n
-                item2.name = data[p:e].decode()
+                item2.name = data[p:e].decode("utf-8", "replace")
                 p = e
                 n, = _u_h(data, p)
                 p += 2
@@ -680,7 +680,7 @@ def _decode_response_v3(view: bytes | memoryview) -> DescribeConfigsResponse:
                     item2.value = None
                 else:
                     e = p + n
-                    item2.value = data[p:e].decode()
+                    item2.value = data[p:e].decode("utf-8", "replace")
                     p = e
                 item2.source, = _u_b(data, p)
                 p += 1
@@ -691,7 +691,7 @@ def _decode_response_v3(view: bytes | memoryview) -> DescribeConfigsResponse:
                 item1.documentation = None
             else:
                 e = p + n
-                item1.documentation = data[p:e].decode()
+                item1.documentation = data[p:e].decode("utf-8", "replace")
                 p = e
             items1.append(item1)
         items.append(item)
@@ -726,7 +726,7 @@ def _decode_response_v4(view: bytes | memoryview) -> DescribeConfigsResponse:
             item.error_message = None
         else:
             e = p + n - 1
-            item.error_message = data[p:e].decode()
+            item.error_message = data[p:e].decode("utf-8", "replace")
             p = e
         item.resource_type, n = _u_bB(data, p)
         p += 2
@@ -735,7 +735,7 @@ def _decode_response_v4(view: bytes | memoryview) -> DescribeConfigsResponse:
         if n == 0:
             raise null_error("resource_name")
         e = p + n - 1
-        item.resource_name = data[p:e].decode()
+        item.resource_name = data[p:e].decode("utf-8", "replace")
         p = e
         n = data[p]
         p += 1
@@ -757,7 +757,7 @@ def _decode_response_v4(view: bytes | memoryview) -> DescribeConfigsResponse:
             if n == 0:
                 raise null_error("name")
             e = p + n - 1
-            item1.name = data[p:e].decode()
+            item1.name = data[p:e].decode("utf-8", "replace")
             p = e
             n = data[p]
             p += 1
@@ -767,7 +767,7 @@ def _decode_response_v4(view: bytes | memoryview) -> DescribeConfigsResponse:
                 item1.value = None
             else:
                 e = p + n - 1
-                item1.value = data[p:e].decode()
+                item1.value = data[p:e].decode("utf-8", "replace")
                 p = e
             item1.read_only, item1.config_source, item1.is_sensitive, n = _u_zbzB(data, p)
             p += 4
@@ -789,7 +789,7 @@ def _decode_response_v4(view: bytes | memoryview) -> DescribeConfigsResponse:
                 if n == 0:
                     raise null_error("name")
                 e = p + n - 1
-                item2.name = data[p:e].decode()
+                item2.name = data[p:e].decode("utf-8", "replace")
                 p = e
                 n = data[p]
                 p += 1
@@ -799,7 +799,7 @@ def _decode_response_v4(view: bytes | memoryview) -> DescribeConfigsResponse:
                     item2.value = None
                 else:
                     e = p + n - 1
-                    item2.value = data[p:e].decode()
+                    item2.value = data[p:e].decode("utf-8", "replace")
                     p = e
                 item2.source, n = _u_bB(data, p)
                 p += 2
@@ -816,7 +816,7 @@ def _decode_response_v4(view: bytes | memoryview) -> DescribeConfigsResponse:
                 item1.documentation = None
             else:
                 e = p + n - 1
-                item1.documentation = data[p:e].decode()
+                item1.documentation = data[p:e].decode("utf-8", "replace")
                 p = e
             n = data[p]
             p += 1
@@ -1066,8 +1066,8 @@ def decode_response(data: bytes | memoryview, version: int) -> DescribeConfigsRe
         raise version_error("DescribeConfigsResponse", version)
     try:
         return decode(data)
-    except (IndexError, _StructError, UnicodeDecodeError) as error:
-        raise broken("DescribeConfigsResponse", version, error) from None
+    except (IndexError, _StructError):
+        raise broken("DescribeConfigsResponse", version) from None
 
 
 def encode_response(message: DescribeConfigsResponse, version: int) -> bytes:

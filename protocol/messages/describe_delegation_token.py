@@ -185,14 +185,14 @@ def _decode_request_v1(view: bytes | memoryview) -> DescribeDelegationTokenReque
             if n < 0:
                 raise null_error("principal_type")
             e = p + n
-            item.principal_type = data[p:e].decode()
+            item.principal_type = data[p:e].decode("utf-8", "replace")
             p = e
             n, = _u_h(data, p)
             p += 2
             if n < 0:
                 raise null_error("principal_name")
             e = p + n
-            item.principal_name = data[p:e].decode()
+            item.principal_name = data[p:e].decode("utf-8", "replace")
             p = e
             items.append(item)
     if p > end:
@@ -230,7 +230,7 @@ def _decode_request_v2(view: bytes | memoryview) -> DescribeDelegationTokenReque
             if n == 0:
                 raise null_error("principal_type")
             e = p + n - 1
-            item.principal_type = data[p:e].decode()
+            item.principal_type = data[p:e].decode("utf-8", "replace")
             p = e
             n = data[p]
             p += 1
@@ -239,7 +239,7 @@ def _decode_request_v2(view: bytes | memoryview) -> DescribeDelegationTokenReque
             if n == 0:
                 raise null_error("principal_name")
             e = p + n - 1
-            item.principal_name = data[p:e].decode()
+            item.principal_name = data[p:e].decode("utf-8", "replace")
             p = e
             n = data[p]
             p += 1
@@ -334,8 +334,8 @@ def decode_request(data: bytes | memoryview, version: int) -> DescribeDelegation
         raise version_error("DescribeDelegationTokenRequest", version)
     try:
         return decode(data)
-    except (IndexError, _StructError, UnicodeDecodeError) as error:
-        raise broken("DescribeDelegationTokenRequest", version, error) from None
+    except (IndexError, _StructError):
+        raise broken("DescribeDelegationTokenRequest", version) from None
 
 
 def encode_request(message: DescribeDelegationTokenRequest, version: int) -> bytes:
@@ -368,21 +368,21 @@ def _decode_response_v1(view: bytes | memoryview) -> DescribeDelegationTokenResp
         if n < 0:
             raise null_error("principal_type")
         e = p + n
-        item.principal_type = data[p:e].decode()
+        item.principal_type = data[p:e].decode("utf-8", "replace")
         p = e
         n, = _u_h(data, p)
         p += 2
         if n < 0:
             raise null_error("principal_name")
         e = p + n
-        item.principal_name = data[p:e].decode()
+        item.principal_name = data[p:e].decode("utf-8", "replace")
         p = e
         item.issue_timestamp, item.expiry_timestamp, item.max_timestamp, n = _u_qqqh(data, p)
         p += 26
         if n < 0:
             raise null_error("token_id")
         e = p + n
-        item.token_id = data[p:e].decode()
+        item.token_id = data[p:e].decode("utf-8", "replace")
         p = e
         n, = _u_i(data, p)
         p += 4
@@ -406,14 +406,14 @@ def _decode_response_v1(view: bytes | memoryview) -> DescribeDelegationTokenResp
             if n < 0:
                 raise null_error("principal_type")
             e = p + n
-            item1.principal_type = data[p:e].decode()
+            item1.principal_type = data[p:e].decode("utf-8", "replace")
             p = e
             n, = _u_h(data, p)
             p += 2
             if n < 0:
                 raise null_error("principal_name")
             e = p + n
-            item1.principal_name = data[p:e].decode()
+            item1.principal_name = data[p:e].decode("utf-8", "replace")
             p = e
             items1.append(item1)
         items.append(item)
@@ -451,7 +451,7 @@ def _decode_response_v2(view: bytes | memoryview) -> DescribeDelegationTokenResp
         if n == 0:
             raise null_error("principal_type")
         e = p + n - 1
-        item.principal_type = data[p:e].decode()
+        item.principal_type = data[p:e].decode("utf-8", "replace")
         p = e
         n = data[p]
         p += 1
@@ -460,7 +460,7 @@ def _decode_response_v2(view: bytes | memoryview) -> DescribeDelegationTokenResp
         if n == 0:
             raise null_error("principal_name")
         e = p + n - 1
-        item.principal_name = data[p:e].decode()
+        item.principal_name = data[p:e].decode("utf-8", "replace")
         p = e
         item.issue_timestamp, item.expiry_timestamp, item.max_timestamp, n = _u_qqqB(data, p)
         p += 25
@@ -469,7 +469,7 @@ def _decode_response_v2(view: bytes | memoryview) -> DescribeDelegationTokenResp
         if n == 0:
             raise null_error("token_id")
         e = p + n - 1
-        item.token_id = data[p:e].decode()
+        item.token_id = data[p:e].decode("utf-8", "replace")
         p = e
         n = data[p]
         p += 1
@@ -500,7 +500,7 @@ def _decode_response_v2(view: bytes | memoryview) -> DescribeDelegationTokenResp
             if n == 0:
                 raise null_error("principal_type")
             e = p + n - 1
-            item1.principal_type = data[p:e].decode()
+            item1.principal_type = data[p:e].decode("utf-8", "replace")
             p = e
             n = data[p]
             p += 1
@@ -509,7 +509,7 @@ def _decode_response_v2(view: bytes | memoryview) -> DescribeDelegationTokenResp
             if n == 0:
                 raise null_error("principal_name")
             e = p + n - 1
-            item1.principal_name = data[p:e].decode()
+            item1.principal_name = data[p:e].decode("utf-8", "replace")
             p = e
             n = data[p]
             p += 1
@@ -561,7 +561,7 @@ def _decode_response_v3(view: bytes | memoryview) -> DescribeDelegationTokenResp
         if n == 0:
             raise null_error("principal_type")
         e = p + n - 1
-        item.principal_type = data[p:e].decode()
+        item.principal_type = data[p:e].decode("utf-8", "replace")
         p = e
         n = data[p]
         p += 1
@@ -570,7 +570,7 @@ def _decode_response_v3(view: bytes | memoryview) -> DescribeDelegationTokenResp
         if n == 0:
             raise null_error("principal_name")
         e = p + n - 1
-        item.principal_name = data[p:e].decode()
+        item.principal_name = data[p:e].decode("utf-8", "replace")
         p = e
         n = data[p]
         p += 1
@@ -579,7 +579,7 @@ def _decode_response_v3(view: bytes | memoryview) -> DescribeDelegationTokenResp
         if n == 0:
             raise null_error("token_requester_principal_type")
         e = p + n - 1
-        item.token_requester_principal_type = data[p:e].decode()
+        item.token_requester_principal_type = data[p:e].decode("utf-8", "replace")
         p = e
         n = data[p]
         p += 1
@@ -588,7 +588,7 @@ def _decode_response_v3(view: bytes | memoryview) -> DescribeDelegationTokenResp
         if n == 0:
             raise null_error("token_requester_principal_name")
         e = p + n - 1
-        item.token_requester_principal_name = data[p:e].decode()
+        item.token_requester_principal_name = data[p:e].decode("utf-8", "replace")
         p = e
         item.issue_timestamp, item.expiry_timestamp, item.max_timestamp, n = _u_qqqB(data, p)
         p += 25
@@ -597,7 +597,7 @@ def _decode_response_v3(view: bytes | memoryview) -> DescribeDelegationTokenResp
         if n == 0:
             raise null_error("token_id")
         e = p + n - 1
-        item.token_id = data[p:e].decode()
+        item.token_id = data[p:e].decode("utf-8", "replace")
         p = e
         n = data[p]
         p += 1
@@ -628,7 +628,7 @@ def _decode_response_v3(view: bytes | memoryview) -> DescribeDelegationTokenResp
             if n == 0:
                 raise null_error("principal_type")
             e = p + n - 1
-            item1.principal_type = data[p:e].decode()
+            item1.principal_type = data[p:e].decode("utf-8", "replace")
             p = e
             n = data[p]
             p += 1
@@ -637,7 +637,7 @@ def _decode_response_v3(view: bytes | memoryview) -> DescribeDelegationTokenResp
             if n == 0:
                 raise null_error("principal_name")
             e = p + n - 1
-            item1.principal_name = data[p:e].decode()
+            item1.principal_name = data[p:e].decode("utf-8", "replace")
             p = e
             n = data[p]
             p += 1
@@ -861,8 +861,8 @@ def decode_response(data: bytes | memoryview, version: int) -> DescribeDelegatio
         raise version_error("DescribeDelegationTokenResponse", version)
     try:
         return decode(data)
-    except (IndexError, _StructError, UnicodeDecodeError) as error:
-        raise broken("DescribeDelegationTokenResponse", version, error) from None
+    except (IndexError, _StructError):
+        raise broken("DescribeDelegationTokenResponse", version) from None
 
 
 def encode_response(message: DescribeDelegationTokenResponse, version: int) -> bytes:

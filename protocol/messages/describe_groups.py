@@ -173,7 +173,7 @@ def _decode_request_v0(view: bytes | memoryview) -> DescribeGroupsRequest:
         if n < 0:
             raise null_error("item")
         e = p + n
-        item = data[p:e].decode()
+        item = data[p:e].decode("utf-8", "replace")
         p = e
         items.append(item)
     if p > end:
@@ -204,7 +204,7 @@ def _decode_request_v3(view: bytes | memoryview) -> DescribeGroupsRequest:
         if n < 0:
             raise null_error("item")
         e = p + n
-        item = data[p:e].decode()
+        item = data[p:e].decode("utf-8", "replace")
         p = e
         items.append(item)
     m.include_authorized_operations, = _u_z(data, p)
@@ -242,7 +242,7 @@ def _decode_request_v5(view: bytes | memoryview) -> DescribeGroupsRequest:
         if n == 0:
             raise null_error("item")
         e = p + n - 1
-        item = data[p:e].decode()
+        item = data[p:e].decode("utf-8", "replace")
         p = e
         items.append(item)
     m.include_authorized_operations, n = _u_zB(data, p)
@@ -331,8 +331,8 @@ def decode_request(data: bytes | memoryview, version: int) -> DescribeGroupsRequ
         raise version_error("DescribeGroupsRequest", version)
     try:
         return decode(data)
-    except (IndexError, _StructError, UnicodeDecodeError) as error:
-        raise broken("DescribeGroupsRequest", version, error) from None
+    except (IndexError, _StructError):
+        raise broken("DescribeGroupsRequest", version) from None
 
 
 def encode_request(message: DescribeGroupsRequest, version: int) -> bytes:
@@ -366,28 +366,28 @@ def _decode_response_v0(view: bytes | memoryview) -> DescribeGroupsResponse:
         if n < 0:
             raise null_error("group_id")
         e = p + n
-        item.group_id = data[p:e].decode()
+        item.group_id = data[p:e].decode("utf-8", "replace")
         p = e
         n, = _u_h(data, p)
         p += 2
         if n < 0:
             raise null_error("group_state")
         e = p + n
-        item.group_state = data[p:e].decode()
+        item.group_state = data[p:e].decode("utf-8", "replace")
         p = e
         n, = _u_h(data, p)
         p += 2
         if n < 0:
             raise null_error("protocol_type")
         e = p + n
-        item.protocol_type = data[p:e].decode()
+        item.protocol_type = data[p:e].decode("utf-8", "replace")
         p = e
         n, = _u_h(data, p)
         p += 2
         if n < 0:
             raise null_error("protocol_data")
         e = p + n
-        item.protocol_data = data[p:e].decode()
+        item.protocol_data = data[p:e].decode("utf-8", "replace")
         p = e
         n, = _u_i(data, p)
         p += 4
@@ -405,21 +405,21 @@ def _decode_response_v0(view: bytes | memoryview) -> DescribeGroupsResponse:
             if n < 0:
                 raise null_error("member_id")
             e = p + n
-            item1.member_id = data[p:e].decode()
+            item1.member_id = data[p:e].decode("utf-8", "replace")
             p = e
             n, = _u_h(data, p)
             p += 2
             if n < 0:
                 raise null_error("client_id")
             e = p + n
-            item1.client_id = data[p:e].decode()
+            item1.client_id = data[p:e].decode("utf-8", "replace")
             p = e
             n, = _u_h(data, p)
             p += 2
             if n < 0:
                 raise null_error("client_host")
             e = p + n
-            item1.client_host = data[p:e].decode()
+            item1.client_host = data[p:e].decode("utf-8", "replace")
             p = e
             n, = _u_i(data, p)
             p += 4
@@ -464,28 +464,28 @@ def _decode_response_v1(view: bytes | memoryview) -> DescribeGroupsResponse:
         if n < 0:
             raise null_error("group_id")
         e = p + n
-        item.group_id = data[p:e].decode()
+        item.group_id = data[p:e].decode("utf-8", "replace")
         p = e
         n, = _u_h(data, p)
         p += 2
         if n < 0:
             raise null_error("group_state")
         e = p + n
-        item.group_state = data[p:e].decode()
+        item.group_state = data[p:e].decode("utf-8", "replace")
         p = e
         n, = _u_h(data, p)
         p += 2
         if n < 0:
             raise null_error("protocol_type")
         e = p + n
-        item.protocol_type = data[p:e].decode()
+        item.protocol_type = data[p:e].decode("utf-8", "replace")
         p = e
         n, = _u_h(data, p)
         p += 2
         if n < 0:
             raise null_error("protocol_data")
         e = p + n
-        item.protocol_data = data[p:e].decode()
+        item.protocol_data = data[p:e].decode("utf-8", "replace")
         p = e
         n, = _u_i(data, p)
         p += 4
@@ -503,21 +503,21 @@ def _decode_response_v1(view: bytes | memoryview) -> DescribeGroupsResponse:
             if n < 0:
                 raise null_error("member_id")
             e = p + n
-            item1.member_id = data[p:e].decode()
+            item1.member_id = data[p:e].decode("utf-8", "replace")
             p = e
             n, = _u_h(data, p)
             p += 2
             if n < 0:
                 raise null_error("client_id")
             e = p + n
-            item1.client_id = data[p:e].decode()
+            item1.client_id = data[p:e].decode("utf-8", "replace")
             p = e
             n, = _u_h(data, p)
             p += 2
             if n < 0:
                 raise null_error("client_host")
             e = p + n
-            item1.client_host = data[p:e].decode()
+            item1.client_host = data[p:e].decode("utf-8", "replace")
             p = e
             n, = _u_i(data, p)
             p += 4
@@ -561,28 +561,28 @@ def _decode_response_v3(view: bytes | memoryview) -> DescribeGroupsResponse:
         if n < 0:
             raise null_error("group_id")
         e = p + n
-        item.group_id = data[p:e].decode()
+        item.group_id = data[p:e].decode("utf-8", "replace")
         p = e
         n, = _u_h(data, p)
         p += 2
         if n < 0:
             raise null_error("group_state")
         e = p + n
-        item.group_state = data[p:e].decode()
+        item.group_state = data[p:e].decode("utf-8", "replace")
         p = e
         n, = _u_h(data, p)
         p += 2
         if n < 0:
             raise null_error("protocol_type")
         e = p + n
-        item.protocol_type = data[p:e].decode()
+        item.protocol_type = data[p:e].decode("utf-8", "replace")
         p = e
         n, = _u_h(data, p)
         p += 2
         if n < 0:
             raise null_error("protocol_data")
         e = p + n
-        item.protocol_data = data[p:e].decode()
+        item.protocol_data = data[p:e].decode("utf-8", "replace")
         p = e
         n, = _u_i(data, p)
         p += 4
@@ -600,21 +600,21 @@ def _decode_response_v3(view: bytes | memoryview) -> DescribeGroupsResponse:
             if n < 0:
                 raise null_error("member_id")
             e = p + n
-            item1.member_id = data[p:e].decode()
+            item1.member_id = data[p:e].decode("utf-8", "replace")
             p = e
             n, = _u_h(data, p)
             p += 2
             if n < 0:
                 raise null_error("client_id")
             e = p + n
-            item1.client_id = data[p:e].decode()
+            item1.client_id = data[p:e].decode("utf-8", "replace")
             p = e
             n, = _u_h(data, p)
             p += 2
             if n < 0:
                 raise null_error("client_host")
             e = p + n
-            item1.client_host = data[p:e].decode()
+            item1.client_host = data[p:e].decode("utf-8", "replace")
             p = e
             n, = _u_i(data, p)
             p += 4
@@ -660,28 +660,28 @@ def _decode_response_v4(view: bytes | memoryview) -> DescribeGroupsResponse:
         if n < 0:
             raise null_error("group_id")
         e = p + n
-        item.group_id = data[p:e].decode()
+        item.group_id = data[p:e].decode("utf-8", "replace")
         p = e
         n, = _u_h(data, p)
         p += 2
         if n < 0:
             raise null_error("group_state")
         e = p + n
-        item.group_state = data[p:e].decode()
+        item.group_state = data[p:e].decode("utf-8", "replace")
         p = e
         n, = _u_h(data, p)
         p += 2
         if n < 0:
             raise null_error("protocol_type")
         e = p + n
-        item.protocol_type = data[p:e].decode()
+        item.protocol_type = data[p:e].decode("utf-8", "replace")
         p = e
         n, = _u_h(data, p)
         p += 2
         if n < 0:
             raise null_error("protocol_data")
         e = p + n
-        item.protocol_data = data[p:e].decode()
+        item.protocol_data = data[p:e].decode("utf-8", "replace")
         p = e
         n, = _u_i(data, p)
         p += 4
@@ -698,7 +698,7 @@ def _decode_response_v4(view: bytes | memoryview) -> DescribeGroupsResponse:
             if n < 0:
                 raise null_error("member_id")
             e = p + n
-            item1.member_id = data[p:e].decode()
+            item1.member_id = data[p:e].decode("utf-8", "replace")
             p = e
             n, = _u_h(data, p)
             p += 2
@@ -706,21 +706,21 @@ def _decode_response_v4(view: bytes | memoryview) -> DescribeGroupsResponse:
                 item1.group_instance_id = None
             else:
                 e = p + n
-                item1.group_instance_id = data[p:e].decode()
+                item1.group_instance_id = data[p:e].decode("utf-8", "replace")
                 p = e
             n, = _u_h(data, p)
             p += 2
             if n < 0:
                 raise null_error("client_id")
             e = p + n
-            item1.client_id = data[p:e].decode()
+            item1.client_id = data[p:e].decode("utf-8", "replace")
             p = e
             n, = _u_h(data, p)
             p += 2
             if n < 0:
                 raise null_error("client_host")
             e = p + n
-            item1.client_host = data[p:e].decode()
+            item1.client_host = data[p:e].decode("utf-8", "replace")
             p = e
             n, = _u_i(data, p)
             p += 4
@@ -771,7 +771,7 @@ def _decode_response_v5(view: bytes | memoryview) -> DescribeGroupsResponse:
         if n == 0:
             raise null_error("group_id")
         e = p + n - 1
-        item.group_id = data[p:e].decode()
+        item.group_id = data[p:e].decode("utf-8", "replace")
         p = e
         n = data[p]
         p += 1
@@ -780,7 +780,7 @@ def _decode_response_v5(view: bytes | memoryview) -> DescribeGroupsResponse:
         if n == 0:
             raise null_error("group_state")
         e = p + n - 1
-        item.group_state = data[p:e].decode()
+        item.group_state = data[p:e].decode("utf-8", "replace")
         p = e
         n = data[p]
         p += 1
@@ -789,7 +789,7 @@ def _decode_response_v5(view: bytes | memoryview) -> DescribeGroupsResponse:
         if n == 0:
             raise null_error("protocol_type")
         e = p + n - 1
-        item.protocol_type = data[p:e].decode()
+        item.protocol_type = data[p:e].decode("utf-8", "replace")
         p = e
         n = data[p]
         p += 1
@@ -798,7 +798,7 @@ def _decode_response_v5(view: bytes | memoryview) -> DescribeGroupsResponse:
         if n == 0:
             raise null_error("protocol_data")
         e = p + n - 1
-        item.protocol_data = data[p:e].decode()
+        item.protocol_data = data[p:e].decode("utf-8", "replace")
         p = e
         n = data[p]
         p += 1
@@ -820,7 +820,7 @@ def _decode_response_v5(view: bytes | memoryview) -> DescribeGroupsResponse:
             if n == 0:
                 raise null_error("member_id")
             e = p + n - 1
-            item1.member_id = data[p:e].decode()
+            item1.member_id = data[p:e].decode("utf-8", "replace")
             p = e
             n = data[p]
             p += 1
@@ -830,7 +830,7 @@ def _decode_response_v5(view: bytes | memoryview) -> DescribeGroupsResponse:
                 item1.group_instance_id = None
             else:
                 e = p + n - 1
-                item1.group_instance_id = data[p:e].decode()
+                item1.group_instance_id = data[p:e].decode("utf-8", "replace")
                 p = e
             n = data[p]
             p += 1
@@ -839,7 +839,7 @@ def _decode_response_v5(view: bytes | memoryview) -> DescribeGroupsResponse:
             if n == 0:
                 raise null_error("client_id")
             e = p + n - 1
-            item1.client_id = data[p:e].decode()
+            item1.client_id = data[p:e].decode("utf-8", "replace")
             p = e
             n = data[p]
             p += 1
@@ -848,7 +848,7 @@ def _decode_response_v5(view: bytes | memoryview) -> DescribeGroupsResponse:
             if n == 0:
                 raise null_error("client_host")
             e = p + n - 1
-            item1.client_host = data[p:e].decode()
+            item1.client_host = data[p:e].decode("utf-8", "replace")
             p = e
             n = data[p]
             p += 1
@@ -919,7 +919,7 @@ def _decode_response_v6(view: bytes | memoryview) -> DescribeGroupsResponse:
             item.error_message = None
         else:
             e = p + n - 1
-            item.error_message = data[p:e].decode()
+            item.error_message = data[p:e].decode("utf-8", "replace")
             p = e
         n = data[p]
         p += 1
@@ -928,7 +928,7 @@ def _decode_response_v6(view: bytes | memoryview) -> DescribeGroupsResponse:
         if n == 0:
             raise null_error("group_id")
         e = p + n - 1
-        item.group_id = data[p:e].decode()
+        item.group_id = data[p:e].decode("utf-8", "replace")
         p = e
         n = data[p]
         p += 1
@@ -937,7 +937,7 @@ def _decode_response_v6(view: bytes | memoryview) -> DescribeGroupsResponse:
         if n == 0:
             raise null_error("group_state")
         e = p + n - 1
-        item.group_state = data[p:e].decode()
+        item.group_state = data[p:e].decode("utf-8", "replace")
         p = e
         n = data[p]
         p += 1
@@ -946,7 +946,7 @@ def _decode_response_v6(view: bytes | memoryview) -> DescribeGroupsResponse:
         if n == 0:
             raise null_error("protocol_type")
         e = p + n - 1
-        item.protocol_type = data[p:e].decode()
+        item.protocol_type = data[p:e].decode("utf-8", "replace")
         p = e
         n = data[p]
         p += 1
@@ -955,7 +955,7 @@ def _decode_response_v6(view: bytes | memoryview) -> DescribeGroupsResponse:
         if n == 0:
             raise null_error("protocol_data")
         e = p + n - 1
-        item.protocol_data = data[p:e].decode()
+        item.protocol_data = data[p:e].decode("utf-8", "replace")
         p = e
         n = data[p]
         p += 1
@@ -977,7 +977,7 @@ def _decode_response_v6(view: bytes | memoryview) -> DescribeGroupsResponse:
             if n == 0:
                 raise null_error("member_id")
             e = p + n - 1
-            item1.member_id = data[p:e].decode()
+            item1.member_id = data[p:e].decode("utf-8", "replace")
             p = e
             n = data[p]
             p += 1
@@ -987,7 +987,7 @@ def _decode_response_v6(view: bytes | memoryview) -> DescribeGroupsResponse:
                 item1.group_instance_id = None
             else:
                 e = p + n - 1
-                item1.group_instance_id = data[p:e].decode()
+                item1.group_instance_id = data[p:e].decode("utf-8", "replace")
                 p = e
             n = data[p]
             p += 1
@@ -996,7 +996,7 @@ def _decode_response_v6(view: bytes | memoryview) -> DescribeGroupsResponse:
             if n == 0:
                 raise null_error("client_id")
             e = p + n - 1
-            item1.client_id = data[p:e].decode()
+            item1.client_id = data[p:e].decode("utf-8", "replace")
             p = e
             n = data[p]
             p += 1
@@ -1005,7 +1005,7 @@ def _decode_response_v6(view: bytes | memoryview) -> DescribeGroupsResponse:
             if n == 0:
                 raise null_error("client_host")
             e = p + n - 1
-            item1.client_host = data[p:e].decode()
+            item1.client_host = data[p:e].decode("utf-8", "replace")
             p = e
             n = data[p]
             p += 1
@@ -1447,8 +1447,8 @@ def decode_response(data: bytes | memoryview, version: int) -> DescribeGroupsRes
         raise version_error("DescribeGroupsResponse", version)
     try:
         return decode(data)
-    except (IndexError, _StructError, UnicodeDecodeError) as error:
-        raise broken("DescribeGroupsResponse", version, error) from None
+    except (IndexError, _StructError):
+        raise broken("DescribeGroupsResponse", version) from None
 
 
 def encode_response(message: DescribeGroupsResponse, version: int) -> bytes:

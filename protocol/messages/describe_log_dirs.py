@@ -203,7 +203,7 @@ def _decode_request_v1(view: bytes | memoryview) -> DescribeLogDirsRequest:
             if n < 0:
                 raise null_error("topic")
             e = p + n
-            item.topic = data[p:e].decode()
+            item.topic = data[p:e].decode("utf-8", "replace")
             p = e
             n, = _u_i(data, p)
             p += 4
@@ -252,7 +252,7 @@ def _decode_request_v2(view: bytes | memoryview) -> DescribeLogDirsRequest:
             if n == 0:
                 raise null_error("topic")
             e = p + n - 1
-            item.topic = data[p:e].decode()
+            item.topic = data[p:e].decode("utf-8", "replace")
             p = e
             n = data[p]
             p += 1
@@ -365,8 +365,8 @@ def decode_request(data: bytes | memoryview, version: int) -> DescribeLogDirsReq
         raise version_error("DescribeLogDirsRequest", version)
     try:
         return decode(data)
-    except (IndexError, _StructError, UnicodeDecodeError) as error:
-        raise broken("DescribeLogDirsRequest", version, error) from None
+    except (IndexError, _StructError):
+        raise broken("DescribeLogDirsRequest", version) from None
 
 
 def encode_request(message: DescribeLogDirsRequest, version: int) -> bytes:
@@ -400,7 +400,7 @@ def _decode_response_v1(view: bytes | memoryview) -> DescribeLogDirsResponse:
         if n < 0:
             raise null_error("log_dir")
         e = p + n
-        item.log_dir = data[p:e].decode()
+        item.log_dir = data[p:e].decode("utf-8", "replace")
         p = e
         n, = _u_i(data, p)
         p += 4
@@ -417,7 +417,7 @@ def _decode_response_v1(view: bytes | memoryview) -> DescribeLogDirsResponse:
             if n < 0:
                 raise null_error("name")
             e = p + n
-            item1.name = data[p:e].decode()
+            item1.name = data[p:e].decode("utf-8", "replace")
             p = e
             n, = _u_i(data, p)
             p += 4
@@ -467,7 +467,7 @@ def _decode_response_v2(view: bytes | memoryview) -> DescribeLogDirsResponse:
         if n == 0:
             raise null_error("log_dir")
         e = p + n - 1
-        item.log_dir = data[p:e].decode()
+        item.log_dir = data[p:e].decode("utf-8", "replace")
         p = e
         n = data[p]
         p += 1
@@ -489,7 +489,7 @@ def _decode_response_v2(view: bytes | memoryview) -> DescribeLogDirsResponse:
             if n == 0:
                 raise null_error("name")
             e = p + n - 1
-            item1.name = data[p:e].decode()
+            item1.name = data[p:e].decode("utf-8", "replace")
             p = e
             n = data[p]
             p += 1
@@ -563,7 +563,7 @@ def _decode_response_v3(view: bytes | memoryview) -> DescribeLogDirsResponse:
         if n == 0:
             raise null_error("log_dir")
         e = p + n - 1
-        item.log_dir = data[p:e].decode()
+        item.log_dir = data[p:e].decode("utf-8", "replace")
         p = e
         n = data[p]
         p += 1
@@ -585,7 +585,7 @@ def _decode_response_v3(view: bytes | memoryview) -> DescribeLogDirsResponse:
             if n == 0:
                 raise null_error("name")
             e = p + n - 1
-            item1.name = data[p:e].decode()
+            item1.name = data[p:e].decode("utf-8", "replace")
             p = e
             n = data[p]
             p += 1
@@ -657,7 +657,7 @@ def _decode_response_v4(view: bytes | memoryview) -> DescribeLogDirsResponse:
         if n == 0:
             raise null_error("log_dir")
         e = p + n - 1
-        item.log_dir = data[p:e].decode()
+        item.log_dir = data[p:e].decode("utf-8", "replace")
         p = e
         n = data[p]
         p += 1
@@ -679,7 +679,7 @@ def _decode_response_v4(view: bytes | memoryview) -> DescribeLogDirsResponse:
             if n == 0:
                 raise null_error("name")
             e = p + n - 1
-            item1.name = data[p:e].decode()
+            item1.name = data[p:e].decode("utf-8", "replace")
             p = e
             n = data[p]
             p += 1
@@ -908,8 +908,8 @@ def decode_response(data: bytes | memoryview, version: int) -> DescribeLogDirsRe
         raise version_error("DescribeLogDirsResponse", version)
     try:
         return decode(data)
-    except (IndexError, _StructError, UnicodeDecodeError) as error:
-        raise broken("DescribeLogDirsResponse", version, error) from None
+    except (IndexError, _StructError):
+        raise broken("DescribeLogDirsResponse", version) from None
 
 
 def encode_response(message: DescribeLogDirsResponse, version: int) -> bytes:

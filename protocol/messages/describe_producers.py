@@ -194,7 +194,7 @@ def _decode_request_v0(view: bytes | memoryview) -> DescribeProducersRequest:
         if n == 0:
             raise null_error("name")
         e = p + n - 1
-        item.name = data[p:e].decode()
+        item.name = data[p:e].decode("utf-8", "replace")
         p = e
         n = data[p]
         p += 1
@@ -280,8 +280,8 @@ def decode_request(data: bytes | memoryview, version: int) -> DescribeProducersR
         raise version_error("DescribeProducersRequest", version)
     try:
         return decode(data)
-    except (IndexError, _StructError, UnicodeDecodeError) as error:
-        raise broken("DescribeProducersRequest", version, error) from None
+    except (IndexError, _StructError):
+        raise broken("DescribeProducersRequest", version) from None
 
 
 def encode_request(message: DescribeProducersRequest, version: int) -> bytes:
@@ -317,7 +317,7 @@ def _decode_response_v0(view: bytes | memoryview) -> DescribeProducersResponse:
         if n == 0:
             raise null_error("name")
         e = p + n - 1
-        item.name = data[p:e].decode()
+        item.name = data[p:e].decode("utf-8", "replace")
         p = e
         n = data[p]
         p += 1
@@ -340,7 +340,7 @@ def _decode_response_v0(view: bytes | memoryview) -> DescribeProducersResponse:
                 item1.error_message = None
             else:
                 e = p + n - 1
-                item1.error_message = data[p:e].decode()
+                item1.error_message = data[p:e].decode("utf-8", "replace")
                 p = e
             n = data[p]
             p += 1
@@ -454,8 +454,8 @@ def decode_response(data: bytes | memoryview, version: int) -> DescribeProducers
         raise version_error("DescribeProducersResponse", version)
     try:
         return decode(data)
-    except (IndexError, _StructError, UnicodeDecodeError) as error:
-        raise broken("DescribeProducersResponse", version, error) from None
+    except (IndexError, _StructError):
+        raise broken("DescribeProducersResponse", version) from None
 
 
 def encode_response(message: DescribeProducersResponse, version: int) -> bytes:

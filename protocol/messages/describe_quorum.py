@@ -275,7 +275,7 @@ def _decode_request_v0(view: bytes | memoryview) -> DescribeQuorumRequest:
         if n == 0:
             raise null_error("topic_name")
         e = p + n - 1
-        item.topic_name = data[p:e].decode()
+        item.topic_name = data[p:e].decode("utf-8", "replace")
         p = e
         n = data[p]
         p += 1
@@ -377,8 +377,8 @@ def decode_request(data: bytes | memoryview, version: int) -> DescribeQuorumRequ
         raise version_error("DescribeQuorumRequest", version)
     try:
         return decode(data)
-    except (IndexError, _StructError, UnicodeDecodeError) as error:
-        raise broken("DescribeQuorumRequest", version, error) from None
+    except (IndexError, _StructError):
+        raise broken("DescribeQuorumRequest", version) from None
 
 
 def encode_request(message: DescribeQuorumRequest, version: int) -> bytes:
@@ -416,7 +416,7 @@ def _decode_response_v0(view: bytes | memoryview) -> DescribeQuorumResponse:
         if n == 0:
             raise null_error("topic_name")
         e = p + n - 1
-        item.topic_name = data[p:e].decode()
+        item.topic_name = data[p:e].decode("utf-8", "replace")
         p = e
         n = data[p]
         p += 1
@@ -530,7 +530,7 @@ def _decode_response_v1(view: bytes | memoryview) -> DescribeQuorumResponse:
         if n == 0:
             raise null_error("topic_name")
         e = p + n - 1
-        item.topic_name = data[p:e].decode()
+        item.topic_name = data[p:e].decode("utf-8", "replace")
         p = e
         n = data[p]
         p += 1
@@ -626,7 +626,7 @@ def _decode_response_v2(view: bytes | memoryview) -> DescribeQuorumResponse:
         m.error_message = None
     else:
         e = p + n - 1
-        m.error_message = data[p:e].decode()
+        m.error_message = data[p:e].decode("utf-8", "replace")
         p = e
     n = data[p]
     p += 1
@@ -648,7 +648,7 @@ def _decode_response_v2(view: bytes | memoryview) -> DescribeQuorumResponse:
         if n == 0:
             raise null_error("topic_name")
         e = p + n - 1
-        item.topic_name = data[p:e].decode()
+        item.topic_name = data[p:e].decode("utf-8", "replace")
         p = e
         n = data[p]
         p += 1
@@ -671,7 +671,7 @@ def _decode_response_v2(view: bytes | memoryview) -> DescribeQuorumResponse:
                 item1.error_message = None
             else:
                 e = p + n - 1
-                item1.error_message = data[p:e].decode()
+                item1.error_message = data[p:e].decode("utf-8", "replace")
                 p = e
             item1.leader_id, item1.leader_epoch, item1.high_watermark, n = _u_iiqB(data, p)
             p += 17
@@ -762,7 +762,7 @@ def _decode_response_v2(view: bytes | memoryview) -> DescribeQuorumResponse:
             if n == 0:
                 raise null_error("name")
             e = p + n - 1
-            item5.name = data[p:e].decode()
+            item5.name = data[p:e].decode("utf-8", "replace")
             p = e
             n = data[p]
             p += 1
@@ -771,7 +771,7 @@ def _decode_response_v2(view: bytes | memoryview) -> DescribeQuorumResponse:
             if n == 0:
                 raise null_error("host")
             e = p + n - 1
-            item5.host = data[p:e].decode()
+            item5.host = data[p:e].decode("utf-8", "replace")
             p = e
             item5.port, n = _u_HB(data, p)
             p += 3
@@ -1014,8 +1014,8 @@ def decode_response(data: bytes | memoryview, version: int) -> DescribeQuorumRes
         raise version_error("DescribeQuorumResponse", version)
     try:
         return decode(data)
-    except (IndexError, _StructError, UnicodeDecodeError) as error:
-        raise broken("DescribeQuorumResponse", version, error) from None
+    except (IndexError, _StructError):
+        raise broken("DescribeQuorumResponse", version) from None
 
 
 def encode_response(message: DescribeQuorumResponse, version: int) -> bytes:

@@ -222,7 +222,7 @@ def _decode_request_v0(view: bytes | memoryview) -> DescribeShareGroupOffsetsReq
         if n == 0:
             raise null_error("group_id")
         e = p + n - 1
-        item.group_id = data[p:e].decode()
+        item.group_id = data[p:e].decode("utf-8", "replace")
         p = e
         n = data[p]
         p += 1
@@ -248,7 +248,7 @@ def _decode_request_v0(view: bytes | memoryview) -> DescribeShareGroupOffsetsReq
                 if n == 0:
                     raise null_error("topic_name")
                 e = p + n - 1
-                item1.topic_name = data[p:e].decode()
+                item1.topic_name = data[p:e].decode("utf-8", "replace")
                 p = e
                 n = data[p]
                 p += 1
@@ -364,8 +364,8 @@ def decode_request(data: bytes | memoryview, version: int) -> DescribeShareGroup
         raise version_error("DescribeShareGroupOffsetsRequest", version)
     try:
         return decode(data)
-    except (IndexError, _StructError, UnicodeDecodeError) as error:
-        raise broken("DescribeShareGroupOffsetsRequest", version, error) from None
+    except (IndexError, _StructError):
+        raise broken("DescribeShareGroupOffsetsRequest", version) from None
 
 
 def encode_request(message: DescribeShareGroupOffsetsRequest, version: int) -> bytes:
@@ -401,7 +401,7 @@ def _decode_response_v0(view: bytes | memoryview) -> DescribeShareGroupOffsetsRe
         if n == 0:
             raise null_error("group_id")
         e = p + n - 1
-        item.group_id = data[p:e].decode()
+        item.group_id = data[p:e].decode("utf-8", "replace")
         p = e
         n = data[p]
         p += 1
@@ -423,7 +423,7 @@ def _decode_response_v0(view: bytes | memoryview) -> DescribeShareGroupOffsetsRe
             if n == 0:
                 raise null_error("topic_name")
             e = p + n - 1
-            item1.topic_name = data[p:e].decode()
+            item1.topic_name = data[p:e].decode("utf-8", "replace")
             p = e
             u, n = _u_uB(data, p)
             p += 17
@@ -448,7 +448,7 @@ def _decode_response_v0(view: bytes | memoryview) -> DescribeShareGroupOffsetsRe
                     item2.error_message = None
                 else:
                     e = p + n - 1
-                    item2.error_message = data[p:e].decode()
+                    item2.error_message = data[p:e].decode("utf-8", "replace")
                     p = e
                 n = data[p]
                 p += 1
@@ -472,7 +472,7 @@ def _decode_response_v0(view: bytes | memoryview) -> DescribeShareGroupOffsetsRe
             item.error_message = None
         else:
             e = p + n - 1
-            item.error_message = data[p:e].decode()
+            item.error_message = data[p:e].decode("utf-8", "replace")
             p = e
         n = data[p]
         p += 1
@@ -517,7 +517,7 @@ def _decode_response_v1(view: bytes | memoryview) -> DescribeShareGroupOffsetsRe
         if n == 0:
             raise null_error("group_id")
         e = p + n - 1
-        item.group_id = data[p:e].decode()
+        item.group_id = data[p:e].decode("utf-8", "replace")
         p = e
         n = data[p]
         p += 1
@@ -539,7 +539,7 @@ def _decode_response_v1(view: bytes | memoryview) -> DescribeShareGroupOffsetsRe
             if n == 0:
                 raise null_error("topic_name")
             e = p + n - 1
-            item1.topic_name = data[p:e].decode()
+            item1.topic_name = data[p:e].decode("utf-8", "replace")
             p = e
             u, n = _u_uB(data, p)
             p += 17
@@ -563,7 +563,7 @@ def _decode_response_v1(view: bytes | memoryview) -> DescribeShareGroupOffsetsRe
                     item2.error_message = None
                 else:
                     e = p + n - 1
-                    item2.error_message = data[p:e].decode()
+                    item2.error_message = data[p:e].decode("utf-8", "replace")
                     p = e
                 n = data[p]
                 p += 1
@@ -587,7 +587,7 @@ def _decode_response_v1(view: bytes | memoryview) -> DescribeShareGroupOffsetsRe
             item.error_message = None
         else:
             e = p + n - 1
-            item.error_message = data[p:e].decode()
+            item.error_message = data[p:e].decode("utf-8", "replace")
             p = e
         n = data[p]
         p += 1
@@ -766,8 +766,8 @@ def decode_response(data: bytes | memoryview, version: int) -> DescribeShareGrou
         raise version_error("DescribeShareGroupOffsetsResponse", version)
     try:
         return decode(data)
-    except (IndexError, _StructError, UnicodeDecodeError) as error:
-        raise broken("DescribeShareGroupOffsetsResponse", version, error) from None
+    except (IndexError, _StructError):
+        raise broken("DescribeShareGroupOffsetsResponse", version) from None
 
 
 def encode_response(message: DescribeShareGroupOffsetsResponse, version: int) -> bytes:

@@ -241,7 +241,7 @@ def _decode_request_v0(view: bytes | memoryview) -> DescribeTopicPartitionsReque
         if n == 0:
             raise null_error("name")
         e = p + n - 1
-        item.name = data[p:e].decode()
+        item.name = data[p:e].decode("utf-8", "replace")
         p = e
         n = data[p]
         p += 1
@@ -266,7 +266,7 @@ def _decode_request_v0(view: bytes | memoryview) -> DescribeTopicPartitionsReque
         if n == 0:
             raise null_error("topic_name")
         e = p + n - 1
-        s.topic_name = data[p:e].decode()
+        s.topic_name = data[p:e].decode("utf-8", "replace")
         p = e
         s.partition_index, n = _u_iB(data, p)
         p += 5
@@ -344,8 +344,8 @@ def decode_request(data: bytes | memoryview, version: int) -> DescribeTopicParti
         raise version_error("DescribeTopicPartitionsRequest", version)
     try:
         return decode(data)
-    except (IndexError, _StructError, UnicodeDecodeError) as error:
-        raise broken("DescribeTopicPartitionsRequest", version, error) from None
+    except (IndexError, _StructError):
+        raise broken("DescribeTopicPartitionsRequest", version) from None
 
 
 def encode_request(message: DescribeTopicPartitionsRequest, version: int) -> bytes:
@@ -382,7 +382,7 @@ def _decode_response_v0(view: bytes | memoryview) -> DescribeTopicPartitionsResp
             item.name = None
         else:
             e = p + n - 1
-            item.name = data[p:e].decode()
+            item.name = data[p:e].decode("utf-8", "replace")
             p = e
         u, item.is_internal, n = _u_uzB(data, p)
         p += 18
@@ -482,7 +482,7 @@ def _decode_response_v0(view: bytes | memoryview) -> DescribeTopicPartitionsResp
         if n == 0:
             raise null_error("topic_name")
         e = p + n - 1
-        s.topic_name = data[p:e].decode()
+        s.topic_name = data[p:e].decode("utf-8", "replace")
         p = e
         s.partition_index, n = _u_iB(data, p)
         p += 5
@@ -615,8 +615,8 @@ def decode_response(data: bytes | memoryview, version: int) -> DescribeTopicPart
         raise version_error("DescribeTopicPartitionsResponse", version)
     try:
         return decode(data)
-    except (IndexError, _StructError, UnicodeDecodeError) as error:
-        raise broken("DescribeTopicPartitionsResponse", version, error) from None
+    except (IndexError, _StructError):
+        raise broken("DescribeTopicPartitionsResponse", version) from None
 
 
 def encode_response(message: DescribeTopicPartitionsResponse, version: int) -> bytes:

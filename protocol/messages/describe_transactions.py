@@ -157,7 +157,7 @@ def _decode_request_v0(view: bytes | memoryview) -> DescribeTransactionsRequest:
         if n == 0:
             raise null_error("item")
         e = p + n - 1
-        item = data[p:e].decode()
+        item = data[p:e].decode("utf-8", "replace")
         p = e
         items.append(item)
     n = data[p]
@@ -211,8 +211,8 @@ def decode_request(data: bytes | memoryview, version: int) -> DescribeTransactio
         raise version_error("DescribeTransactionsRequest", version)
     try:
         return decode(data)
-    except (IndexError, _StructError, UnicodeDecodeError) as error:
-        raise broken("DescribeTransactionsRequest", version, error) from None
+    except (IndexError, _StructError):
+        raise broken("DescribeTransactionsRequest", version) from None
 
 
 def encode_request(message: DescribeTransactionsRequest, version: int) -> bytes:
@@ -248,7 +248,7 @@ def _decode_response_v0(view: bytes | memoryview) -> DescribeTransactionsRespons
         if n == 0:
             raise null_error("transactional_id")
         e = p + n - 1
-        item.transactional_id = data[p:e].decode()
+        item.transactional_id = data[p:e].decode("utf-8", "replace")
         p = e
         n = data[p]
         p += 1
@@ -257,7 +257,7 @@ def _decode_response_v0(view: bytes | memoryview) -> DescribeTransactionsRespons
         if n == 0:
             raise null_error("transaction_state")
         e = p + n - 1
-        item.transaction_state = data[p:e].decode()
+        item.transaction_state = data[p:e].decode("utf-8", "replace")
         p = e
         item.transaction_timeout_ms, item.transaction_start_time_ms, item.producer_id, item.producer_epoch, n = _u_iqqhB(data, p)
         p += 23
@@ -279,7 +279,7 @@ def _decode_response_v0(view: bytes | memoryview) -> DescribeTransactionsRespons
             if n == 0:
                 raise null_error("topic")
             e = p + n - 1
-            item1.topic = data[p:e].decode()
+            item1.topic = data[p:e].decode("utf-8", "replace")
             p = e
             n = data[p]
             p += 1
@@ -388,8 +388,8 @@ def decode_response(data: bytes | memoryview, version: int) -> DescribeTransacti
         raise version_error("DescribeTransactionsResponse", version)
     try:
         return decode(data)
-    except (IndexError, _StructError, UnicodeDecodeError) as error:
-        raise broken("DescribeTransactionsResponse", version, error) from None
+    except (IndexError, _StructError):
+        raise broken("DescribeTransactionsResponse", version) from None
 
 
 def encode_response(message: DescribeTransactionsResponse, version: int) -> bytes:

@@ -164,7 +164,7 @@ def _decode_request_v0(view: bytes | memoryview) -> DescribeUserScramCredentials
             if n == 0:
                 raise null_error("name")
             e = p + n - 1
-            item.name = data[p:e].decode()
+            item.name = data[p:e].decode("utf-8", "replace")
             p = e
             n = data[p]
             p += 1
@@ -231,8 +231,8 @@ def decode_request(data: bytes | memoryview, version: int) -> DescribeUserScramC
         raise version_error("DescribeUserScramCredentialsRequest", version)
     try:
         return decode(data)
-    except (IndexError, _StructError, UnicodeDecodeError) as error:
-        raise broken("DescribeUserScramCredentialsRequest", version, error) from None
+    except (IndexError, _StructError):
+        raise broken("DescribeUserScramCredentialsRequest", version) from None
 
 
 def encode_request(message: DescribeUserScramCredentialsRequest, version: int) -> bytes:
@@ -256,7 +256,7 @@ def _decode_response_v0(view: bytes | memoryview) -> DescribeUserScramCredential
         m.error_message = None
     else:
         e = p + n - 1
-        m.error_message = data[p:e].decode()
+        m.error_message = data[p:e].decode("utf-8", "replace")
         p = e
     n = data[p]
     p += 1
@@ -278,7 +278,7 @@ def _decode_response_v0(view: bytes | memoryview) -> DescribeUserScramCredential
         if n == 0:
             raise null_error("user")
         e = p + n - 1
-        item.user = data[p:e].decode()
+        item.user = data[p:e].decode("utf-8", "replace")
         p = e
         item.error_code, n = _u_hB(data, p)
         p += 3
@@ -288,7 +288,7 @@ def _decode_response_v0(view: bytes | memoryview) -> DescribeUserScramCredential
             item.error_message = None
         else:
             e = p + n - 1
-            item.error_message = data[p:e].decode()
+            item.error_message = data[p:e].decode("utf-8", "replace")
             p = e
         n = data[p]
         p += 1
@@ -398,8 +398,8 @@ def decode_response(data: bytes | memoryview, version: int) -> DescribeUserScram
         raise version_error("DescribeUserScramCredentialsResponse", version)
     try:
         return decode(data)
-    except (IndexError, _StructError, UnicodeDecodeError) as error:
-        raise broken("DescribeUserScramCredentialsResponse", version, error) from None
+    except (IndexError, _StructError):
+        raise broken("DescribeUserScramCredentialsResponse", version) from None
 
 
 def encode_response(message: DescribeUserScramCredentialsResponse, version: int) -> bytes:

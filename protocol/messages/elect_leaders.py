@@ -178,7 +178,7 @@ def _decode_request_v0(view: bytes | memoryview) -> ElectLeadersRequest:
             if n < 0:
                 raise null_error("topic")
             e = p + n
-            item.topic = data[p:e].decode()
+            item.topic = data[p:e].decode("utf-8", "replace")
             p = e
             n, = _u_i(data, p)
             p += 4
@@ -224,7 +224,7 @@ def _decode_request_v1(view: bytes | memoryview) -> ElectLeadersRequest:
             if n < 0:
                 raise null_error("topic")
             e = p + n
-            item.topic = data[p:e].decode()
+            item.topic = data[p:e].decode("utf-8", "replace")
             p = e
             n, = _u_i(data, p)
             p += 4
@@ -275,7 +275,7 @@ def _decode_request_v2(view: bytes | memoryview) -> ElectLeadersRequest:
             if n == 0:
                 raise null_error("topic")
             e = p + n - 1
-            item.topic = data[p:e].decode()
+            item.topic = data[p:e].decode("utf-8", "replace")
             p = e
             n = data[p]
             p += 1
@@ -408,8 +408,8 @@ def decode_request(data: bytes | memoryview, version: int) -> ElectLeadersReques
         raise version_error("ElectLeadersRequest", version)
     try:
         return decode(data)
-    except (IndexError, _StructError, UnicodeDecodeError) as error:
-        raise broken("ElectLeadersRequest", version, error) from None
+    except (IndexError, _StructError):
+        raise broken("ElectLeadersRequest", version) from None
 
 
 def encode_request(message: ElectLeadersRequest, version: int) -> bytes:
@@ -441,7 +441,7 @@ def _decode_response_v0(view: bytes | memoryview) -> ElectLeadersResponse:
         if n < 0:
             raise null_error("topic")
         e = p + n
-        item.topic = data[p:e].decode()
+        item.topic = data[p:e].decode("utf-8", "replace")
         p = e
         n, = _u_i(data, p)
         p += 4
@@ -459,7 +459,7 @@ def _decode_response_v0(view: bytes | memoryview) -> ElectLeadersResponse:
                 item1.error_message = None
             else:
                 e = p + n
-                item1.error_message = data[p:e].decode()
+                item1.error_message = data[p:e].decode("utf-8", "replace")
                 p = e
             items1.append(item1)
         items.append(item)
@@ -488,7 +488,7 @@ def _decode_response_v1(view: bytes | memoryview) -> ElectLeadersResponse:
         if n < 0:
             raise null_error("topic")
         e = p + n
-        item.topic = data[p:e].decode()
+        item.topic = data[p:e].decode("utf-8", "replace")
         p = e
         n, = _u_i(data, p)
         p += 4
@@ -506,7 +506,7 @@ def _decode_response_v1(view: bytes | memoryview) -> ElectLeadersResponse:
                 item1.error_message = None
             else:
                 e = p + n
-                item1.error_message = data[p:e].decode()
+                item1.error_message = data[p:e].decode("utf-8", "replace")
                 p = e
             items1.append(item1)
         items.append(item)
@@ -540,7 +540,7 @@ def _decode_response_v2(view: bytes | memoryview) -> ElectLeadersResponse:
         if n == 0:
             raise null_error("topic")
         e = p + n - 1
-        item.topic = data[p:e].decode()
+        item.topic = data[p:e].decode("utf-8", "replace")
         p = e
         n = data[p]
         p += 1
@@ -563,7 +563,7 @@ def _decode_response_v2(view: bytes | memoryview) -> ElectLeadersResponse:
                 item1.error_message = None
             else:
                 e = p + n - 1
-                item1.error_message = data[p:e].decode()
+                item1.error_message = data[p:e].decode("utf-8", "replace")
                 p = e
             n = data[p]
             p += 1
@@ -697,8 +697,8 @@ def decode_response(data: bytes | memoryview, version: int) -> ElectLeadersRespo
         raise version_error("ElectLeadersResponse", version)
     try:
         return decode(data)
-    except (IndexError, _StructError, UnicodeDecodeError) as error:
-        raise broken("ElectLeadersResponse", version, error) from None
+    except (IndexError, _StructError):
+        raise broken("ElectLeadersResponse", version) from None
 
 
 def encode_response(message: ElectLeadersResponse, version: int) -> bytes:

@@ -100,7 +100,7 @@ def _decode_request_v0(view: bytes | memoryview) -> EndTxnRequest:
     if n < 0:
         raise null_error("transactional_id")
     e = p + n
-    m.transactional_id = data[p:e].decode()
+    m.transactional_id = data[p:e].decode("utf-8", "replace")
     p = e
     m.producer_id, m.producer_epoch, m.committed = _u_qhz(data, p)
     p += 11
@@ -122,7 +122,7 @@ def _decode_request_v3(view: bytes | memoryview) -> EndTxnRequest:
     if n == 0:
         raise null_error("transactional_id")
     e = p + n - 1
-    m.transactional_id = data[p:e].decode()
+    m.transactional_id = data[p:e].decode("utf-8", "replace")
     p = e
     m.producer_id, m.producer_epoch, m.committed, n = _u_qhzB(data, p)
     p += 12
@@ -187,8 +187,8 @@ def decode_request(data: bytes | memoryview, version: int) -> EndTxnRequest:
         raise version_error("EndTxnRequest", version)
     try:
         return decode(data)
-    except (IndexError, _StructError, UnicodeDecodeError) as error:
-        raise broken("EndTxnRequest", version, error) from None
+    except (IndexError, _StructError):
+        raise broken("EndTxnRequest", version) from None
 
 
 def encode_request(message: EndTxnRequest, version: int) -> bytes:
@@ -292,8 +292,8 @@ def decode_response(data: bytes | memoryview, version: int) -> EndTxnResponse:
         raise version_error("EndTxnResponse", version)
     try:
         return decode(data)
-    except (IndexError, _StructError, UnicodeDecodeError) as error:
-        raise broken("EndTxnResponse", version, error) from None
+    except (IndexError, _StructError):
+        raise broken("EndTxnResponse", version) from None
 
 
 def encode_response(message: EndTxnResponse, version: int) -> bytes:

@@ -166,8 +166,8 @@ def decode_request(data: bytes | memoryview, version: int) -> EnvelopeRequest:
         raise version_error("EnvelopeRequest", version)
     try:
         return decode(data)
-    except (IndexError, _StructError, UnicodeDecodeError) as error:
-        raise broken("EnvelopeRequest", version, error) from None
+    except (IndexError, _StructError):
+        raise broken("EnvelopeRequest", version) from None
 
 
 def encode_request(message: EnvelopeRequest, version: int) -> bytes:
@@ -237,8 +237,8 @@ def decode_response(data: bytes | memoryview, version: int) -> EnvelopeResponse:
         raise version_error("EnvelopeResponse", version)
     try:
         return decode(data)
-    except (IndexError, _StructError, UnicodeDecodeError) as error:
-        raise broken("EnvelopeResponse", version, error) from None
+    except (IndexError, _StructError):
+        raise broken("EnvelopeResponse", version) from None
 
 
 def encode_response(message: EnvelopeResponse, version: int) -> bytes:

@@ -168,8 +168,8 @@ def decode_request(data: bytes | memoryview, version: int) -> ExpireDelegationTo
         raise version_error("ExpireDelegationTokenRequest", version)
     try:
         return decode(data)
-    except (IndexError, _StructError, UnicodeDecodeError) as error:
-        raise broken("ExpireDelegationTokenRequest", version, error) from None
+    except (IndexError, _StructError):
+        raise broken("ExpireDelegationTokenRequest", version) from None
 
 
 def encode_request(message: ExpireDelegationTokenRequest, version: int) -> bytes:
@@ -239,8 +239,8 @@ def decode_response(data: bytes | memoryview, version: int) -> ExpireDelegationT
         raise version_error("ExpireDelegationTokenResponse", version)
     try:
         return decode(data)
-    except (IndexError, _StructError, UnicodeDecodeError) as error:
-        raise broken("ExpireDelegationTokenResponse", version, error) from None
+    except (IndexError, _StructError):
+        raise broken("ExpireDelegationTokenResponse", version) from None
 
 
 def encode_response(message: ExpireDelegationTokenResponse, version: int) -> bytes:

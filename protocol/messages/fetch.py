@@ -452,7 +452,7 @@ def _decode_request_v4(view: bytes | memoryview) -> FetchRequest:
         if n < 0:
             raise null_error("topic")
         e = p + n
-        item.topic = data[p:e].decode()
+        item.topic = data[p:e].decode("utf-8", "replace")
         p = e
         n, = _u_i(data, p)
         p += 4
@@ -512,7 +512,7 @@ def _decode_request_v5(view: bytes | memoryview) -> FetchRequest:
         if n < 0:
             raise null_error("topic")
         e = p + n
-        item.topic = data[p:e].decode()
+        item.topic = data[p:e].decode("utf-8", "replace")
         p = e
         n, = _u_i(data, p)
         p += 4
@@ -568,7 +568,7 @@ def _decode_request_v7(view: bytes | memoryview) -> FetchRequest:
         if n < 0:
             raise null_error("topic")
         e = p + n
-        item.topic = data[p:e].decode()
+        item.topic = data[p:e].decode("utf-8", "replace")
         p = e
         n, = _u_i(data, p)
         p += 4
@@ -610,7 +610,7 @@ def _decode_request_v7(view: bytes | memoryview) -> FetchRequest:
         if n < 0:
             raise null_error("topic")
         e = p + n
-        item2.topic = data[p:e].decode()
+        item2.topic = data[p:e].decode("utf-8", "replace")
         p = e
         n, = _u_i(data, p)
         p += 4
@@ -657,7 +657,7 @@ def _decode_request_v9(view: bytes | memoryview) -> FetchRequest:
         if n < 0:
             raise null_error("topic")
         e = p + n
-        item.topic = data[p:e].decode()
+        item.topic = data[p:e].decode("utf-8", "replace")
         p = e
         n, = _u_i(data, p)
         p += 4
@@ -698,7 +698,7 @@ def _decode_request_v9(view: bytes | memoryview) -> FetchRequest:
         if n < 0:
             raise null_error("topic")
         e = p + n
-        item2.topic = data[p:e].decode()
+        item2.topic = data[p:e].decode("utf-8", "replace")
         p = e
         n, = _u_i(data, p)
         p += 4
@@ -744,7 +744,7 @@ def _decode_request_v11(view: bytes | memoryview) -> FetchRequest:
         if n < 0:
             raise null_error("topic")
         e = p + n
-        item.topic = data[p:e].decode()
+        item.topic = data[p:e].decode("utf-8", "replace")
         p = e
         n, = _u_i(data, p)
         p += 4
@@ -785,7 +785,7 @@ def _decode_request_v11(view: bytes | memoryview) -> FetchRequest:
         if n < 0:
             raise null_error("topic")
         e = p + n
-        item2.topic = data[p:e].decode()
+        item2.topic = data[p:e].decode("utf-8", "replace")
         p = e
         n, = _u_i(data, p)
         p += 4
@@ -804,7 +804,7 @@ def _decode_request_v11(view: bytes | memoryview) -> FetchRequest:
     if n < 0:
         raise null_error("rack_id")
     e = p + n
-    m.rack_id = data[p:e].decode()
+    m.rack_id = data[p:e].decode("utf-8", "replace")
     p = e
     if p > end:
         raise end_error("FetchRequest")
@@ -843,7 +843,7 @@ def _decode_request_v12(view: bytes | memoryview) -> FetchRequest:
         if n == 0:
             raise null_error("topic")
         e = p + n - 1
-        item.topic = data[p:e].decode()
+        item.topic = data[p:e].decode("utf-8", "replace")
         p = e
         n = data[p]
         p += 1
@@ -907,7 +907,7 @@ def _decode_request_v12(view: bytes | memoryview) -> FetchRequest:
         if n == 0:
             raise null_error("topic")
         e = p + n - 1
-        item2.topic = data[p:e].decode()
+        item2.topic = data[p:e].decode("utf-8", "replace")
         p = e
         n = data[p]
         p += 1
@@ -940,7 +940,7 @@ def _decode_request_v12(view: bytes | memoryview) -> FetchRequest:
     if n == 0:
         raise null_error("rack_id")
     e = p + n - 1
-    m.rack_id = data[p:e].decode()
+    m.rack_id = data[p:e].decode("utf-8", "replace")
     p = e
     n = data[p]
     p += 1
@@ -963,7 +963,7 @@ def _decode_request_v12(view: bytes | memoryview) -> FetchRequest:
                     m.cluster_id = None
                 else:
                     e = p + n - 1
-                    m.cluster_id = data[p:e].decode()
+                    m.cluster_id = data[p:e].decode("utf-8", "replace")
                     p = e
                 if p > limit:
                     raise end_error("cluster_id")
@@ -1088,7 +1088,7 @@ def _decode_request_v13(view: bytes | memoryview) -> FetchRequest:
     if n == 0:
         raise null_error("rack_id")
     e = p + n - 1
-    m.rack_id = data[p:e].decode()
+    m.rack_id = data[p:e].decode("utf-8", "replace")
     p = e
     n = data[p]
     p += 1
@@ -1111,7 +1111,7 @@ def _decode_request_v13(view: bytes | memoryview) -> FetchRequest:
                     m.cluster_id = None
                 else:
                     e = p + n - 1
-                    m.cluster_id = data[p:e].decode()
+                    m.cluster_id = data[p:e].decode("utf-8", "replace")
                     p = e
                 if p > limit:
                     raise end_error("cluster_id")
@@ -1237,7 +1237,7 @@ def _decode_request_v15(view: bytes | memoryview) -> FetchRequest:
     if n == 0:
         raise null_error("rack_id")
     e = p + n - 1
-    m.rack_id = data[p:e].decode()
+    m.rack_id = data[p:e].decode("utf-8", "replace")
     p = e
     n = data[p]
     p += 1
@@ -1260,7 +1260,7 @@ def _decode_request_v15(view: bytes | memoryview) -> FetchRequest:
                     m.cluster_id = None
                 else:
                     e = p + n - 1
-                    m.cluster_id = data[p:e].decode()
+                    m.cluster_id = data[p:e].decode("utf-8", "replace")
                     p = e
                 if p > limit:
                     raise end_error("cluster_id")
@@ -1412,7 +1412,7 @@ def _decode_request_v17(view: bytes | memoryview) -> FetchRequest:
     if n == 0:
         raise null_error("rack_id")
     e = p + n - 1
-    m.rack_id = data[p:e].decode()
+    m.rack_id = data[p:e].decode("utf-8", "replace")
     p = e
     n = data[p]
     p += 1
@@ -1435,7 +1435,7 @@ def _decode_request_v17(view: bytes | memoryview) -> FetchRequest:
                     m.cluster_id = None
                 else:
                     e = p + n - 1
-                    m.cluster_id = data[p:e].decode()
+                    m.cluster_id = data[p:e].decode("utf-8", "replace")
                     p = e
                 if p > limit1:
                     raise end_error("cluster_id")
@@ -1592,7 +1592,7 @@ def _decode_request_v18(view: bytes | memoryview) -> FetchRequest:
     if n == 0:
         raise null_error("rack_id")
     e = p + n - 1
-    m.rack_id = data[p:e].decode()
+    m.rack_id = data[p:e].decode("utf-8", "replace")
     p = e
     n = data[p]
     p += 1
@@ -1615,7 +1615,7 @@ def _decode_request_v18(view: bytes | memoryview) -> FetchRequest:
                     m.cluster_id = None
                 else:
                     e = p + n - 1
-                    m.cluster_id = data[p:e].decode()
+                    m.cluster_id = data[p:e].decode("utf-8", "replace")
                     p = e
                 if p > limit1:
                     raise end_error("cluster_id")
@@ -2187,8 +2187,8 @@ def decode_request(data: bytes | memoryview, version: int) -> FetchRequest:
         raise version_error("FetchRequest", version)
     try:
         return decode(data)
-    except (IndexError, _StructError, UnicodeDecodeError) as error:
-        raise broken("FetchRequest", version, error) from None
+    except (IndexError, _StructError):
+        raise broken("FetchRequest", version) from None
 
 
 def encode_request(message: FetchRequest, version: int) -> bytes:
@@ -2223,7 +2223,7 @@ def _decode_response_v4(view: bytes | memoryview) -> FetchResponse:
         if n < 0:
             raise null_error("topic")
         e = p + n
-        item.topic = str(data[p:e], "utf-8")
+        item.topic = str(data[p:e], "utf-8", "replace")
         p = e
         n, = _u_i(data, p)
         p += 4
@@ -2293,7 +2293,7 @@ def _decode_response_v5(view: bytes | memoryview) -> FetchResponse:
         if n < 0:
             raise null_error("topic")
         e = p + n
-        item.topic = str(data[p:e], "utf-8")
+        item.topic = str(data[p:e], "utf-8", "replace")
         p = e
         n, = _u_i(data, p)
         p += 4
@@ -2360,7 +2360,7 @@ def _decode_response_v7(view: bytes | memoryview) -> FetchResponse:
         if n < 0:
             raise null_error("topic")
         e = p + n
-        item.topic = str(data[p:e], "utf-8")
+        item.topic = str(data[p:e], "utf-8", "replace")
         p = e
         n, = _u_i(data, p)
         p += 4
@@ -2427,7 +2427,7 @@ def _decode_response_v11(view: bytes | memoryview) -> FetchResponse:
         if n < 0:
             raise null_error("topic")
         e = p + n
-        item.topic = str(data[p:e], "utf-8")
+        item.topic = str(data[p:e], "utf-8", "replace")
         p = e
         n, = _u_i(data, p)
         p += 4
@@ -2498,7 +2498,7 @@ def _decode_response_v12(view: bytes | memoryview) -> FetchResponse:
         if n == 0:
             raise null_error("topic")
         e = p + n - 1
-        item.topic = str(data[p:e], "utf-8")
+        item.topic = str(data[p:e], "utf-8", "replace")
         p = e
         n = data[p]
         p += 1
@@ -2894,7 +2894,7 @@ def _decode_response_v16(view: bytes | memoryview) -> FetchResponse:
                     if n == 0:
                         raise null_error("host")
                     e = p + n - 1
-                    item3.host = str(data[p:e], "utf-8")
+                    item3.host = str(data[p:e], "utf-8", "replace")
                     p = e
                     item3.port, n = _u_iB(data, p)
                     p += 5
@@ -2904,7 +2904,7 @@ def _decode_response_v16(view: bytes | memoryview) -> FetchResponse:
                         item3.rack = None
                     else:
                         e = p + n - 1
-                        item3.rack = str(data[p:e], "utf-8")
+                        item3.rack = str(data[p:e], "utf-8", "replace")
                         p = e
                     n = data[p]
                     p += 1
@@ -3347,8 +3347,8 @@ def decode_response(data: bytes | memoryview, version: int) -> FetchResponse:
         raise version_error("FetchResponse", version)
     try:
         return decode(data)
-    except (IndexError, _StructError, UnicodeDecodeError) as error:
-        raise broken("FetchResponse", version, error) from None
+    except (IndexError, _StructError):
+        raise broken("FetchResponse", version) from None
 
 
 def encode_response(message: FetchResponse, version: int) -> bytes:

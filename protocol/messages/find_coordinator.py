@@ -144,7 +144,7 @@ def _decode_request_v0(view: bytes | memoryview) -> FindCoordinatorRequest:
     if n < 0:
         raise null_error("key")
     e = p + n
-    m.key = data[p:e].decode()
+    m.key = data[p:e].decode("utf-8", "replace")
     p = e
     if p > end:
         raise end_error("FindCoordinatorRequest")
@@ -162,7 +162,7 @@ def _decode_request_v1(view: bytes | memoryview) -> FindCoordinatorRequest:
     if n < 0:
         raise null_error("key")
     e = p + n
-    m.key = data[p:e].decode()
+    m.key = data[p:e].decode("utf-8", "replace")
     p = e
     m.key_type, = _u_b(data, p)
     p += 1
@@ -185,7 +185,7 @@ def _decode_request_v3(view: bytes | memoryview) -> FindCoordinatorRequest:
     if n == 0:
         raise null_error("key")
     e = p + n - 1
-    m.key = data[p:e].decode()
+    m.key = data[p:e].decode("utf-8", "replace")
     p = e
     m.key_type, n = _u_bB(data, p)
     p += 2
@@ -230,7 +230,7 @@ def _decode_request_v4(view: bytes | memoryview) -> FindCoordinatorRequest:
         if n == 0:
             raise null_error("item")
         e = p + n - 1
-        item = data[p:e].decode()
+        item = data[p:e].decode("utf-8", "replace")
         p = e
         items.append(item)
     n = data[p]
@@ -327,8 +327,8 @@ def decode_request(data: bytes | memoryview, version: int) -> FindCoordinatorReq
         raise version_error("FindCoordinatorRequest", version)
     try:
         return decode(data)
-    except (IndexError, _StructError, UnicodeDecodeError) as error:
-        raise broken("FindCoordinatorRequest", version, error) from None
+    except (IndexError, _StructError):
+        raise broken("FindCoordinatorRequest", version) from None
 
 
 def encode_request(message: FindCoordinatorRequest, version: int) -> bytes:
@@ -352,7 +352,7 @@ def _decode_response_v0(view: bytes | memoryview) -> FindCoordinatorResponse:
     if n < 0:
         raise null_error("host")
     e = p + n
-    m.host = data[p:e].decode()
+    m.host = data[p:e].decode("utf-8", "replace")
     p = e
     m.port, = _u_i(data, p)
     p += 4
@@ -373,14 +373,14 @@ def _decode_response_v1(view: bytes | memoryview) -> FindCoordinatorResponse:
         m.error_message = None
     else:
         e = p + n
-        m.error_message = data[p:e].decode()
+        m.error_message = data[p:e].decode("utf-8", "replace")
         p = e
     m.node_id, n = _u_ih(data, p)
     p += 6
     if n < 0:
         raise null_error("host")
     e = p + n
-    m.host = data[p:e].decode()
+    m.host = data[p:e].decode("utf-8", "replace")
     p = e
     m.port, = _u_i(data, p)
     p += 4
@@ -403,7 +403,7 @@ def _decode_response_v3(view: bytes | memoryview) -> FindCoordinatorResponse:
         m.error_message = None
     else:
         e = p + n - 1
-        m.error_message = data[p:e].decode()
+        m.error_message = data[p:e].decode("utf-8", "replace")
         p = e
     m.node_id, n = _u_iB(data, p)
     p += 5
@@ -412,7 +412,7 @@ def _decode_response_v3(view: bytes | memoryview) -> FindCoordinatorResponse:
     if n == 0:
         raise null_error("host")
     e = p + n - 1
-    m.host = data[p:e].decode()
+    m.host = data[p:e].decode("utf-8", "replace")
     p = e
     m.port, n = _u_iB(data, p)
     p += 5
@@ -455,7 +455,7 @@ def _decode_response_v4(view: bytes | memoryview) -> FindCoordinatorResponse:
         if n == 0:
             raise null_error("key")
         e = p + n - 1
-        item.key = data[p:e].decode()
+        item.key = data[p:e].decode("utf-8", "replace")
         p = e
         item.node_id, n = _u_iB(data, p)
         p += 5
@@ -464,7 +464,7 @@ def _decode_response_v4(view: bytes | memoryview) -> FindCoordinatorResponse:
         if n == 0:
             raise null_error("host")
         e = p + n - 1
-        item.host = data[p:e].decode()
+        item.host = data[p:e].decode("utf-8", "replace")
         p = e
         item.port, item.error_code, n = _u_ihB(data, p)
         p += 7
@@ -474,7 +474,7 @@ def _decode_response_v4(view: bytes | memoryview) -> FindCoordinatorResponse:
             item.error_message = None
         else:
             e = p + n - 1
-            item.error_message = data[p:e].decode()
+            item.error_message = data[p:e].decode("utf-8", "replace")
             p = e
         n = data[p]
         p += 1
@@ -617,8 +617,8 @@ def decode_response(data: bytes | memoryview, version: int) -> FindCoordinatorRe
         raise version_error("FindCoordinatorResponse", version)
     try:
         return decode(data)
-    except (IndexError, _StructError, UnicodeDecodeError) as error:
-        raise broken("FindCoordinatorResponse", version, error) from None
+    except (IndexError, _StructError):
+        raise broken("FindCoordinatorResponse", version) from None
 
 
 def encode_response(message: FindCoordinatorResponse, version: int) -> bytes:

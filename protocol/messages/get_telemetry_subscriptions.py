@@ -140,8 +140,8 @@ def decode_request(data: bytes | memoryview, version: int) -> GetTelemetrySubscr
         raise version_error("GetTelemetrySubscriptionsRequest", version)
     try:
         return decode(data)
-    except (IndexError, _StructError, UnicodeDecodeError) as error:
-        raise broken("GetTelemetrySubscriptionsRequest", version, error) from None
+    except (IndexError, _StructError):
+        raise broken("GetTelemetrySubscriptionsRequest", version) from None
 
 
 def encode_request(message: GetTelemetrySubscriptionsRequest, version: int) -> bytes:
@@ -188,7 +188,7 @@ def _decode_response_v0(view: bytes | memoryview) -> GetTelemetrySubscriptionsRe
         if n == 0:
             raise null_error("item")
         e = p + n - 1
-        item = data[p:e].decode()
+        item = data[p:e].decode("utf-8", "replace")
         p = e
         items.append(item)
     n = data[p]
@@ -249,8 +249,8 @@ def decode_response(data: bytes | memoryview, version: int) -> GetTelemetrySubsc
         raise version_error("GetTelemetrySubscriptionsResponse", version)
     try:
         return decode(data)
-    except (IndexError, _StructError, UnicodeDecodeError) as error:
-        raise broken("GetTelemetrySubscriptionsResponse", version, error) from None
+    except (IndexError, _StructError):
+        raise broken("GetTelemetrySubscriptionsResponse", version) from None
 
 
 def encode_response(message: GetTelemetrySubscriptionsResponse, version: int) -> bytes:

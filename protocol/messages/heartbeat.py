@@ -91,14 +91,14 @@ def _decode_request_v0(view: bytes | memoryview) -> HeartbeatRequest:
     if n < 0:
         raise null_error("group_id")
     e = p + n
-    m.group_id = data[p:e].decode()
+    m.group_id = data[p:e].decode("utf-8", "replace")
     p = e
     m.generation_id, n = _u_ih(data, p)
     p += 6
     if n < 0:
         raise null_error("member_id")
     e = p + n
-    m.member_id = data[p:e].decode()
+    m.member_id = data[p:e].decode("utf-8", "replace")
     p = e
     if p > end:
         raise end_error("HeartbeatRequest")
@@ -115,14 +115,14 @@ def _decode_request_v3(view: bytes | memoryview) -> HeartbeatRequest:
     if n < 0:
         raise null_error("group_id")
     e = p + n
-    m.group_id = data[p:e].decode()
+    m.group_id = data[p:e].decode("utf-8", "replace")
     p = e
     m.generation_id, n = _u_ih(data, p)
     p += 6
     if n < 0:
         raise null_error("member_id")
     e = p + n
-    m.member_id = data[p:e].decode()
+    m.member_id = data[p:e].decode("utf-8", "replace")
     p = e
     n, = _u_h(data, p)
     p += 2
@@ -130,7 +130,7 @@ def _decode_request_v3(view: bytes | memoryview) -> HeartbeatRequest:
         m.group_instance_id = None
     else:
         e = p + n
-        m.group_instance_id = data[p:e].decode()
+        m.group_instance_id = data[p:e].decode("utf-8", "replace")
         p = e
     if p > end:
         raise end_error("HeartbeatRequest")
@@ -150,7 +150,7 @@ def _decode_request_v4(view: bytes | memoryview) -> HeartbeatRequest:
     if n == 0:
         raise null_error("group_id")
     e = p + n - 1
-    m.group_id = data[p:e].decode()
+    m.group_id = data[p:e].decode("utf-8", "replace")
     p = e
     m.generation_id, n = _u_iB(data, p)
     p += 5
@@ -159,7 +159,7 @@ def _decode_request_v4(view: bytes | memoryview) -> HeartbeatRequest:
     if n == 0:
         raise null_error("member_id")
     e = p + n - 1
-    m.member_id = data[p:e].decode()
+    m.member_id = data[p:e].decode("utf-8", "replace")
     p = e
     n = data[p]
     p += 1
@@ -169,7 +169,7 @@ def _decode_request_v4(view: bytes | memoryview) -> HeartbeatRequest:
         m.group_instance_id = None
     else:
         e = p + n - 1
-        m.group_instance_id = data[p:e].decode()
+        m.group_instance_id = data[p:e].decode("utf-8", "replace")
         p = e
     n = data[p]
     p += 1
@@ -271,8 +271,8 @@ def decode_request(data: bytes | memoryview, version: int) -> HeartbeatRequest:
         raise version_error("HeartbeatRequest", version)
     try:
         return decode(data)
-    except (IndexError, _StructError, UnicodeDecodeError) as error:
-        raise broken("HeartbeatRequest", version, error) from None
+    except (IndexError, _StructError):
+        raise broken("HeartbeatRequest", version) from None
 
 
 def encode_request(message: HeartbeatRequest, version: int) -> bytes:
@@ -367,8 +367,8 @@ def decode_response(data: bytes | memoryview, version: int) -> HeartbeatResponse
         raise version_error("HeartbeatResponse", version)
     try:
         return decode(data)
-    except (IndexError, _StructError, UnicodeDecodeError) as error:
-        raise broken("HeartbeatResponse", version, error) from None
+    except (IndexError, _StructError):
+        raise broken("HeartbeatResponse", version) from None
 
 
 def encode_response(message: HeartbeatResponse, version: int) -> bytes:

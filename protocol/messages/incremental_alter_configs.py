@@ -175,7 +175,7 @@ def _decode_request_v0(view: bytes | memoryview) -> IncrementalAlterConfigsReque
         if n < 0:
             raise null_error("resource_name")
         e = p + n
-        item.resource_name = data[p:e].decode()
+        item.resource_name = data[p:e].decode("utf-8", "replace")
         p = e
         n, = _u_i(data, p)
         p += 4
@@ -195,7 +195,7 @@ def _decode_request_v0(view: bytes | memoryview) -> IncrementalAlterConfigsReque
             if n < 0:
                 raise null_error("name")
             e = p + n
-            item1.name = data[p:e].decode()
+            item1.name = data[p:e].decode("utf-8", "replace")
             p = e
             item1.config_operation, n = _u_bh(data, p)
             p += 3
@@ -203,7 +203,7 @@ def _decode_request_v0(view: bytes | memoryview) -> IncrementalAlterConfigsReque
                 item1.value = None
             else:
                 e = p + n
-                item1.value = data[p:e].decode()
+                item1.value = data[p:e].decode("utf-8", "replace")
                 p = e
             items1.append(item1)
         items.append(item)
@@ -243,7 +243,7 @@ def _decode_request_v1(view: bytes | memoryview) -> IncrementalAlterConfigsReque
         if n == 0:
             raise null_error("resource_name")
         e = p + n - 1
-        item.resource_name = data[p:e].decode()
+        item.resource_name = data[p:e].decode("utf-8", "replace")
         p = e
         n = data[p]
         p += 1
@@ -268,7 +268,7 @@ def _decode_request_v1(view: bytes | memoryview) -> IncrementalAlterConfigsReque
             if n == 0:
                 raise null_error("name")
             e = p + n - 1
-            item1.name = data[p:e].decode()
+            item1.name = data[p:e].decode("utf-8", "replace")
             p = e
             item1.config_operation, n = _u_bB(data, p)
             p += 2
@@ -278,7 +278,7 @@ def _decode_request_v1(view: bytes | memoryview) -> IncrementalAlterConfigsReque
                 item1.value = None
             else:
                 e = p + n - 1
-                item1.value = data[p:e].decode()
+                item1.value = data[p:e].decode("utf-8", "replace")
                 p = e
             n = data[p]
             p += 1
@@ -408,8 +408,8 @@ def decode_request(data: bytes | memoryview, version: int) -> IncrementalAlterCo
         raise version_error("IncrementalAlterConfigsRequest", version)
     try:
         return decode(data)
-    except (IndexError, _StructError, UnicodeDecodeError) as error:
-        raise broken("IncrementalAlterConfigsRequest", version, error) from None
+    except (IndexError, _StructError):
+        raise broken("IncrementalAlterConfigsRequest", version) from None
 
 
 def encode_request(message: IncrementalAlterConfigsRequest, version: int) -> bytes:
@@ -441,14 +441,14 @@ def _decode_response_v0(view: bytes | memoryview) -> IncrementalAlterConfigsResp
             item.error_message = None
         else:
             e = p + n
-            item.error_message = data[p:e].decode()
+            item.error_message = data[p:e].decode("utf-8", "replace")
             p = e
         item.resource_type, n = _u_bh(data, p)
         p += 3
         if n < 0:
             raise null_error("resource_name")
         e = p + n
-        item.resource_name = data[p:e].decode()
+        item.resource_name = data[p:e].decode("utf-8", "replace")
         p = e
         items.append(item)
     if p > end:
@@ -482,7 +482,7 @@ def _decode_response_v1(view: bytes | memoryview) -> IncrementalAlterConfigsResp
             item.error_message = None
         else:
             e = p + n - 1
-            item.error_message = data[p:e].decode()
+            item.error_message = data[p:e].decode("utf-8", "replace")
             p = e
         item.resource_type, n = _u_bB(data, p)
         p += 2
@@ -491,7 +491,7 @@ def _decode_response_v1(view: bytes | memoryview) -> IncrementalAlterConfigsResp
         if n == 0:
             raise null_error("resource_name")
         e = p + n - 1
-        item.resource_name = data[p:e].decode()
+        item.resource_name = data[p:e].decode("utf-8", "replace")
         p = e
         n = data[p]
         p += 1
@@ -584,8 +584,8 @@ def decode_response(data: bytes | memoryview, version: int) -> IncrementalAlterC
         raise version_error("IncrementalAlterConfigsResponse", version)
     try:
         return decode(data)
-    except (IndexError, _StructError, UnicodeDecodeError) as error:
-        raise broken("IncrementalAlterConfigsResponse", version, error) from None
+    except (IndexError, _StructError):
+        raise broken("IncrementalAlterConfigsResponse", version) from None
 
 
 def encode_response(message: IncrementalAlterConfigsResponse, version: int) -> bytes:

@@ -120,7 +120,7 @@ def _decode_request_v0(view: bytes | memoryview) -> InitProducerIdRequest:
         m.transactional_id = None
     else:
         e = p + n
-        m.transactional_id = data[p:e].decode()
+        m.transactional_id = data[p:e].decode("utf-8", "replace")
         p = e
     m.transaction_timeout_ms, = _u_i(data, p)
     p += 4
@@ -147,7 +147,7 @@ def _decode_request_v2(view: bytes | memoryview) -> InitProducerIdRequest:
         m.transactional_id = None
     else:
         e = p + n - 1
-        m.transactional_id = data[p:e].decode()
+        m.transactional_id = data[p:e].decode("utf-8", "replace")
         p = e
     m.transaction_timeout_ms, n = _u_iB(data, p)
     p += 5
@@ -179,7 +179,7 @@ def _decode_request_v3(view: bytes | memoryview) -> InitProducerIdRequest:
         m.transactional_id = None
     else:
         e = p + n - 1
-        m.transactional_id = data[p:e].decode()
+        m.transactional_id = data[p:e].decode("utf-8", "replace")
         p = e
     m.transaction_timeout_ms, m.producer_id, m.producer_epoch, n = _u_iqhB(data, p)
     p += 15
@@ -209,7 +209,7 @@ def _decode_request_v6(view: bytes | memoryview) -> InitProducerIdRequest:
         m.transactional_id = None
     else:
         e = p + n - 1
-        m.transactional_id = data[p:e].decode()
+        m.transactional_id = data[p:e].decode("utf-8", "replace")
         p = e
     m.transaction_timeout_ms, m.producer_id, m.producer_epoch, m.enable2_pc, m.keep_prepared_txn, n = _u_iqhzzB(data, p)
     p += 17
@@ -318,8 +318,8 @@ def decode_request(data: bytes | memoryview, version: int) -> InitProducerIdRequ
         raise version_error("InitProducerIdRequest", version)
     try:
         return decode(data)
-    except (IndexError, _StructError, UnicodeDecodeError) as error:
-        raise broken("InitProducerIdRequest", version, error) from None
+    except (IndexError, _StructError):
+        raise broken("InitProducerIdRequest", version) from None
 
 
 def encode_request(message: InitProducerIdRequest, version: int) -> bytes:
@@ -425,8 +425,8 @@ def decode_response(data: bytes | memoryview, version: int) -> InitProducerIdRes
         raise version_error("InitProducerIdResponse", version)
     try:
         return decode(data)
-    except (IndexError, _StructError, UnicodeDecodeError) as error:
-        raise broken("InitProducerIdResponse", version, error) from None
+    except (IndexError, _StructError):
+        raise broken("InitProducerIdResponse", version) from None
 
 
 def encode_response(message: InitProducerIdResponse, version: int) -> bytes:

@@ -165,7 +165,7 @@ def _decode_request_v0(view: bytes | memoryview) -> InitializeShareGroupStateReq
     if n == 0:
         raise null_error("group_id")
     e = p + n - 1
-    m.group_id = data[p:e].decode()
+    m.group_id = data[p:e].decode("utf-8", "replace")
     p = e
     n = data[p]
     p += 1
@@ -281,8 +281,8 @@ def decode_request(data: bytes | memoryview, version: int) -> InitializeShareGro
         raise version_error("InitializeShareGroupStateRequest", version)
     try:
         return decode(data)
-    except (IndexError, _StructError, UnicodeDecodeError) as error:
-        raise broken("InitializeShareGroupStateRequest", version, error) from None
+    except (IndexError, _StructError):
+        raise broken("InitializeShareGroupStateRequest", version) from None
 
 
 def encode_request(message: InitializeShareGroupStateRequest, version: int) -> bytes:
@@ -333,7 +333,7 @@ def _decode_response_v0(view: bytes | memoryview) -> InitializeShareGroupStateRe
                 item1.error_message = None
             else:
                 e = p + n - 1
-                item1.error_message = data[p:e].decode()
+                item1.error_message = data[p:e].decode("utf-8", "replace")
                 p = e
             n = data[p]
             p += 1
@@ -412,8 +412,8 @@ def decode_response(data: bytes | memoryview, version: int) -> InitializeShareGr
         raise version_error("InitializeShareGroupStateResponse", version)
     try:
         return decode(data)
-    except (IndexError, _StructError, UnicodeDecodeError) as error:
-        raise broken("InitializeShareGroupStateResponse", version, error) from None
+    except (IndexError, _StructError):
+        raise broken("InitializeShareGroupStateResponse", version) from None
 
 
 def encode_response(message: InitializeShareGroupStateResponse, version: int) -> bytes:

@@ -178,21 +178,21 @@ def _decode_request_v0(view: bytes | memoryview) -> JoinGroupRequest:
     if n < 0:
         raise null_error("group_id")
     e = p + n
-    m.group_id = data[p:e].decode()
+    m.group_id = data[p:e].decode("utf-8", "replace")
     p = e
     m.session_timeout_ms, n = _u_ih(data, p)
     p += 6
     if n < 0:
         raise null_error("member_id")
     e = p + n
-    m.member_id = data[p:e].decode()
+    m.member_id = data[p:e].decode("utf-8", "replace")
     p = e
     n, = _u_h(data, p)
     p += 2
     if n < 0:
         raise null_error("protocol_type")
     e = p + n
-    m.protocol_type = data[p:e].decode()
+    m.protocol_type = data[p:e].decode("utf-8", "replace")
     p = e
     n, = _u_i(data, p)
     p += 4
@@ -212,7 +212,7 @@ def _decode_request_v0(view: bytes | memoryview) -> JoinGroupRequest:
         if n < 0:
             raise null_error("name")
         e = p + n
-        item.name = data[p:e].decode()
+        item.name = data[p:e].decode("utf-8", "replace")
         p = e
         n, = _u_i(data, p)
         p += 4
@@ -240,21 +240,21 @@ def _decode_request_v1(view: bytes | memoryview) -> JoinGroupRequest:
     if n < 0:
         raise null_error("group_id")
     e = p + n
-    m.group_id = data[p:e].decode()
+    m.group_id = data[p:e].decode("utf-8", "replace")
     p = e
     m.session_timeout_ms, m.rebalance_timeout_ms, n = _u_iih(data, p)
     p += 10
     if n < 0:
         raise null_error("member_id")
     e = p + n
-    m.member_id = data[p:e].decode()
+    m.member_id = data[p:e].decode("utf-8", "replace")
     p = e
     n, = _u_h(data, p)
     p += 2
     if n < 0:
         raise null_error("protocol_type")
     e = p + n
-    m.protocol_type = data[p:e].decode()
+    m.protocol_type = data[p:e].decode("utf-8", "replace")
     p = e
     n, = _u_i(data, p)
     p += 4
@@ -274,7 +274,7 @@ def _decode_request_v1(view: bytes | memoryview) -> JoinGroupRequest:
         if n < 0:
             raise null_error("name")
         e = p + n
-        item.name = data[p:e].decode()
+        item.name = data[p:e].decode("utf-8", "replace")
         p = e
         n, = _u_i(data, p)
         p += 4
@@ -301,14 +301,14 @@ def _decode_request_v5(view: bytes | memoryview) -> JoinGroupRequest:
     if n < 0:
         raise null_error("group_id")
     e = p + n
-    m.group_id = data[p:e].decode()
+    m.group_id = data[p:e].decode("utf-8", "replace")
     p = e
     m.session_timeout_ms, m.rebalance_timeout_ms, n = _u_iih(data, p)
     p += 10
     if n < 0:
         raise null_error("member_id")
     e = p + n
-    m.member_id = data[p:e].decode()
+    m.member_id = data[p:e].decode("utf-8", "replace")
     p = e
     n, = _u_h(data, p)
     p += 2
@@ -316,14 +316,14 @@ def _decode_request_v5(view: bytes | memoryview) -> JoinGroupRequest:
         m.group_instance_id = None
     else:
         e = p + n
-        m.group_instance_id = data[p:e].decode()
+        m.group_instance_id = data[p:e].decode("utf-8", "replace")
         p = e
     n, = _u_h(data, p)
     p += 2
     if n < 0:
         raise null_error("protocol_type")
     e = p + n
-    m.protocol_type = data[p:e].decode()
+    m.protocol_type = data[p:e].decode("utf-8", "replace")
     p = e
     n, = _u_i(data, p)
     p += 4
@@ -343,7 +343,7 @@ def _decode_request_v5(view: bytes | memoryview) -> JoinGroupRequest:
         if n < 0:
             raise null_error("name")
         e = p + n
-        item.name = data[p:e].decode()
+        item.name = data[p:e].decode("utf-8", "replace")
         p = e
         n, = _u_i(data, p)
         p += 4
@@ -372,7 +372,7 @@ def _decode_request_v6(view: bytes | memoryview) -> JoinGroupRequest:
     if n == 0:
         raise null_error("group_id")
     e = p + n - 1
-    m.group_id = data[p:e].decode()
+    m.group_id = data[p:e].decode("utf-8", "replace")
     p = e
     m.session_timeout_ms, m.rebalance_timeout_ms, n = _u_iiB(data, p)
     p += 9
@@ -381,7 +381,7 @@ def _decode_request_v6(view: bytes | memoryview) -> JoinGroupRequest:
     if n == 0:
         raise null_error("member_id")
     e = p + n - 1
-    m.member_id = data[p:e].decode()
+    m.member_id = data[p:e].decode("utf-8", "replace")
     p = e
     n = data[p]
     p += 1
@@ -391,7 +391,7 @@ def _decode_request_v6(view: bytes | memoryview) -> JoinGroupRequest:
         m.group_instance_id = None
     else:
         e = p + n - 1
-        m.group_instance_id = data[p:e].decode()
+        m.group_instance_id = data[p:e].decode("utf-8", "replace")
         p = e
     n = data[p]
     p += 1
@@ -400,7 +400,7 @@ def _decode_request_v6(view: bytes | memoryview) -> JoinGroupRequest:
     if n == 0:
         raise null_error("protocol_type")
     e = p + n - 1
-    m.protocol_type = data[p:e].decode()
+    m.protocol_type = data[p:e].decode("utf-8", "replace")
     p = e
     n = data[p]
     p += 1
@@ -425,7 +425,7 @@ def _decode_request_v6(view: bytes | memoryview) -> JoinGroupRequest:
         if n == 0:
             raise null_error("name")
         e = p + n - 1
-        item.name = data[p:e].decode()
+        item.name = data[p:e].decode("utf-8", "replace")
         p = e
         n = data[p]
         p += 1
@@ -473,7 +473,7 @@ def _decode_request_v8(view: bytes | memoryview) -> JoinGroupRequest:
     if n == 0:
         raise null_error("group_id")
     e = p + n - 1
-    m.group_id = data[p:e].decode()
+    m.group_id = data[p:e].decode("utf-8", "replace")
     p = e
     m.session_timeout_ms, m.rebalance_timeout_ms, n = _u_iiB(data, p)
     p += 9
@@ -482,7 +482,7 @@ def _decode_request_v8(view: bytes | memoryview) -> JoinGroupRequest:
     if n == 0:
         raise null_error("member_id")
     e = p + n - 1
-    m.member_id = data[p:e].decode()
+    m.member_id = data[p:e].decode("utf-8", "replace")
     p = e
     n = data[p]
     p += 1
@@ -492,7 +492,7 @@ def _decode_request_v8(view: bytes | memoryview) -> JoinGroupRequest:
         m.group_instance_id = None
     else:
         e = p + n - 1
-        m.group_instance_id = data[p:e].decode()
+        m.group_instance_id = data[p:e].decode("utf-8", "replace")
         p = e
     n = data[p]
     p += 1
@@ -501,7 +501,7 @@ def _decode_request_v8(view: bytes | memoryview) -> JoinGroupRequest:
     if n == 0:
         raise null_error("protocol_type")
     e = p + n - 1
-    m.protocol_type = data[p:e].decode()
+    m.protocol_type = data[p:e].decode("utf-8", "replace")
     p = e
     n = data[p]
     p += 1
@@ -526,7 +526,7 @@ def _decode_request_v8(view: bytes | memoryview) -> JoinGroupRequest:
         if n == 0:
             raise null_error("name")
         e = p + n - 1
-        item.name = data[p:e].decode()
+        item.name = data[p:e].decode("utf-8", "replace")
         p = e
         n = data[p]
         p += 1
@@ -555,7 +555,7 @@ def _decode_request_v8(view: bytes | memoryview) -> JoinGroupRequest:
         m.reason = None
     else:
         e = p + n - 1
-        m.reason = data[p:e].decode()
+        m.reason = data[p:e].decode("utf-8", "replace")
         p = e
     n = data[p]
     p += 1
@@ -815,8 +815,8 @@ def decode_request(data: bytes | memoryview, version: int) -> JoinGroupRequest:
         raise version_error("JoinGroupRequest", version)
     try:
         return decode(data)
-    except (IndexError, _StructError, UnicodeDecodeError) as error:
-        raise broken("JoinGroupRequest", version, error) from None
+    except (IndexError, _StructError):
+        raise broken("JoinGroupRequest", version) from None
 
 
 def encode_request(message: JoinGroupRequest, version: int) -> bytes:
@@ -840,21 +840,21 @@ def _decode_response_v0(view: bytes | memoryview) -> JoinGroupResponse:
     if n < 0:
         raise null_error("protocol_name")
     e = p + n
-    m.protocol_name = data[p:e].decode()
+    m.protocol_name = data[p:e].decode("utf-8", "replace")
     p = e
     n, = _u_h(data, p)
     p += 2
     if n < 0:
         raise null_error("leader")
     e = p + n
-    m.leader = data[p:e].decode()
+    m.leader = data[p:e].decode("utf-8", "replace")
     p = e
     n, = _u_h(data, p)
     p += 2
     if n < 0:
         raise null_error("member_id")
     e = p + n
-    m.member_id = data[p:e].decode()
+    m.member_id = data[p:e].decode("utf-8", "replace")
     p = e
     n, = _u_i(data, p)
     p += 4
@@ -872,7 +872,7 @@ def _decode_response_v0(view: bytes | memoryview) -> JoinGroupResponse:
         if n < 0:
             raise null_error("member_id")
         e = p + n
-        item.member_id = data[p:e].decode()
+        item.member_id = data[p:e].decode("utf-8", "replace")
         p = e
         n, = _u_i(data, p)
         p += 4
@@ -899,21 +899,21 @@ def _decode_response_v2(view: bytes | memoryview) -> JoinGroupResponse:
     if n < 0:
         raise null_error("protocol_name")
     e = p + n
-    m.protocol_name = data[p:e].decode()
+    m.protocol_name = data[p:e].decode("utf-8", "replace")
     p = e
     n, = _u_h(data, p)
     p += 2
     if n < 0:
         raise null_error("leader")
     e = p + n
-    m.leader = data[p:e].decode()
+    m.leader = data[p:e].decode("utf-8", "replace")
     p = e
     n, = _u_h(data, p)
     p += 2
     if n < 0:
         raise null_error("member_id")
     e = p + n
-    m.member_id = data[p:e].decode()
+    m.member_id = data[p:e].decode("utf-8", "replace")
     p = e
     n, = _u_i(data, p)
     p += 4
@@ -931,7 +931,7 @@ def _decode_response_v2(view: bytes | memoryview) -> JoinGroupResponse:
         if n < 0:
             raise null_error("member_id")
         e = p + n
-        item.member_id = data[p:e].decode()
+        item.member_id = data[p:e].decode("utf-8", "replace")
         p = e
         n, = _u_i(data, p)
         p += 4
@@ -958,21 +958,21 @@ def _decode_response_v5(view: bytes | memoryview) -> JoinGroupResponse:
     if n < 0:
         raise null_error("protocol_name")
     e = p + n
-    m.protocol_name = data[p:e].decode()
+    m.protocol_name = data[p:e].decode("utf-8", "replace")
     p = e
     n, = _u_h(data, p)
     p += 2
     if n < 0:
         raise null_error("leader")
     e = p + n
-    m.leader = data[p:e].decode()
+    m.leader = data[p:e].decode("utf-8", "replace")
     p = e
     n, = _u_h(data, p)
     p += 2
     if n < 0:
         raise null_error("member_id")
     e = p + n
-    m.member_id = data[p:e].decode()
+    m.member_id = data[p:e].decode("utf-8", "replace")
     p = e
     n, = _u_i(data, p)
     p += 4
@@ -989,7 +989,7 @@ def _decode_response_v5(view: bytes | memoryview) -> JoinGroupResponse:
         if n < 0:
             raise null_error("member_id")
         e = p + n
-        item.member_id = data[p:e].decode()
+        item.member_id = data[p:e].decode("utf-8", "replace")
         p = e
         n, = _u_h(data, p)
         p += 2
@@ -997,7 +997,7 @@ def _decode_response_v5(view: bytes | memoryview) -> JoinGroupResponse:
             item.group_instance_id = None
         else:
             e = p + n
-            item.group_instance_id = data[p:e].decode()
+            item.group_instance_id = data[p:e].decode("utf-8", "replace")
             p = e
         n, = _u_i(data, p)
         p += 4
@@ -1026,7 +1026,7 @@ def _decode_response_v6(view: bytes | memoryview) -> JoinGroupResponse:
     if n == 0:
         raise null_error("protocol_name")
     e = p + n - 1
-    m.protocol_name = data[p:e].decode()
+    m.protocol_name = data[p:e].decode("utf-8", "replace")
     p = e
     n = data[p]
     p += 1
@@ -1035,7 +1035,7 @@ def _decode_response_v6(view: bytes | memoryview) -> JoinGroupResponse:
     if n == 0:
         raise null_error("leader")
     e = p + n - 1
-    m.leader = data[p:e].decode()
+    m.leader = data[p:e].decode("utf-8", "replace")
     p = e
     n = data[p]
     p += 1
@@ -1044,7 +1044,7 @@ def _decode_response_v6(view: bytes | memoryview) -> JoinGroupResponse:
     if n == 0:
         raise null_error("member_id")
     e = p + n - 1
-    m.member_id = data[p:e].decode()
+    m.member_id = data[p:e].decode("utf-8", "replace")
     p = e
     n = data[p]
     p += 1
@@ -1066,7 +1066,7 @@ def _decode_response_v6(view: bytes | memoryview) -> JoinGroupResponse:
         if n == 0:
             raise null_error("member_id")
         e = p + n - 1
-        item.member_id = data[p:e].decode()
+        item.member_id = data[p:e].decode("utf-8", "replace")
         p = e
         n = data[p]
         p += 1
@@ -1076,7 +1076,7 @@ def _decode_response_v6(view: bytes | memoryview) -> JoinGroupResponse:
             item.group_instance_id = None
         else:
             e = p + n - 1
-            item.group_instance_id = data[p:e].decode()
+            item.group_instance_id = data[p:e].decode("utf-8", "replace")
             p = e
         n = data[p]
         p += 1
@@ -1119,7 +1119,7 @@ def _decode_response_v7(view: bytes | memoryview) -> JoinGroupResponse:
         m.protocol_type = None
     else:
         e = p + n - 1
-        m.protocol_type = data[p:e].decode()
+        m.protocol_type = data[p:e].decode("utf-8", "replace")
         p = e
     n = data[p]
     p += 1
@@ -1129,7 +1129,7 @@ def _decode_response_v7(view: bytes | memoryview) -> JoinGroupResponse:
         m.protocol_name = None
     else:
         e = p + n - 1
-        m.protocol_name = data[p:e].decode()
+        m.protocol_name = data[p:e].decode("utf-8", "replace")
         p = e
     n = data[p]
     p += 1
@@ -1138,7 +1138,7 @@ def _decode_response_v7(view: bytes | memoryview) -> JoinGroupResponse:
     if n == 0:
         raise null_error("leader")
     e = p + n - 1
-    m.leader = data[p:e].decode()
+    m.leader = data[p:e].decode("utf-8", "replace")
     p = e
     n = data[p]
     p += 1
@@ -1147,7 +1147,7 @@ def _decode_response_v7(view: bytes | memoryview) -> JoinGroupResponse:
     if n == 0:
         raise null_error("member_id")
     e = p + n - 1
-    m.member_id = data[p:e].decode()
+    m.member_id = data[p:e].decode("utf-8", "replace")
     p = e
     n = data[p]
     p += 1
@@ -1169,7 +1169,7 @@ def _decode_response_v7(view: bytes | memoryview) -> JoinGroupResponse:
         if n == 0:
             raise null_error("member_id")
         e = p + n - 1
-        item.member_id = data[p:e].decode()
+        item.member_id = data[p:e].decode("utf-8", "replace")
         p = e
         n = data[p]
         p += 1
@@ -1179,7 +1179,7 @@ def _decode_response_v7(view: bytes | memoryview) -> JoinGroupResponse:
             item.group_instance_id = None
         else:
             e = p + n - 1
-            item.group_instance_id = data[p:e].decode()
+            item.group_instance_id = data[p:e].decode("utf-8", "replace")
             p = e
         n = data[p]
         p += 1
@@ -1221,7 +1221,7 @@ def _decode_response_v9(view: bytes | memoryview) -> JoinGroupResponse:
         m.protocol_type = None
     else:
         e = p + n - 1
-        m.protocol_type = data[p:e].decode()
+        m.protocol_type = data[p:e].decode("utf-8", "replace")
         p = e
     n = data[p]
     p += 1
@@ -1231,7 +1231,7 @@ def _decode_response_v9(view: bytes | memoryview) -> JoinGroupResponse:
         m.protocol_name = None
     else:
         e = p + n - 1
-        m.protocol_name = data[p:e].decode()
+        m.protocol_name = data[p:e].decode("utf-8", "replace")
         p = e
     n = data[p]
     p += 1
@@ -1240,7 +1240,7 @@ def _decode_response_v9(view: bytes | memoryview) -> JoinGroupResponse:
     if n == 0:
         raise null_error("leader")
     e = p + n - 1
-    m.leader = data[p:e].decode()
+    m.leader = data[p:e].decode("utf-8", "replace")
     p = e
     m.skip_assignment, n = _u_zB(data, p)
     p += 2
@@ -1249,7 +1249,7 @@ def _decode_response_v9(view: bytes | memoryview) -> JoinGroupResponse:
     if n == 0:
         raise null_error("member_id")
     e = p + n - 1
-    m.member_id = data[p:e].decode()
+    m.member_id = data[p:e].decode("utf-8", "replace")
     p = e
     n = data[p]
     p += 1
@@ -1271,7 +1271,7 @@ def _decode_response_v9(view: bytes | memoryview) -> JoinGroupResponse:
         if n == 0:
             raise null_error("member_id")
         e = p + n - 1
-        item.member_id = data[p:e].decode()
+        item.member_id = data[p:e].decode("utf-8", "replace")
         p = e
         n = data[p]
         p += 1
@@ -1281,7 +1281,7 @@ def _decode_response_v9(view: bytes | memoryview) -> JoinGroupResponse:
             item.group_instance_id = None
         else:
             e = p + n - 1
-            item.group_instance_id = data[p:e].decode()
+            item.group_instance_id = data[p:e].decode("utf-8", "replace")
             p = e
         n = data[p]
         p += 1
@@ -1647,8 +1647,8 @@ def decode_response(data: bytes | memoryview, version: int) -> JoinGroupResponse
         raise version_error("JoinGroupResponse", version)
     try:
         return decode(data)
-    except (IndexError, _StructError, UnicodeDecodeError) as error:
-        raise broken("JoinGroupResponse", version, error) from None
+    except (IndexError, _StructError):
+        raise broken("JoinGroupResponse", version) from None
 
 
 def encode_response(message: JoinGroupResponse, version: int) -> bytes:

@@ -138,14 +138,14 @@ def _decode_request_v0(view: bytes | memoryview) -> LeaveGroupRequest:
     if n < 0:
         raise null_error("group_id")
     e = p + n
-    m.group_id = data[p:e].decode()
+    m.group_id = data[p:e].decode("utf-8", "replace")
     p = e
     n, = _u_h(data, p)
     p += 2
     if n < 0:
         raise null_error("member_id")
     e = p + n
-    m.member_id = data[p:e].decode()
+    m.member_id = data[p:e].decode("utf-8", "replace")
     p = e
     if p > end:
         raise end_error("LeaveGroupRequest")
@@ -164,7 +164,7 @@ def _decode_request_v3(view: bytes | memoryview) -> LeaveGroupRequest:
     if n < 0:
         raise null_error("group_id")
     e = p + n
-    m.group_id = data[p:e].decode()
+    m.group_id = data[p:e].decode("utf-8", "replace")
     p = e
     n, = _u_i(data, p)
     p += 4
@@ -185,7 +185,7 @@ def _decode_request_v3(view: bytes | memoryview) -> LeaveGroupRequest:
         if n < 0:
             raise null_error("member_id")
         e = p + n
-        item.member_id = data[p:e].decode()
+        item.member_id = data[p:e].decode("utf-8", "replace")
         p = e
         n, = _u_h(data, p)
         p += 2
@@ -193,7 +193,7 @@ def _decode_request_v3(view: bytes | memoryview) -> LeaveGroupRequest:
             item.group_instance_id = None
         else:
             e = p + n
-            item.group_instance_id = data[p:e].decode()
+            item.group_instance_id = data[p:e].decode("utf-8", "replace")
             p = e
         items.append(item)
     if p > end:
@@ -215,7 +215,7 @@ def _decode_request_v4(view: bytes | memoryview) -> LeaveGroupRequest:
     if n == 0:
         raise null_error("group_id")
     e = p + n - 1
-    m.group_id = data[p:e].decode()
+    m.group_id = data[p:e].decode("utf-8", "replace")
     p = e
     n = data[p]
     p += 1
@@ -241,7 +241,7 @@ def _decode_request_v4(view: bytes | memoryview) -> LeaveGroupRequest:
         if n == 0:
             raise null_error("member_id")
         e = p + n - 1
-        item.member_id = data[p:e].decode()
+        item.member_id = data[p:e].decode("utf-8", "replace")
         p = e
         n = data[p]
         p += 1
@@ -251,7 +251,7 @@ def _decode_request_v4(view: bytes | memoryview) -> LeaveGroupRequest:
             item.group_instance_id = None
         else:
             e = p + n - 1
-            item.group_instance_id = data[p:e].decode()
+            item.group_instance_id = data[p:e].decode("utf-8", "replace")
             p = e
         n = data[p]
         p += 1
@@ -291,7 +291,7 @@ def _decode_request_v5(view: bytes | memoryview) -> LeaveGroupRequest:
     if n == 0:
         raise null_error("group_id")
     e = p + n - 1
-    m.group_id = data[p:e].decode()
+    m.group_id = data[p:e].decode("utf-8", "replace")
     p = e
     n = data[p]
     p += 1
@@ -316,7 +316,7 @@ def _decode_request_v5(view: bytes | memoryview) -> LeaveGroupRequest:
         if n == 0:
             raise null_error("member_id")
         e = p + n - 1
-        item.member_id = data[p:e].decode()
+        item.member_id = data[p:e].decode("utf-8", "replace")
         p = e
         n = data[p]
         p += 1
@@ -326,7 +326,7 @@ def _decode_request_v5(view: bytes | memoryview) -> LeaveGroupRequest:
             item.group_instance_id = None
         else:
             e = p + n - 1
-            item.group_instance_id = data[p:e].decode()
+            item.group_instance_id = data[p:e].decode("utf-8", "replace")
             p = e
         n = data[p]
         p += 1
@@ -336,7 +336,7 @@ def _decode_request_v5(view: bytes | memoryview) -> LeaveGroupRequest:
             item.reason = None
         else:
             e = p + n - 1
-            item.reason = data[p:e].decode()
+            item.reason = data[p:e].decode("utf-8", "replace")
             p = e
         n = data[p]
         p += 1
@@ -510,8 +510,8 @@ def decode_request(data: bytes | memoryview, version: int) -> LeaveGroupRequest:
         raise version_error("LeaveGroupRequest", version)
     try:
         return decode(data)
-    except (IndexError, _StructError, UnicodeDecodeError) as error:
-        raise broken("LeaveGroupRequest", version, error) from None
+    except (IndexError, _StructError):
+        raise broken("LeaveGroupRequest", version) from None
 
 
 def encode_request(message: LeaveGroupRequest, version: int) -> bytes:
@@ -569,7 +569,7 @@ def _decode_response_v3(view: bytes | memoryview) -> LeaveGroupResponse:
         if n < 0:
             raise null_error("member_id")
         e = p + n
-        item.member_id = data[p:e].decode()
+        item.member_id = data[p:e].decode("utf-8", "replace")
         p = e
         n, = _u_h(data, p)
         p += 2
@@ -577,7 +577,7 @@ def _decode_response_v3(view: bytes | memoryview) -> LeaveGroupResponse:
             item.group_instance_id = None
         else:
             e = p + n
-            item.group_instance_id = data[p:e].decode()
+            item.group_instance_id = data[p:e].decode("utf-8", "replace")
             p = e
         item.error_code, = _u_h(data, p)
         p += 2
@@ -612,7 +612,7 @@ def _decode_response_v4(view: bytes | memoryview) -> LeaveGroupResponse:
         if n == 0:
             raise null_error("member_id")
         e = p + n - 1
-        item.member_id = data[p:e].decode()
+        item.member_id = data[p:e].decode("utf-8", "replace")
         p = e
         n = data[p]
         p += 1
@@ -622,7 +622,7 @@ def _decode_response_v4(view: bytes | memoryview) -> LeaveGroupResponse:
             item.group_instance_id = None
         else:
             e = p + n - 1
-            item.group_instance_id = data[p:e].decode()
+            item.group_instance_id = data[p:e].decode("utf-8", "replace")
             p = e
         item.error_code, n = _u_hB(data, p)
         p += 3
@@ -733,8 +733,8 @@ def decode_response(data: bytes | memoryview, version: int) -> LeaveGroupRespons
         raise version_error("LeaveGroupResponse", version)
     try:
         return decode(data)
-    except (IndexError, _StructError, UnicodeDecodeError) as error:
-        raise broken("LeaveGroupResponse", version, error) from None
+    except (IndexError, _StructError):
+        raise broken("LeaveGroupResponse", version) from None
 
 
 def encode_response(message: LeaveGroupResponse, version: int) -> bytes:

@@ -185,8 +185,8 @@ def decode_request(data: bytes | memoryview, version: int) -> ListConfigResource
         raise version_error("ListConfigResourcesRequest", version)
     try:
         return decode(data)
-    except (IndexError, _StructError, UnicodeDecodeError) as error:
-        raise broken("ListConfigResourcesRequest", version, error) from None
+    except (IndexError, _StructError):
+        raise broken("ListConfigResourcesRequest", version) from None
 
 
 def encode_request(message: ListConfigResourcesRequest, version: int) -> bytes:
@@ -223,7 +223,7 @@ def _decode_response_v0(view: bytes | memoryview) -> ListConfigResourcesResponse
         if n == 0:
             raise null_error("resource_name")
         e = p + n - 1
-        item.resource_name = data[p:e].decode()
+        item.resource_name = data[p:e].decode("utf-8", "replace")
         p = e
         n = data[p]
         p += 1
@@ -268,7 +268,7 @@ def _decode_response_v1(view: bytes | memoryview) -> ListConfigResourcesResponse
         if n == 0:
             raise null_error("resource_name")
         e = p + n - 1
-        item.resource_name = data[p:e].decode()
+        item.resource_name = data[p:e].decode("utf-8", "replace")
         p = e
         item.resource_type, n = _u_bB(data, p)
         p += 2
@@ -351,8 +351,8 @@ def decode_response(data: bytes | memoryview, version: int) -> ListConfigResourc
         raise version_error("ListConfigResourcesResponse", version)
     try:
         return decode(data)
-    except (IndexError, _StructError, UnicodeDecodeError) as error:
-        raise broken("ListConfigResourcesResponse", version, error) from None
+    except (IndexError, _StructError):
+        raise broken("ListConfigResourcesResponse", version) from None
 
 
 def encode_response(message: ListConfigResourcesResponse, version: int) -> bytes:

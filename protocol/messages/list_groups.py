@@ -166,7 +166,7 @@ def _decode_request_v4(view: bytes | memoryview) -> ListGroupsRequest:
         if n == 0:
             raise null_error("item")
         e = p + n - 1
-        item = data[p:e].decode()
+        item = data[p:e].decode("utf-8", "replace")
         p = e
         items.append(item)
     n = data[p]
@@ -211,7 +211,7 @@ def _decode_request_v5(view: bytes | memoryview) -> ListGroupsRequest:
         if n == 0:
             raise null_error("item")
         e = p + n - 1
-        item = data[p:e].decode()
+        item = data[p:e].decode("utf-8", "replace")
         p = e
         items.append(item)
     n = data[p]
@@ -236,7 +236,7 @@ def _decode_request_v5(view: bytes | memoryview) -> ListGroupsRequest:
         if n == 0:
             raise null_error("item1")
         e = p + n - 1
-        item1 = data[p:e].decode()
+        item1 = data[p:e].decode("utf-8", "replace")
         p = e
         items1.append(item1)
     n = data[p]
@@ -345,8 +345,8 @@ def decode_request(data: bytes | memoryview, version: int) -> ListGroupsRequest:
         raise version_error("ListGroupsRequest", version)
     try:
         return decode(data)
-    except (IndexError, _StructError, UnicodeDecodeError) as error:
-        raise broken("ListGroupsRequest", version, error) from None
+    except (IndexError, _StructError):
+        raise broken("ListGroupsRequest", version) from None
 
 
 def encode_request(message: ListGroupsRequest, version: int) -> bytes:
@@ -380,14 +380,14 @@ def _decode_response_v0(view: bytes | memoryview) -> ListGroupsResponse:
         if n < 0:
             raise null_error("group_id")
         e = p + n
-        item.group_id = data[p:e].decode()
+        item.group_id = data[p:e].decode("utf-8", "replace")
         p = e
         n, = _u_h(data, p)
         p += 2
         if n < 0:
             raise null_error("protocol_type")
         e = p + n
-        item.protocol_type = data[p:e].decode()
+        item.protocol_type = data[p:e].decode("utf-8", "replace")
         p = e
         items.append(item)
     if p > end:
@@ -417,14 +417,14 @@ def _decode_response_v1(view: bytes | memoryview) -> ListGroupsResponse:
         if n < 0:
             raise null_error("group_id")
         e = p + n
-        item.group_id = data[p:e].decode()
+        item.group_id = data[p:e].decode("utf-8", "replace")
         p = e
         n, = _u_h(data, p)
         p += 2
         if n < 0:
             raise null_error("protocol_type")
         e = p + n
-        item.protocol_type = data[p:e].decode()
+        item.protocol_type = data[p:e].decode("utf-8", "replace")
         p = e
         items.append(item)
     if p > end:
@@ -459,7 +459,7 @@ def _decode_response_v3(view: bytes | memoryview) -> ListGroupsResponse:
         if n == 0:
             raise null_error("group_id")
         e = p + n - 1
-        item.group_id = data[p:e].decode()
+        item.group_id = data[p:e].decode("utf-8", "replace")
         p = e
         n = data[p]
         p += 1
@@ -468,7 +468,7 @@ def _decode_response_v3(view: bytes | memoryview) -> ListGroupsResponse:
         if n == 0:
             raise null_error("protocol_type")
         e = p + n - 1
-        item.protocol_type = data[p:e].decode()
+        item.protocol_type = data[p:e].decode("utf-8", "replace")
         p = e
         n = data[p]
         p += 1
@@ -514,7 +514,7 @@ def _decode_response_v4(view: bytes | memoryview) -> ListGroupsResponse:
         if n == 0:
             raise null_error("group_id")
         e = p + n - 1
-        item.group_id = data[p:e].decode()
+        item.group_id = data[p:e].decode("utf-8", "replace")
         p = e
         n = data[p]
         p += 1
@@ -523,7 +523,7 @@ def _decode_response_v4(view: bytes | memoryview) -> ListGroupsResponse:
         if n == 0:
             raise null_error("protocol_type")
         e = p + n - 1
-        item.protocol_type = data[p:e].decode()
+        item.protocol_type = data[p:e].decode("utf-8", "replace")
         p = e
         n = data[p]
         p += 1
@@ -532,7 +532,7 @@ def _decode_response_v4(view: bytes | memoryview) -> ListGroupsResponse:
         if n == 0:
             raise null_error("group_state")
         e = p + n - 1
-        item.group_state = data[p:e].decode()
+        item.group_state = data[p:e].decode("utf-8", "replace")
         p = e
         n = data[p]
         p += 1
@@ -577,7 +577,7 @@ def _decode_response_v5(view: bytes | memoryview) -> ListGroupsResponse:
         if n == 0:
             raise null_error("group_id")
         e = p + n - 1
-        item.group_id = data[p:e].decode()
+        item.group_id = data[p:e].decode("utf-8", "replace")
         p = e
         n = data[p]
         p += 1
@@ -586,7 +586,7 @@ def _decode_response_v5(view: bytes | memoryview) -> ListGroupsResponse:
         if n == 0:
             raise null_error("protocol_type")
         e = p + n - 1
-        item.protocol_type = data[p:e].decode()
+        item.protocol_type = data[p:e].decode("utf-8", "replace")
         p = e
         n = data[p]
         p += 1
@@ -595,7 +595,7 @@ def _decode_response_v5(view: bytes | memoryview) -> ListGroupsResponse:
         if n == 0:
             raise null_error("group_state")
         e = p + n - 1
-        item.group_state = data[p:e].decode()
+        item.group_state = data[p:e].decode("utf-8", "replace")
         p = e
         n = data[p]
         p += 1
@@ -604,7 +604,7 @@ def _decode_response_v5(view: bytes | memoryview) -> ListGroupsResponse:
         if n == 0:
             raise null_error("group_type")
         e = p + n - 1
-        item.group_type = data[p:e].decode()
+        item.group_type = data[p:e].decode("utf-8", "replace")
         p = e
         n = data[p]
         p += 1
@@ -787,8 +787,8 @@ def decode_response(data: bytes | memoryview, version: int) -> ListGroupsRespons
         raise version_error("ListGroupsResponse", version)
     try:
         return decode(data)
-    except (IndexError, _StructError, UnicodeDecodeError) as error:
-        raise broken("ListGroupsResponse", version, error) from None
+    except (IndexError, _StructError):
+        raise broken("ListGroupsResponse", version) from None
 
 
 def encode_response(message: ListGroupsResponse, version: int) -> bytes:

@@ -208,7 +208,7 @@ def _decode_request_v1(view: bytes | memoryview) -> ListOffsetsRequest:
         if n < 0:
             raise null_error("name")
         e = p + n
-        item.name = data[p:e].decode()
+        item.name = data[p:e].decode("utf-8", "replace")
         p = e
         n, = _u_i(data, p)
         p += 4
@@ -258,7 +258,7 @@ def _decode_request_v2(view: bytes | memoryview) -> ListOffsetsRequest:
         if n < 0:
             raise null_error("name")
         e = p + n
-        item.name = data[p:e].decode()
+        item.name = data[p:e].decode("utf-8", "replace")
         p = e
         n, = _u_i(data, p)
         p += 4
@@ -308,7 +308,7 @@ def _decode_request_v4(view: bytes | memoryview) -> ListOffsetsRequest:
         if n < 0:
             raise null_error("name")
         e = p + n
-        item.name = data[p:e].decode()
+        item.name = data[p:e].decode("utf-8", "replace")
         p = e
         n, = _u_i(data, p)
         p += 4
@@ -362,7 +362,7 @@ def _decode_request_v6(view: bytes | memoryview) -> ListOffsetsRequest:
         if n == 0:
             raise null_error("name")
         e = p + n - 1
-        item.name = data[p:e].decode()
+        item.name = data[p:e].decode("utf-8", "replace")
         p = e
         n = data[p]
         p += 1
@@ -443,7 +443,7 @@ def _decode_request_v10(view: bytes | memoryview) -> ListOffsetsRequest:
         if n == 0:
             raise null_error("name")
         e = p + n - 1
-        item.name = data[p:e].decode()
+        item.name = data[p:e].decode("utf-8", "replace")
         p = e
         n = data[p]
         p += 1
@@ -637,8 +637,8 @@ def decode_request(data: bytes | memoryview, version: int) -> ListOffsetsRequest
         raise version_error("ListOffsetsRequest", version)
     try:
         return decode(data)
-    except (IndexError, _StructError, UnicodeDecodeError) as error:
-        raise broken("ListOffsetsRequest", version, error) from None
+    except (IndexError, _StructError):
+        raise broken("ListOffsetsRequest", version) from None
 
 
 def encode_request(message: ListOffsetsRequest, version: int) -> bytes:
@@ -670,7 +670,7 @@ def _decode_response_v1(view: bytes | memoryview) -> ListOffsetsResponse:
         if n < 0:
             raise null_error("name")
         e = p + n
-        item.name = data[p:e].decode()
+        item.name = data[p:e].decode("utf-8", "replace")
         p = e
         n, = _u_i(data, p)
         p += 4
@@ -712,7 +712,7 @@ def _decode_response_v2(view: bytes | memoryview) -> ListOffsetsResponse:
         if n < 0:
             raise null_error("name")
         e = p + n
-        item.name = data[p:e].decode()
+        item.name = data[p:e].decode("utf-8", "replace")
         p = e
         n, = _u_i(data, p)
         p += 4
@@ -754,7 +754,7 @@ def _decode_response_v4(view: bytes | memoryview) -> ListOffsetsResponse:
         if n < 0:
             raise null_error("name")
         e = p + n
-        item.name = data[p:e].decode()
+        item.name = data[p:e].decode("utf-8", "replace")
         p = e
         n, = _u_i(data, p)
         p += 4
@@ -800,7 +800,7 @@ def _decode_response_v6(view: bytes | memoryview) -> ListOffsetsResponse:
         if n == 0:
             raise null_error("name")
         e = p + n - 1
-        item.name = data[p:e].decode()
+        item.name = data[p:e].decode("utf-8", "replace")
         p = e
         n = data[p]
         p += 1
@@ -952,8 +952,8 @@ def decode_response(data: bytes | memoryview, version: int) -> ListOffsetsRespon
         raise version_error("ListOffsetsResponse", version)
     try:
         return decode(data)
-    except (IndexError, _StructError, UnicodeDecodeError) as error:
-        raise broken("ListOffsetsResponse", version, error) from None
+    except (IndexError, _StructError):
+        raise broken("ListOffsetsResponse", version) from None
 
 
 def encode_response(message: ListOffsetsResponse, version: int) -> bytes:

@@ -172,7 +172,7 @@ def _decode_request_v0(view: bytes | memoryview) -> ListPartitionReassignmentsRe
             if n == 0:
                 raise null_error("name")
             e = p + n - 1
-            item.name = data[p:e].decode()
+            item.name = data[p:e].decode("utf-8", "replace")
             p = e
             n = data[p]
             p += 1
@@ -262,8 +262,8 @@ def decode_request(data: bytes | memoryview, version: int) -> ListPartitionReass
         raise version_error("ListPartitionReassignmentsRequest", version)
     try:
         return decode(data)
-    except (IndexError, _StructError, UnicodeDecodeError) as error:
-        raise broken("ListPartitionReassignmentsRequest", version, error) from None
+    except (IndexError, _StructError):
+        raise broken("ListPartitionReassignmentsRequest", version) from None
 
 
 def encode_request(message: ListPartitionReassignmentsRequest, version: int) -> bytes:
@@ -287,7 +287,7 @@ def _decode_response_v0(view: bytes | memoryview) -> ListPartitionReassignmentsR
         m.error_message = None
     else:
         e = p + n - 1
-        m.error_message = data[p:e].decode()
+        m.error_message = data[p:e].decode("utf-8", "replace")
         p = e
     n = data[p]
     p += 1
@@ -309,7 +309,7 @@ def _decode_response_v0(view: bytes | memoryview) -> ListPartitionReassignmentsR
         if n == 0:
             raise null_error("name")
         e = p + n - 1
-        item.name = data[p:e].decode()
+        item.name = data[p:e].decode("utf-8", "replace")
         p = e
         n = data[p]
         p += 1
@@ -465,8 +465,8 @@ def decode_response(data: bytes | memoryview, version: int) -> ListPartitionReas
         raise version_error("ListPartitionReassignmentsResponse", version)
     try:
         return decode(data)
-    except (IndexError, _StructError, UnicodeDecodeError) as error:
-        raise broken("ListPartitionReassignmentsResponse", version, error) from None
+    except (IndexError, _StructError):
+        raise broken("ListPartitionReassignmentsResponse", version) from None
 
 
 def encode_response(message: ListPartitionReassignmentsResponse, version: int) -> bytes:

@@ -137,7 +137,7 @@ def _decode_request_v0(view: bytes | memoryview) -> ListTransactionsRequest:
         if n == 0:
             raise null_error("item")
         e = p + n - 1
-        item = data[p:e].decode()
+        item = data[p:e].decode("utf-8", "replace")
         p = e
         items.append(item)
     n = data[p]
@@ -197,7 +197,7 @@ def _decode_request_v1(view: bytes | memoryview) -> ListTransactionsRequest:
         if n == 0:
             raise null_error("item")
         e = p + n - 1
-        item = data[p:e].decode()
+        item = data[p:e].decode("utf-8", "replace")
         p = e
         items.append(item)
     n = data[p]
@@ -256,7 +256,7 @@ def _decode_request_v2(view: bytes | memoryview) -> ListTransactionsRequest:
         if n == 0:
             raise null_error("item")
         e = p + n - 1
-        item = data[p:e].decode()
+        item = data[p:e].decode("utf-8", "replace")
         p = e
         items.append(item)
     n = data[p]
@@ -281,7 +281,7 @@ def _decode_request_v2(view: bytes | memoryview) -> ListTransactionsRequest:
         m.transactional_id_pattern = None
     else:
         e = p + n - 1
-        m.transactional_id_pattern = data[p:e].decode()
+        m.transactional_id_pattern = data[p:e].decode("utf-8", "replace")
         p = e
     n = data[p]
     p += 1
@@ -414,8 +414,8 @@ def decode_request(data: bytes | memoryview, version: int) -> ListTransactionsRe
         raise version_error("ListTransactionsRequest", version)
     try:
         return decode(data)
-    except (IndexError, _StructError, UnicodeDecodeError) as error:
-        raise broken("ListTransactionsRequest", version, error) from None
+    except (IndexError, _StructError):
+        raise broken("ListTransactionsRequest", version) from None
 
 
 def encode_request(message: ListTransactionsRequest, version: int) -> bytes:
@@ -450,7 +450,7 @@ def _decode_response_v0(view: bytes | memoryview) -> ListTransactionsResponse:
         if n == 0:
             raise null_error("item")
         e = p + n - 1
-        item = data[p:e].decode()
+        item = data[p:e].decode("utf-8", "replace")
         p = e
         items.append(item)
     n = data[p]
@@ -473,7 +473,7 @@ def _decode_response_v0(view: bytes | memoryview) -> ListTransactionsResponse:
         if n == 0:
             raise null_error("transactional_id")
         e = p + n - 1
-        item1.transactional_id = data[p:e].decode()
+        item1.transactional_id = data[p:e].decode("utf-8", "replace")
         p = e
         item1.producer_id, n = _u_qB(data, p)
         p += 9
@@ -482,7 +482,7 @@ def _decode_response_v0(view: bytes | memoryview) -> ListTransactionsResponse:
         if n == 0:
             raise null_error("transaction_state")
         e = p + n - 1
-        item1.transaction_state = data[p:e].decode()
+        item1.transaction_state = data[p:e].decode("utf-8", "replace")
         p = e
         n = data[p]
         p += 1
@@ -567,8 +567,8 @@ def decode_response(data: bytes | memoryview, version: int) -> ListTransactionsR
         raise version_error("ListTransactionsResponse", version)
     try:
         return decode(data)
-    except (IndexError, _StructError, UnicodeDecodeError) as error:
-        raise broken("ListTransactionsResponse", version, error) from None
+    except (IndexError, _StructError):
+        raise broken("ListTransactionsResponse", version) from None
 
 
 def encode_response(message: ListTransactionsResponse, version: int) -> bytes:

@@ -264,7 +264,7 @@ def _decode_request_v0(view: bytes | memoryview) -> MetadataRequest:
         if n < 0:
             raise null_error("name")
         e = p + n
-        item.name = data[p:e].decode()
+        item.name = data[p:e].decode("utf-8", "replace")
         p = e
         items.append(item)
     if p > end:
@@ -301,7 +301,7 @@ def _decode_request_v1(view: bytes | memoryview) -> MetadataRequest:
             if n < 0:
                 raise null_error("name")
             e = p + n
-            item.name = data[p:e].decode()
+            item.name = data[p:e].decode("utf-8", "replace")
             p = e
             items.append(item)
     if p > end:
@@ -337,7 +337,7 @@ def _decode_request_v4(view: bytes | memoryview) -> MetadataRequest:
             if n < 0:
                 raise null_error("name")
             e = p + n
-            item.name = data[p:e].decode()
+            item.name = data[p:e].decode("utf-8", "replace")
             p = e
             items.append(item)
     m.allow_auto_topic_creation, = _u_z(data, p)
@@ -373,7 +373,7 @@ def _decode_request_v8(view: bytes | memoryview) -> MetadataRequest:
             if n < 0:
                 raise null_error("name")
             e = p + n
-            item.name = data[p:e].decode()
+            item.name = data[p:e].decode("utf-8", "replace")
             p = e
             items.append(item)
     m.allow_auto_topic_creation, m.include_cluster_authorized_operations, m.include_topic_authorized_operations = _u_zzz(data, p)
@@ -414,7 +414,7 @@ def _decode_request_v9(view: bytes | memoryview) -> MetadataRequest:
             if n == 0:
                 raise null_error("name")
             e = p + n - 1
-            item.name = data[p:e].decode()
+            item.name = data[p:e].decode("utf-8", "replace")
             p = e
             n = data[p]
             p += 1
@@ -472,7 +472,7 @@ def _decode_request_v10(view: bytes | memoryview) -> MetadataRequest:
                 item.name = None
             else:
                 e = p + n - 1
-                item.name = data[p:e].decode()
+                item.name = data[p:e].decode("utf-8", "replace")
                 p = e
             n = data[p]
             p += 1
@@ -531,7 +531,7 @@ def _decode_request_v11(view: bytes | memoryview) -> MetadataRequest:
                 item.name = None
             else:
                 e = p + n - 1
-                item.name = data[p:e].decode()
+                item.name = data[p:e].decode("utf-8", "replace")
                 p = e
             n = data[p]
             p += 1
@@ -755,8 +755,8 @@ def decode_request(data: bytes | memoryview, version: int) -> MetadataRequest:
         raise version_error("MetadataRequest", version)
     try:
         return decode(data)
-    except (IndexError, _StructError, UnicodeDecodeError) as error:
-        raise broken("MetadataRequest", version, error) from None
+    except (IndexError, _StructError):
+        raise broken("MetadataRequest", version) from None
 
 
 def encode_request(message: MetadataRequest, version: int) -> bytes:
@@ -793,7 +793,7 @@ def _decode_response_v0(view: bytes | memoryview) -> MetadataResponse:
         if n < 0:
             raise null_error("host")
         e = p + n
-        item.host = data[p:e].decode()
+        item.host = data[p:e].decode("utf-8", "replace")
         p = e
         item.port, = _u_i(data, p)
         p += 4
@@ -816,7 +816,7 @@ def _decode_response_v0(view: bytes | memoryview) -> MetadataResponse:
         if n < 0:
             raise null_error("name")
         e = p + n
-        item1.name = data[p:e].decode()
+        item1.name = data[p:e].decode("utf-8", "replace")
         p = e
         n, = _u_i(data, p)
         p += 4
@@ -877,7 +877,7 @@ def _decode_response_v1(view: bytes | memoryview) -> MetadataResponse:
         if n < 0:
             raise null_error("host")
         e = p + n
-        item.host = data[p:e].decode()
+        item.host = data[p:e].decode("utf-8", "replace")
         p = e
         item.port, n = _u_ih(data, p)
         p += 6
@@ -885,7 +885,7 @@ def _decode_response_v1(view: bytes | memoryview) -> MetadataResponse:
             item.rack = None
         else:
             e = p + n
-            item.rack = data[p:e].decode()
+            item.rack = data[p:e].decode("utf-8", "replace")
             p = e
         items.append(item)
     m.controller_id, n = _u_ii(data, p)
@@ -905,7 +905,7 @@ def _decode_response_v1(view: bytes | memoryview) -> MetadataResponse:
         if n < 0:
             raise null_error("name")
         e = p + n
-        item1.name = data[p:e].decode()
+        item1.name = data[p:e].decode("utf-8", "replace")
         p = e
         item1.is_internal, n = _u_zi(data, p)
         p += 5
@@ -965,7 +965,7 @@ def _decode_response_v2(view: bytes | memoryview) -> MetadataResponse:
         if n < 0:
             raise null_error("host")
         e = p + n
-        item.host = data[p:e].decode()
+        item.host = data[p:e].decode("utf-8", "replace")
         p = e
         item.port, n = _u_ih(data, p)
         p += 6
@@ -973,7 +973,7 @@ def _decode_response_v2(view: bytes | memoryview) -> MetadataResponse:
             item.rack = None
         else:
             e = p + n
-            item.rack = data[p:e].decode()
+            item.rack = data[p:e].decode("utf-8", "replace")
             p = e
         items.append(item)
     n, = _u_h(data, p)
@@ -982,7 +982,7 @@ def _decode_response_v2(view: bytes | memoryview) -> MetadataResponse:
         m.cluster_id = None
     else:
         e = p + n
-        m.cluster_id = data[p:e].decode()
+        m.cluster_id = data[p:e].decode("utf-8", "replace")
         p = e
     m.controller_id, n = _u_ii(data, p)
     p += 8
@@ -1001,7 +1001,7 @@ def _decode_response_v2(view: bytes | memoryview) -> MetadataResponse:
         if n < 0:
             raise null_error("name")
         e = p + n
-        item1.name = data[p:e].decode()
+        item1.name = data[p:e].decode("utf-8", "replace")
         p = e
         item1.is_internal, n = _u_zi(data, p)
         p += 5
@@ -1060,7 +1060,7 @@ def _decode_response_v3(view: bytes | memoryview) -> MetadataResponse:
         if n < 0:
             raise null_error("host")
         e = p + n
-        item.host = data[p:e].decode()
+        item.host = data[p:e].decode("utf-8", "replace")
         p = e
         item.port, n = _u_ih(data, p)
         p += 6
@@ -1068,7 +1068,7 @@ def _decode_response_v3(view: bytes | memoryview) -> MetadataResponse:
             item.rack = None
         else:
             e = p + n
-            item.rack = data[p:e].decode()
+            item.rack = data[p:e].decode("utf-8", "replace")
             p = e
         items.append(item)
     n, = _u_h(data, p)
@@ -1077,7 +1077,7 @@ def _decode_response_v3(view: bytes | memoryview) -> MetadataResponse:
         m.cluster_id = None
     else:
         e = p + n
-        m.cluster_id = data[p:e].decode()
+        m.cluster_id = data[p:e].decode("utf-8", "replace")
         p = e
     m.controller_id, n = _u_ii(data, p)
     p += 8
@@ -1096,7 +1096,7 @@ def _decode_response_v3(view: bytes | memoryview) -> MetadataResponse:
         if n < 0:
             raise null_error("name")
         e = p + n
-        item1.name = data[p:e].decode()
+        item1.name = data[p:e].decode("utf-8", "replace")
         p = e
         item1.is_internal, n = _u_zi(data, p)
         p += 5
@@ -1155,7 +1155,7 @@ def _decode_response_v5(view: bytes | memoryview) -> MetadataResponse:
         if n < 0:
             raise null_error("host")
         e = p + n
-        item.host = data[p:e].decode()
+        item.host = data[p:e].decode("utf-8", "replace")
         p = e
         item.port, n = _u_ih(data, p)
         p += 6
@@ -1163,7 +1163,7 @@ def _decode_response_v5(view: bytes | memoryview) -> MetadataResponse:
             item.rack = None
         else:
             e = p + n
-            item.rack = data[p:e].decode()
+            item.rack = data[p:e].decode("utf-8", "replace")
             p = e
         items.append(item)
     n, = _u_h(data, p)
@@ -1172,7 +1172,7 @@ def _decode_response_v5(view: bytes | memoryview) -> MetadataResponse:
         m.cluster_id = None
     else:
         e = p + n
-        m.cluster_id = data[p:e].decode()
+        m.cluster_id = data[p:e].decode("utf-8", "replace")
         p = e
     m.controller_id, n = _u_ii(data, p)
     p += 8
@@ -1191,7 +1191,7 @@ def _decode_response_v5(view: bytes | memoryview) -> MetadataResponse:
         if n < 0:
             raise null_error("name")
         e = p + n
-        item1.name = data[p:e].decode()
+        item1.name = data[p:e].decode("utf-8", "replace")
         p = e
         item1.is_internal, n = _u_zi(data, p)
         p += 5
@@ -1257,7 +1257,7 @@ def _decode_response_v7(view: bytes | memoryview) -> MetadataResponse:
         if n < 0:
             raise null_error("host")
         e = p + n
-        item.host = data[p:e].decode()
+        item.host = data[p:e].decode("utf-8", "replace")
         p = e
         item.port, n = _u_ih(data, p)
         p += 6
@@ -1265,7 +1265,7 @@ def _decode_response_v7(view: bytes | memoryview) -> MetadataResponse:
             item.rack = None
         else:
             e = p + n
-            item.rack = data[p:e].decode()
+            item.rack = data[p:e].decode("utf-8", "replace")
             p = e
         items.append(item)
     n, = _u_h(data, p)
@@ -1274,7 +1274,7 @@ def _decode_response_v7(view: bytes | memoryview) -> MetadataResponse:
         m.cluster_id = None
     else:
         e = p + n
-        m.cluster_id = data[p:e].decode()
+        m.cluster_id = data[p:e].decode("utf-8", "replace")
         p = e
     m.controller_id, n = _u_ii(data, p)
     p += 8
@@ -1293,7 +1293,7 @@ def _decode_response_v7(view: bytes | memoryview) -> MetadataResponse:
         if n < 0:
             raise null_error("name")
         e = p + n
-        item1.name = data[p:e].decode()
+        item1.name = data[p:e].decode("utf-8", "replace")
         p = e
         item1.is_internal, n = _u_zi(data, p)
         p += 5
@@ -1357,7 +1357,7 @@ def _decode_response_v8(view: bytes | memoryview) -> MetadataResponse:
         if n < 0:
             raise null_error("host")
         e = p + n
-        item.host = data[p:e].decode()
+        item.host = data[p:e].decode("utf-8", "replace")
         p = e
         item.port, n = _u_ih(data, p)
         p += 6
@@ -1365,7 +1365,7 @@ def _decode_response_v8(view: bytes | memoryview) -> MetadataResponse:
             item.rack = None
         else:
             e = p + n
-            item.rack = data[p:e].decode()
+            item.rack = data[p:e].decode("utf-8", "replace")
             p = e
         items.append(item)
     n, = _u_h(data, p)
@@ -1374,7 +1374,7 @@ def _decode_response_v8(view: bytes | memoryview) -> MetadataResponse:
         m.cluster_id = None
     else:
         e = p + n
-        m.cluster_id = data[p:e].decode()
+        m.cluster_id = data[p:e].decode("utf-8", "replace")
         p = e
     m.controller_id, n = _u_ii(data, p)
     p += 8
@@ -1392,7 +1392,7 @@ def _decode_response_v8(view: bytes | memoryview) -> MetadataResponse:
         if n < 0:
             raise null_error("name")
         e = p + n
-        item1.name = data[p:e].decode()
+        item1.name = data[p:e].decode("utf-8", "replace")
         p = e
         item1.is_internal, n = _u_zi(data, p)
         p += 5
@@ -1465,7 +1465,7 @@ def _decode_response_v9(view: bytes | memoryview) -> MetadataResponse:
         if n == 0:
             raise null_error("host")
         e = p + n - 1
-        item.host = data[p:e].decode()
+        item.host = data[p:e].decode("utf-8", "replace")
         p = e
         item.port, n = _u_iB(data, p)
         p += 5
@@ -1475,7 +1475,7 @@ def _decode_response_v9(view: bytes | memoryview) -> MetadataResponse:
             item.rack = None
         else:
             e = p + n - 1
-            item.rack = data[p:e].decode()
+            item.rack = data[p:e].decode("utf-8", "replace")
             p = e
         n = data[p]
         p += 1
@@ -1492,7 +1492,7 @@ def _decode_response_v9(view: bytes | memoryview) -> MetadataResponse:
         m.cluster_id = None
     else:
         e = p + n - 1
-        m.cluster_id = data[p:e].decode()
+        m.cluster_id = data[p:e].decode("utf-8", "replace")
         p = e
     m.controller_id, n = _u_iB(data, p)
     p += 5
@@ -1515,7 +1515,7 @@ def _decode_response_v9(view: bytes | memoryview) -> MetadataResponse:
         if n == 0:
             raise null_error("name")
         e = p + n - 1
-        item1.name = data[p:e].decode()
+        item1.name = data[p:e].decode("utf-8", "replace")
         p = e
         item1.is_internal, n = _u_zB(data, p)
         p += 2
@@ -1614,7 +1614,7 @@ def _decode_response_v10(view: bytes | memoryview) -> MetadataResponse:
         if n == 0:
             raise null_error("host")
         e = p + n - 1
-        item.host = data[p:e].decode()
+        item.host = data[p:e].decode("utf-8", "replace")
         p = e
         item.port, n = _u_iB(data, p)
         p += 5
@@ -1624,7 +1624,7 @@ def _decode_response_v10(view: bytes | memoryview) -> MetadataResponse:
             item.rack = None
         else:
             e = p + n - 1
-            item.rack = data[p:e].decode()
+            item.rack = data[p:e].decode("utf-8", "replace")
             p = e
         n = data[p]
         p += 1
@@ -1641,7 +1641,7 @@ def _decode_response_v10(view: bytes | memoryview) -> MetadataResponse:
         m.cluster_id = None
     else:
         e = p + n - 1
-        m.cluster_id = data[p:e].decode()
+        m.cluster_id = data[p:e].decode("utf-8", "replace")
         p = e
     m.controller_id, n = _u_iB(data, p)
     p += 5
@@ -1663,7 +1663,7 @@ def _decode_response_v10(view: bytes | memoryview) -> MetadataResponse:
         if n == 0:
             raise null_error("name")
         e = p + n - 1
-        item1.name = data[p:e].decode()
+        item1.name = data[p:e].decode("utf-8", "replace")
         p = e
         u, item1.is_internal, n = _u_uzB(data, p)
         p += 18
@@ -1764,7 +1764,7 @@ def _decode_response_v11(view: bytes | memoryview) -> MetadataResponse:
         if n == 0:
             raise null_error("host")
         e = p + n - 1
-        item.host = data[p:e].decode()
+        item.host = data[p:e].decode("utf-8", "replace")
         p = e
         item.port, n = _u_iB(data, p)
         p += 5
@@ -1774,7 +1774,7 @@ def _decode_response_v11(view: bytes | memoryview) -> MetadataResponse:
             item.rack = None
         else:
             e = p + n - 1
-            item.rack = data[p:e].decode()
+            item.rack = data[p:e].decode("utf-8", "replace")
             p = e
         n = data[p]
         p += 1
@@ -1791,7 +1791,7 @@ def _decode_response_v11(view: bytes | memoryview) -> MetadataResponse:
         m.cluster_id = None
     else:
         e = p + n - 1
-        m.cluster_id = data[p:e].decode()
+        m.cluster_id = data[p:e].decode("utf-8", "replace")
         p = e
     m.controller_id, n = _u_iB(data, p)
     p += 5
@@ -1813,7 +1813,7 @@ def _decode_response_v11(view: bytes | memoryview) -> MetadataResponse:
         if n == 0:
             raise null_error("name")
         e = p + n - 1
-        item1.name = data[p:e].decode()
+        item1.name = data[p:e].decode("utf-8", "replace")
         p = e
         u, item1.is_internal, n = _u_uzB(data, p)
         p += 18
@@ -1914,7 +1914,7 @@ def _decode_response_v12(view: bytes | memoryview) -> MetadataResponse:
         if n == 0:
             raise null_error("host")
         e = p + n - 1
-        item.host = data[p:e].decode()
+        item.host = data[p:e].decode("utf-8", "replace")
         p = e
         item.port, n = _u_iB(data, p)
         p += 5
@@ -1924,7 +1924,7 @@ def _decode_response_v12(view: bytes | memoryview) -> MetadataResponse:
             item.rack = None
         else:
             e = p + n - 1
-            item.rack = data[p:e].decode()
+            item.rack = data[p:e].decode("utf-8", "replace")
             p = e
         n = data[p]
         p += 1
@@ -1941,7 +1941,7 @@ def _decode_response_v12(view: bytes | memoryview) -> MetadataResponse:
         m.cluster_id = None
     else:
         e = p + n - 1
-        m.cluster_id = data[p:e].decode()
+        m.cluster_id = data[p:e].decode("utf-8", "replace")
         p = e
     m.controller_id, n = _u_iB(data, p)
     p += 5
@@ -1964,7 +1964,7 @@ def _decode_response_v12(view: bytes | memoryview) -> MetadataResponse:
             item1.name = None
         else:
             e = p + n - 1
-            item1.name = data[p:e].decode()
+            item1.name = data[p:e].decode("utf-8", "replace")
             p = e
         u, item1.is_internal, n = _u_uzB(data, p)
         p += 18
@@ -2064,7 +2064,7 @@ def _decode_response_v13(view: bytes | memoryview) -> MetadataResponse:
         if n == 0:
             raise null_error("host")
         e = p + n - 1
-        item.host = data[p:e].decode()
+        item.host = data[p:e].decode("utf-8", "replace")
         p = e
         item.port, n = _u_iB(data, p)
         p += 5
@@ -2074,7 +2074,7 @@ def _decode_response_v13(view: bytes | memoryview) -> MetadataResponse:
             item.rack = None
         else:
             e = p + n - 1
-            item.rack = data[p:e].decode()
+            item.rack = data[p:e].decode("utf-8", "replace")
             p = e
         n = data[p]
         p += 1
@@ -2091,7 +2091,7 @@ def _decode_response_v13(view: bytes | memoryview) -> MetadataResponse:
         m.cluster_id = None
     else:
         e = p + n - 1
-        m.cluster_id = data[p:e].decode()
+        m.cluster_id = data[p:e].decode("utf-8", "replace")
         p = e
     m.controller_id, n = _u_iB(data, p)
     p += 5
@@ -2114,7 +2114,7 @@ def _decode_response_v13(view: bytes | memoryview) -> MetadataResponse:
             item1.name = None
         else:
             e = p + n - 1
-            item1.name = data[p:e].decode()
+            item1.name = data[p:e].decode("utf-8", "replace")
             p = e
         u, item1.is_internal, n = _u_uzB(data, p)
         p += 18
@@ -3048,8 +3048,8 @@ def decode_response(data: bytes | memoryview, version: int) -> MetadataResponse:
         raise version_error("MetadataResponse", version)
     try:
         return decode(data)
-    except (IndexError, _StructError, UnicodeDecodeError) as error:
-        raise broken("MetadataResponse", version, error) from None
+    except (IndexError, _StructError):
+        raise broken("MetadataResponse", version) from None
 
 
 def encode_response(message: MetadataResponse, version: int) -> bytes:

@@ -199,14 +199,14 @@ def _decode_request_v2(view: bytes | memoryview) -> OffsetCommitRequest:
     if n < 0:
         raise null_error("group_id")
     e = p + n
-    m.group_id = data[p:e].decode()
+    m.group_id = data[p:e].decode("utf-8", "replace")
     p = e
     m.generation_id_or_member_epoch, n = _u_ih(data, p)
     p += 6
     if n < 0:
         raise null_error("member_id")
     e = p + n
-    m.member_id = data[p:e].decode()
+    m.member_id = data[p:e].decode("utf-8", "replace")
     p = e
     m.retention_time_ms, n = _u_qi(data, p)
     p += 12
@@ -227,7 +227,7 @@ def _decode_request_v2(view: bytes | memoryview) -> OffsetCommitRequest:
         if n < 0:
             raise null_error("name")
         e = p + n
-        item.name = data[p:e].decode()
+        item.name = data[p:e].decode("utf-8", "replace")
         p = e
         n, = _u_i(data, p)
         p += 4
@@ -249,7 +249,7 @@ def _decode_request_v2(view: bytes | memoryview) -> OffsetCommitRequest:
                 item1.committed_metadata = None
             else:
                 e = p + n
-                item1.committed_metadata = data[p:e].decode()
+                item1.committed_metadata = data[p:e].decode("utf-8", "replace")
                 p = e
             items1.append(item1)
         items.append(item)
@@ -271,14 +271,14 @@ def _decode_request_v5(view: bytes | memoryview) -> OffsetCommitRequest:
     if n < 0:
         raise null_error("group_id")
     e = p + n
-    m.group_id = data[p:e].decode()
+    m.group_id = data[p:e].decode("utf-8", "replace")
     p = e
     m.generation_id_or_member_epoch, n = _u_ih(data, p)
     p += 6
     if n < 0:
         raise null_error("member_id")
     e = p + n
-    m.member_id = data[p:e].decode()
+    m.member_id = data[p:e].decode("utf-8", "replace")
     p = e
     n, = _u_i(data, p)
     p += 4
@@ -299,7 +299,7 @@ def _decode_request_v5(view: bytes | memoryview) -> OffsetCommitRequest:
         if n < 0:
             raise null_error("name")
         e = p + n
-        item.name = data[p:e].decode()
+        item.name = data[p:e].decode("utf-8", "replace")
         p = e
         n, = _u_i(data, p)
         p += 4
@@ -321,7 +321,7 @@ def _decode_request_v5(view: bytes | memoryview) -> OffsetCommitRequest:
                 item1.committed_metadata = None
             else:
                 e = p + n
-                item1.committed_metadata = data[p:e].decode()
+                item1.committed_metadata = data[p:e].decode("utf-8", "replace")
                 p = e
             items1.append(item1)
         items.append(item)
@@ -343,14 +343,14 @@ def _decode_request_v6(view: bytes | memoryview) -> OffsetCommitRequest:
     if n < 0:
         raise null_error("group_id")
     e = p + n
-    m.group_id = data[p:e].decode()
+    m.group_id = data[p:e].decode("utf-8", "replace")
     p = e
     m.generation_id_or_member_epoch, n = _u_ih(data, p)
     p += 6
     if n < 0:
         raise null_error("member_id")
     e = p + n
-    m.member_id = data[p:e].decode()
+    m.member_id = data[p:e].decode("utf-8", "replace")
     p = e
     n, = _u_i(data, p)
     p += 4
@@ -371,7 +371,7 @@ def _decode_request_v6(view: bytes | memoryview) -> OffsetCommitRequest:
         if n < 0:
             raise null_error("name")
         e = p + n
-        item.name = data[p:e].decode()
+        item.name = data[p:e].decode("utf-8", "replace")
         p = e
         n, = _u_i(data, p)
         p += 4
@@ -392,7 +392,7 @@ def _decode_request_v6(view: bytes | memoryview) -> OffsetCommitRequest:
                 item1.committed_metadata = None
             else:
                 e = p + n
-                item1.committed_metadata = data[p:e].decode()
+                item1.committed_metadata = data[p:e].decode("utf-8", "replace")
                 p = e
             items1.append(item1)
         items.append(item)
@@ -413,14 +413,14 @@ def _decode_request_v7(view: bytes | memoryview) -> OffsetCommitRequest:
     if n < 0:
         raise null_error("group_id")
     e = p + n
-    m.group_id = data[p:e].decode()
+    m.group_id = data[p:e].decode("utf-8", "replace")
     p = e
     m.generation_id_or_member_epoch, n = _u_ih(data, p)
     p += 6
     if n < 0:
         raise null_error("member_id")
     e = p + n
-    m.member_id = data[p:e].decode()
+    m.member_id = data[p:e].decode("utf-8", "replace")
     p = e
     n, = _u_h(data, p)
     p += 2
@@ -428,7 +428,7 @@ def _decode_request_v7(view: bytes | memoryview) -> OffsetCommitRequest:
         m.group_instance_id = None
     else:
         e = p + n
-        m.group_instance_id = data[p:e].decode()
+        m.group_instance_id = data[p:e].decode("utf-8", "replace")
         p = e
     n, = _u_i(data, p)
     p += 4
@@ -449,7 +449,7 @@ def _decode_request_v7(view: bytes | memoryview) -> OffsetCommitRequest:
         if n < 0:
             raise null_error("name")
         e = p + n
-        item.name = data[p:e].decode()
+        item.name = data[p:e].decode("utf-8", "replace")
         p = e
         n, = _u_i(data, p)
         p += 4
@@ -470,7 +470,7 @@ def _decode_request_v7(view: bytes | memoryview) -> OffsetCommitRequest:
                 item1.committed_metadata = None
             else:
                 e = p + n
-                item1.committed_metadata = data[p:e].decode()
+                item1.committed_metadata = data[p:e].decode("utf-8", "replace")
                 p = e
             items1.append(item1)
         items.append(item)
@@ -493,7 +493,7 @@ def _decode_request_v8(view: bytes | memoryview) -> OffsetCommitRequest:
     if n == 0:
         raise null_error("group_id")
     e = p + n - 1
-    m.group_id = data[p:e].decode()
+    m.group_id = data[p:e].decode("utf-8", "replace")
     p = e
     m.generation_id_or_member_epoch, n = _u_iB(data, p)
     p += 5
@@ -502,7 +502,7 @@ def _decode_request_v8(view: bytes | memoryview) -> OffsetCommitRequest:
     if n == 0:
         raise null_error("member_id")
     e = p + n - 1
-    m.member_id = data[p:e].decode()
+    m.member_id = data[p:e].decode("utf-8", "replace")
     p = e
     n = data[p]
     p += 1
@@ -512,7 +512,7 @@ def _decode_request_v8(view: bytes | memoryview) -> OffsetCommitRequest:
         m.group_instance_id = None
     else:
         e = p + n - 1
-        m.group_instance_id = data[p:e].decode()
+        m.group_instance_id = data[p:e].decode("utf-8", "replace")
         p = e
     n = data[p]
     p += 1
@@ -538,7 +538,7 @@ def _decode_request_v8(view: bytes | memoryview) -> OffsetCommitRequest:
         if n == 0:
             raise null_error("name")
         e = p + n - 1
-        item.name = data[p:e].decode()
+        item.name = data[p:e].decode("utf-8", "replace")
         p = e
         n = data[p]
         p += 1
@@ -564,7 +564,7 @@ def _decode_request_v8(view: bytes | memoryview) -> OffsetCommitRequest:
                 item1.committed_metadata = None
             else:
                 e = p + n - 1
-                item1.committed_metadata = data[p:e].decode()
+                item1.committed_metadata = data[p:e].decode("utf-8", "replace")
                 p = e
             n = data[p]
             p += 1
@@ -614,7 +614,7 @@ def _decode_request_v10(view: bytes | memoryview) -> OffsetCommitRequest:
     if n == 0:
         raise null_error("group_id")
     e = p + n - 1
-    m.group_id = data[p:e].decode()
+    m.group_id = data[p:e].decode("utf-8", "replace")
     p = e
     m.generation_id_or_member_epoch, n = _u_iB(data, p)
     p += 5
@@ -623,7 +623,7 @@ def _decode_request_v10(view: bytes | memoryview) -> OffsetCommitRequest:
     if n == 0:
         raise null_error("member_id")
     e = p + n - 1
-    m.member_id = data[p:e].decode()
+    m.member_id = data[p:e].decode("utf-8", "replace")
     p = e
     n = data[p]
     p += 1
@@ -633,7 +633,7 @@ def _decode_request_v10(view: bytes | memoryview) -> OffsetCommitRequest:
         m.group_instance_id = None
     else:
         e = p + n - 1
-        m.group_instance_id = data[p:e].decode()
+        m.group_instance_id = data[p:e].decode("utf-8", "replace")
         p = e
     n = data[p]
     p += 1
@@ -677,7 +677,7 @@ def _decode_request_v10(view: bytes | memoryview) -> OffsetCommitRequest:
                 item1.committed_metadata = None
             else:
                 e = p + n - 1
-                item1.committed_metadata = data[p:e].decode()
+                item1.committed_metadata = data[p:e].decode("utf-8", "replace")
                 p = e
             n = data[p]
             p += 1
@@ -993,8 +993,8 @@ def decode_request(data: bytes | memoryview, version: int) -> OffsetCommitReques
         raise version_error("OffsetCommitRequest", version)
     try:
         return decode(data)
-    except (IndexError, _StructError, UnicodeDecodeError) as error:
-        raise broken("OffsetCommitRequest", version, error) from None
+    except (IndexError, _StructError):
+        raise broken("OffsetCommitRequest", version) from None
 
 
 def encode_request(message: OffsetCommitRequest, version: int) -> bytes:
@@ -1027,7 +1027,7 @@ def _decode_response_v2(view: bytes | memoryview) -> OffsetCommitResponse:
         if n < 0:
             raise null_error("name")
         e = p + n
-        item.name = data[p:e].decode()
+        item.name = data[p:e].decode("utf-8", "replace")
         p = e
         n, = _u_i(data, p)
         p += 4
@@ -1069,7 +1069,7 @@ def _decode_response_v3(view: bytes | memoryview) -> OffsetCommitResponse:
         if n < 0:
             raise null_error("name")
         e = p + n
-        item.name = data[p:e].decode()
+        item.name = data[p:e].decode("utf-8", "replace")
         p = e
         n, = _u_i(data, p)
         p += 4
@@ -1116,7 +1116,7 @@ def _decode_response_v8(view: bytes | memoryview) -> OffsetCommitResponse:
         if n == 0:
             raise null_error("name")
         e = p + n - 1
-        item.name = data[p:e].decode()
+        item.name = data[p:e].decode("utf-8", "replace")
         p = e
         n = data[p]
         p += 1
@@ -1331,8 +1331,8 @@ def decode_response(data: bytes | memoryview, version: int) -> OffsetCommitRespo
         raise version_error("OffsetCommitResponse", version)
     try:
         return decode(data)
-    except (IndexError, _StructError, UnicodeDecodeError) as error:
-        raise broken("OffsetCommitResponse", version, error) from None
+    except (IndexError, _StructError):
+        raise broken("OffsetCommitResponse", version) from None
 
 
 def encode_response(message: OffsetCommitResponse, version: int) -> bytes:

@@ -154,7 +154,7 @@ def _decode_request_v0(view: bytes | memoryview) -> OffsetDeleteRequest:
     if n < 0:
         raise null_error("group_id")
     e = p + n
-    m.group_id = data[p:e].decode()
+    m.group_id = data[p:e].decode("utf-8", "replace")
     p = e
     n, = _u_i(data, p)
     p += 4
@@ -174,7 +174,7 @@ def _decode_request_v0(view: bytes | memoryview) -> OffsetDeleteRequest:
         if n < 0:
             raise null_error("name")
         e = p + n
-        item.name = data[p:e].decode()
+        item.name = data[p:e].decode("utf-8", "replace")
         p = e
         n, = _u_i(data, p)
         p += 4
@@ -233,8 +233,8 @@ def decode_request(data: bytes | memoryview, version: int) -> OffsetDeleteReques
         raise version_error("OffsetDeleteRequest", version)
     try:
         return decode(data)
-    except (IndexError, _StructError, UnicodeDecodeError) as error:
-        raise broken("OffsetDeleteRequest", version, error) from None
+    except (IndexError, _StructError):
+        raise broken("OffsetDeleteRequest", version) from None
 
 
 def encode_request(message: OffsetDeleteRequest, version: int) -> bytes:
@@ -265,7 +265,7 @@ def _decode_response_v0(view: bytes | memoryview) -> OffsetDeleteResponse:
         if n < 0:
             raise null_error("name")
         e = p + n
-        item.name = data[p:e].decode()
+        item.name = data[p:e].decode("utf-8", "replace")
         p = e
         n, = _u_i(data, p)
         p += 4
@@ -318,8 +318,8 @@ def decode_response(data: bytes | memoryview, version: int) -> OffsetDeleteRespo
         raise version_error("OffsetDeleteResponse", version)
     try:
         return decode(data)
-    except (IndexError, _StructError, UnicodeDecodeError) as error:
-        raise broken("OffsetDeleteResponse", version, error) from None
+    except (IndexError, _StructError):
+        raise broken("OffsetDeleteResponse", version) from None
 
 
 def encode_response(message: OffsetDeleteResponse, version: int) -> bytes:

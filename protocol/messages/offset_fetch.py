@@ -296,7 +296,7 @@ def _decode_request_v1(view: bytes | memoryview) -> OffsetFetchRequest:
     if n < 0:
         raise null_error("group_id")
     e = p + n
-    m.group_id = data[p:e].decode()
+    m.group_id = data[p:e].decode("utf-8", "replace")
     p = e
     n, = _u_i(data, p)
     p += 4
@@ -316,7 +316,7 @@ def _decode_request_v1(view: bytes | memoryview) -> OffsetFetchRequest:
         if n < 0:
             raise null_error("name")
         e = p + n
-        item.name = data[p:e].decode()
+        item.name = data[p:e].decode("utf-8", "replace")
         p = e
         n, = _u_i(data, p)
         p += 4
@@ -348,7 +348,7 @@ def _decode_request_v2(view: bytes | memoryview) -> OffsetFetchRequest:
     if n < 0:
         raise null_error("group_id")
     e = p + n
-    m.group_id = data[p:e].decode()
+    m.group_id = data[p:e].decode("utf-8", "replace")
     p = e
     n, = _u_i(data, p)
     p += 4
@@ -369,7 +369,7 @@ def _decode_request_v2(view: bytes | memoryview) -> OffsetFetchRequest:
             if n < 0:
                 raise null_error("name")
             e = p + n
-            item.name = data[p:e].decode()
+            item.name = data[p:e].decode("utf-8", "replace")
             p = e
             n, = _u_i(data, p)
             p += 4
@@ -403,7 +403,7 @@ def _decode_request_v6(view: bytes | memoryview) -> OffsetFetchRequest:
     if n == 0:
         raise null_error("group_id")
     e = p + n - 1
-    m.group_id = data[p:e].decode()
+    m.group_id = data[p:e].decode("utf-8", "replace")
     p = e
     n = data[p]
     p += 1
@@ -429,7 +429,7 @@ def _decode_request_v6(view: bytes | memoryview) -> OffsetFetchRequest:
             if n == 0:
                 raise null_error("name")
             e = p + n - 1
-            item.name = data[p:e].decode()
+            item.name = data[p:e].decode("utf-8", "replace")
             p = e
             n = data[p]
             p += 1
@@ -483,7 +483,7 @@ def _decode_request_v7(view: bytes | memoryview) -> OffsetFetchRequest:
     if n == 0:
         raise null_error("group_id")
     e = p + n - 1
-    m.group_id = data[p:e].decode()
+    m.group_id = data[p:e].decode("utf-8", "replace")
     p = e
     n = data[p]
     p += 1
@@ -509,7 +509,7 @@ def _decode_request_v7(view: bytes | memoryview) -> OffsetFetchRequest:
             if n == 0:
                 raise null_error("name")
             e = p + n - 1
-            item.name = data[p:e].decode()
+            item.name = data[p:e].decode("utf-8", "replace")
             p = e
             n = data[p]
             p += 1
@@ -582,7 +582,7 @@ def _decode_request_v8(view: bytes | memoryview) -> OffsetFetchRequest:
         if n == 0:
             raise null_error("group_id")
         e = p + n - 1
-        item.group_id = data[p:e].decode()
+        item.group_id = data[p:e].decode("utf-8", "replace")
         p = e
         n = data[p]
         p += 1
@@ -609,7 +609,7 @@ def _decode_request_v8(view: bytes | memoryview) -> OffsetFetchRequest:
                 if n == 0:
                     raise null_error("name")
                 e = p + n - 1
-                item1.name = data[p:e].decode()
+                item1.name = data[p:e].decode("utf-8", "replace")
                 p = e
                 n = data[p]
                 p += 1
@@ -690,7 +690,7 @@ def _decode_request_v9(view: bytes | memoryview) -> OffsetFetchRequest:
         if n == 0:
             raise null_error("group_id")
         e = p + n - 1
-        item.group_id = data[p:e].decode()
+        item.group_id = data[p:e].decode("utf-8", "replace")
         p = e
         n = data[p]
         p += 1
@@ -700,7 +700,7 @@ def _decode_request_v9(view: bytes | memoryview) -> OffsetFetchRequest:
             item.member_id = None
         else:
             e = p + n - 1
-            item.member_id = data[p:e].decode()
+            item.member_id = data[p:e].decode("utf-8", "replace")
             p = e
         item.member_epoch, n = _u_iB(data, p)
         p += 5
@@ -727,7 +727,7 @@ def _decode_request_v9(view: bytes | memoryview) -> OffsetFetchRequest:
                 if n == 0:
                     raise null_error("name")
                 e = p + n - 1
-                item1.name = data[p:e].decode()
+                item1.name = data[p:e].decode("utf-8", "replace")
                 p = e
                 n = data[p]
                 p += 1
@@ -808,7 +808,7 @@ def _decode_request_v10(view: bytes | memoryview) -> OffsetFetchRequest:
         if n == 0:
             raise null_error("group_id")
         e = p + n - 1
-        item.group_id = data[p:e].decode()
+        item.group_id = data[p:e].decode("utf-8", "replace")
         p = e
         n = data[p]
         p += 1
@@ -818,7 +818,7 @@ def _decode_request_v10(view: bytes | memoryview) -> OffsetFetchRequest:
             item.member_id = None
         else:
             e = p + n - 1
-            item.member_id = data[p:e].decode()
+            item.member_id = data[p:e].decode("utf-8", "replace")
             p = e
         item.member_epoch, n = _u_iB(data, p)
         p += 5
@@ -1201,8 +1201,8 @@ def decode_request(data: bytes | memoryview, version: int) -> OffsetFetchRequest
         raise version_error("OffsetFetchRequest", version)
     try:
         return decode(data)
-    except (IndexError, _StructError, UnicodeDecodeError) as error:
-        raise broken("OffsetFetchRequest", version, error) from None
+    except (IndexError, _StructError):
+        raise broken("OffsetFetchRequest", version) from None
 
 
 def encode_request(message: OffsetFetchRequest, version: int) -> bytes:
@@ -1236,7 +1236,7 @@ def _decode_response_v1(view: bytes | memoryview) -> OffsetFetchResponse:
         if n < 0:
             raise null_error("name")
         e = p + n
-        item.name = data[p:e].decode()
+        item.name = data[p:e].decode("utf-8", "replace")
         p = e
         n, = _u_i(data, p)
         p += 4
@@ -1255,7 +1255,7 @@ def _decode_response_v1(view: bytes | memoryview) -> OffsetFetchResponse:
                 item1.metadata = None
             else:
                 e = p + n
-                item1.metadata = data[p:e].decode()
+                item1.metadata = data[p:e].decode("utf-8", "replace")
                 p = e
             item1.error_code, = _u_h(data, p)
             p += 2
@@ -1288,7 +1288,7 @@ def _decode_response_v2(view: bytes | memoryview) -> OffsetFetchResponse:
         if n < 0:
             raise null_error("name")
         e = p + n
-        item.name = data[p:e].decode()
+        item.name = data[p:e].decode("utf-8", "replace")
         p = e
         n, = _u_i(data, p)
         p += 4
@@ -1307,7 +1307,7 @@ def _decode_response_v2(view: bytes | memoryview) -> OffsetFetchResponse:
                 item1.metadata = None
             else:
                 e = p + n
-                item1.metadata = data[p:e].decode()
+                item1.metadata = data[p:e].decode("utf-8", "replace")
                 p = e
             item1.error_code, = _u_h(data, p)
             p += 2
@@ -1341,7 +1341,7 @@ def _decode_response_v3(view: bytes | memoryview) -> OffsetFetchResponse:
         if n < 0:
             raise null_error("name")
         e = p + n
-        item.name = data[p:e].decode()
+        item.name = data[p:e].decode("utf-8", "replace")
         p = e
         n, = _u_i(data, p)
         p += 4
@@ -1360,7 +1360,7 @@ def _decode_response_v3(view: bytes | memoryview) -> OffsetFetchResponse:
                 item1.metadata = None
             else:
                 e = p + n
-                item1.metadata = data[p:e].decode()
+                item1.metadata = data[p:e].decode("utf-8", "replace")
                 p = e
             item1.error_code, = _u_h(data, p)
             p += 2
@@ -1394,7 +1394,7 @@ def _decode_response_v5(view: bytes | memoryview) -> OffsetFetchResponse:
         if n < 0:
             raise null_error("name")
         e = p + n
-        item.name = data[p:e].decode()
+        item.name = data[p:e].decode("utf-8", "replace")
         p = e
         n, = _u_i(data, p)
         p += 4
@@ -1412,7 +1412,7 @@ def _decode_response_v5(view: bytes | memoryview) -> OffsetFetchResponse:
                 item1.metadata = None
             else:
                 e = p + n
-                item1.metadata = data[p:e].decode()
+                item1.metadata = data[p:e].decode("utf-8", "replace")
                 p = e
             item1.error_code, = _u_h(data, p)
             p += 2
@@ -1451,7 +1451,7 @@ def _decode_response_v6(view: bytes | memoryview) -> OffsetFetchResponse:
         if n == 0:
             raise null_error("name")
         e = p + n - 1
-        item.name = data[p:e].decode()
+        item.name = data[p:e].decode("utf-8", "replace")
         p = e
         n = data[p]
         p += 1
@@ -1474,7 +1474,7 @@ def _decode_response_v6(view: bytes | memoryview) -> OffsetFetchResponse:
                 item1.metadata = None
             else:
                 e = p + n - 1
-                item1.metadata = data[p:e].decode()
+                item1.metadata = data[p:e].decode("utf-8", "replace")
                 p = e
             item1.error_code, n = _u_hB(data, p)
             p += 3
@@ -1528,7 +1528,7 @@ def _decode_response_v8(view: bytes | memoryview) -> OffsetFetchResponse:
         if n == 0:
             raise null_error("group_id")
         e = p + n - 1
-        item.group_id = data[p:e].decode()
+        item.group_id = data[p:e].decode("utf-8", "replace")
         p = e
         n = data[p]
         p += 1
@@ -1551,7 +1551,7 @@ def _decode_response_v8(view: bytes | memoryview) -> OffsetFetchResponse:
             if n == 0:
                 raise null_error("name")
             e = p + n - 1
-            item1.name = data[p:e].decode()
+            item1.name = data[p:e].decode("utf-8", "replace")
             p = e
             n = data[p]
             p += 1
@@ -1574,7 +1574,7 @@ def _decode_response_v8(view: bytes | memoryview) -> OffsetFetchResponse:
                     item2.metadata = None
                 else:
                     e = p + n - 1
-                    item2.metadata = data[p:e].decode()
+                    item2.metadata = data[p:e].decode("utf-8", "replace")
                     p = e
                 item2.error_code, n = _u_hB(data, p)
                 p += 3
@@ -1635,7 +1635,7 @@ def _decode_response_v10(view: bytes | memoryview) -> OffsetFetchResponse:
         if n == 0:
             raise null_error("group_id")
         e = p + n - 1
-        item.group_id = data[p:e].decode()
+        item.group_id = data[p:e].decode("utf-8", "replace")
         p = e
         n = data[p]
         p += 1
@@ -1673,7 +1673,7 @@ def _decode_response_v10(view: bytes | memoryview) -> OffsetFetchResponse:
                     item2.metadata = None
                 else:
                     e = p + n - 1
-                    item2.metadata = data[p:e].decode()
+                    item2.metadata = data[p:e].decode("utf-8", "replace")
                     p = e
                 item2.error_code, n = _u_hB(data, p)
                 p += 3
@@ -1987,8 +1987,8 @@ def decode_response(data: bytes | memoryview, version: int) -> OffsetFetchRespon
         raise version_error("OffsetFetchResponse", version)
     try:
         return decode(data)
-    except (IndexError, _StructError, UnicodeDecodeError) as error:
-        raise broken("OffsetFetchResponse", version, error) from None
+    except (IndexError, _StructError):
+        raise broken("OffsetFetchResponse", version) from None
 
 
 def encode_response(message: OffsetFetchResponse, version: int) -> bytes:

@@ -189,7 +189,7 @@ def _decode_request_v2(view: bytes | memoryview) -> OffsetForLeaderEpochRequest:
         if n < 0:
             raise null_error("topic")
         e = p + n
-        item.topic = data[p:e].decode()
+        item.topic = data[p:e].decode("utf-8", "replace")
         p = e
         n, = _u_i(data, p)
         p += 4
@@ -237,7 +237,7 @@ def _decode_request_v3(view: bytes | memoryview) -> OffsetForLeaderEpochRequest:
         if n < 0:
             raise null_error("topic")
         e = p + n
-        item.topic = data[p:e].decode()
+        item.topic = data[p:e].decode("utf-8", "replace")
         p = e
         n, = _u_i(data, p)
         p += 4
@@ -290,7 +290,7 @@ def _decode_request_v4(view: bytes | memoryview) -> OffsetForLeaderEpochRequest:
         if n == 0:
             raise null_error("topic")
         e = p + n - 1
-        item.topic = data[p:e].decode()
+        item.topic = data[p:e].decode("utf-8", "replace")
         p = e
         n = data[p]
         p += 1
@@ -423,8 +423,8 @@ def decode_request(data: bytes | memoryview, version: int) -> OffsetForLeaderEpo
         raise version_error("OffsetForLeaderEpochRequest", version)
     try:
         return decode(data)
-    except (IndexError, _StructError, UnicodeDecodeError) as error:
-        raise broken("OffsetForLeaderEpochRequest", version, error) from None
+    except (IndexError, _StructError):
+        raise broken("OffsetForLeaderEpochRequest", version) from None
 
 
 def encode_request(message: OffsetForLeaderEpochRequest, version: int) -> bytes:
@@ -455,7 +455,7 @@ def _decode_response_v2(view: bytes | memoryview) -> OffsetForLeaderEpochRespons
         if n < 0:
             raise null_error("topic")
         e = p + n
-        item.topic = data[p:e].decode()
+        item.topic = data[p:e].decode("utf-8", "replace")
         p = e
         n, = _u_i(data, p)
         p += 4
@@ -501,7 +501,7 @@ def _decode_response_v4(view: bytes | memoryview) -> OffsetForLeaderEpochRespons
         if n == 0:
             raise null_error("topic")
         e = p + n - 1
-        item.topic = data[p:e].decode()
+        item.topic = data[p:e].decode("utf-8", "replace")
         p = e
         n = data[p]
         p += 1
@@ -607,8 +607,8 @@ def decode_response(data: bytes | memoryview, version: int) -> OffsetForLeaderEp
         raise version_error("OffsetForLeaderEpochResponse", version)
     try:
         return decode(data)
-    except (IndexError, _StructError, UnicodeDecodeError) as error:
-        raise broken("OffsetForLeaderEpochResponse", version, error) from None
+    except (IndexError, _StructError):
+        raise broken("OffsetForLeaderEpochResponse", version) from None
 
 
 def encode_response(message: OffsetForLeaderEpochResponse, version: int) -> bytes:

@@ -272,7 +272,7 @@ def _decode_request_v3(view: bytes | memoryview) -> ProduceRequest:
         m.transactional_id = None
     else:
         e = p + n
-        m.transactional_id = str(data[p:e], "utf-8")
+        m.transactional_id = str(data[p:e], "utf-8", "replace")
         p = e
     m.acks, m.timeout_ms, n = _u_hii(data, p)
     p += 10
@@ -293,7 +293,7 @@ def _decode_request_v3(view: bytes | memoryview) -> ProduceRequest:
         if n < 0:
             raise null_error("name")
         e = p + n
-        item.name = str(data[p:e], "utf-8")
+        item.name = str(data[p:e], "utf-8", "replace")
         p = e
         n, = _u_i(data, p)
         p += 4
@@ -337,7 +337,7 @@ def _decode_request_v9(view: bytes | memoryview) -> ProduceRequest:
         m.transactional_id = None
     else:
         e = p + n - 1
-        m.transactional_id = str(data[p:e], "utf-8")
+        m.transactional_id = str(data[p:e], "utf-8", "replace")
         p = e
     m.acks, m.timeout_ms, n = _u_hiB(data, p)
     p += 7
@@ -363,7 +363,7 @@ def _decode_request_v9(view: bytes | memoryview) -> ProduceRequest:
         if n == 0:
             raise null_error("name")
         e = p + n - 1
-        item.name = str(data[p:e], "utf-8")
+        item.name = str(data[p:e], "utf-8", "replace")
         p = e
         n = data[p]
         p += 1
@@ -439,7 +439,7 @@ def _decode_request_v13(view: bytes | memoryview) -> ProduceRequest:
         m.transactional_id = None
     else:
         e = p + n - 1
-        m.transactional_id = str(data[p:e], "utf-8")
+        m.transactional_id = str(data[p:e], "utf-8", "replace")
         p = e
     m.acks, m.timeout_ms, n = _u_hiB(data, p)
     p += 7
@@ -682,8 +682,8 @@ def decode_request(data: bytes | memoryview, version: int) -> ProduceRequest:
         raise version_error("ProduceRequest", version)
     try:
         return decode(data)
-    except (IndexError, _StructError, UnicodeDecodeError) as error:
-        raise broken("ProduceRequest", version, error) from None
+    except (IndexError, _StructError):
+        raise broken("ProduceRequest", version) from None
 
 
 def encode_request(message: ProduceRequest, version: int) -> bytes:
@@ -716,7 +716,7 @@ def _decode_response_v3(view: bytes | memoryview) -> ProduceResponse:
         if n < 0:
             raise null_error("name")
         e = p + n
-        item.name = data[p:e].decode()
+        item.name = data[p:e].decode("utf-8", "replace")
         p = e
         n, = _u_i(data, p)
         p += 4
@@ -765,7 +765,7 @@ def _decode_response_v5(view: bytes | memoryview) -> ProduceResponse:
         if n < 0:
             raise null_error("name")
         e = p + n
-        item.name = data[p:e].decode()
+        item.name = data[p:e].decode("utf-8", "replace")
         p = e
         n, = _u_i(data, p)
         p += 4
@@ -813,7 +813,7 @@ def _decode_response_v8(view: bytes | memoryview) -> ProduceResponse:
         if n < 0:
             raise null_error("name")
         e = p + n
-        item.name = data[p:e].decode()
+        item.name = data[p:e].decode("utf-8", "replace")
         p = e
         n, = _u_i(data, p)
         p += 4
@@ -842,7 +842,7 @@ def _decode_response_v8(view: bytes | memoryview) -> ProduceResponse:
                     item2.batch_index_error_message = None
                 else:
                     e = p + n
-                    item2.batch_index_error_message = data[p:e].decode()
+                    item2.batch_index_error_message = data[p:e].decode("utf-8", "replace")
                     p = e
                 items2.append(item2)
             n, = _u_h(data, p)
@@ -851,7 +851,7 @@ def _decode_response_v8(view: bytes | memoryview) -> ProduceResponse:
                 item1.error_message = None
             else:
                 e = p + n
-                item1.error_message = data[p:e].decode()
+                item1.error_message = data[p:e].decode("utf-8", "replace")
                 p = e
             items1.append(item1)
         items.append(item)
@@ -889,7 +889,7 @@ def _decode_response_v9(view: bytes | memoryview) -> ProduceResponse:
         if n == 0:
             raise null_error("name")
         e = p + n - 1
-        item.name = data[p:e].decode()
+        item.name = data[p:e].decode("utf-8", "replace")
         p = e
         n = data[p]
         p += 1
@@ -926,7 +926,7 @@ def _decode_response_v9(view: bytes | memoryview) -> ProduceResponse:
                     item2.batch_index_error_message = None
                 else:
                     e = p + n - 1
-                    item2.batch_index_error_message = data[p:e].decode()
+                    item2.batch_index_error_message = data[p:e].decode("utf-8", "replace")
                     p = e
                 n = data[p]
                 p += 1
@@ -943,7 +943,7 @@ def _decode_response_v9(view: bytes | memoryview) -> ProduceResponse:
                 item1.error_message = None
             else:
                 e = p + n - 1
-                item1.error_message = data[p:e].decode()
+                item1.error_message = data[p:e].decode("utf-8", "replace")
                 p = e
             n = data[p]
             p += 1
@@ -997,7 +997,7 @@ def _decode_response_v10(view: bytes | memoryview) -> ProduceResponse:
         if n == 0:
             raise null_error("name")
         e = p + n - 1
-        item.name = data[p:e].decode()
+        item.name = data[p:e].decode("utf-8", "replace")
         p = e
         n = data[p]
         p += 1
@@ -1034,7 +1034,7 @@ def _decode_response_v10(view: bytes | memoryview) -> ProduceResponse:
                     item2.batch_index_error_message = None
                 else:
                     e = p + n - 1
-                    item2.batch_index_error_message = data[p:e].decode()
+                    item2.batch_index_error_message = data[p:e].decode("utf-8", "replace")
                     p = e
                 n = data[p]
                 p += 1
@@ -1051,7 +1051,7 @@ def _decode_response_v10(view: bytes | memoryview) -> ProduceResponse:
                 item1.error_message = None
             else:
                 e = p + n - 1
-                item1.error_message = data[p:e].decode()
+                item1.error_message = data[p:e].decode("utf-8", "replace")
                 p = e
             n = data[p]
             p += 1
@@ -1114,7 +1114,7 @@ def _decode_response_v10(view: bytes | memoryview) -> ProduceResponse:
                     if n == 0:
                         raise null_error("host")
                     e = p + n - 1
-                    item3.host = data[p:e].decode()
+                    item3.host = data[p:e].decode("utf-8", "replace")
                     p = e
                     item3.port, n = _u_iB(data, p)
                     p += 5
@@ -1124,7 +1124,7 @@ def _decode_response_v10(view: bytes | memoryview) -> ProduceResponse:
                         item3.rack = None
                     else:
                         e = p + n - 1
-                        item3.rack = data[p:e].decode()
+                        item3.rack = data[p:e].decode("utf-8", "replace")
                         p = e
                     n = data[p]
                     p += 1
@@ -1199,7 +1199,7 @@ def _decode_response_v13(view: bytes | memoryview) -> ProduceResponse:
                     item2.batch_index_error_message = None
                 else:
                     e = p + n - 1
-                    item2.batch_index_error_message = data[p:e].decode()
+                    item2.batch_index_error_message = data[p:e].decode("utf-8", "replace")
                     p = e
                 n = data[p]
                 p += 1
@@ -1216,7 +1216,7 @@ def _decode_response_v13(view: bytes | memoryview) -> ProduceResponse:
                 item1.error_message = None
             else:
                 e = p + n - 1
-                item1.error_message = data[p:e].decode()
+                item1.error_message = data[p:e].decode("utf-8", "replace")
                 p = e
             n = data[p]
             p += 1
@@ -1279,7 +1279,7 @@ def _decode_response_v13(view: bytes | memoryview) -> ProduceResponse:
                     if n == 0:
                         raise null_error("host")
                     e = p + n - 1
-                    item3.host = data[p:e].decode()
+                    item3.host = data[p:e].decode("utf-8", "replace")
                     p = e
                     item3.port, n = _u_iB(data, p)
                     p += 5
@@ -1289,7 +1289,7 @@ def _decode_response_v13(view: bytes | memoryview) -> ProduceResponse:
                         item3.rack = None
                     else:
                         e = p + n - 1
-                        item3.rack = data[p:e].decode()
+                        item3.rack = data[p:e].decode("utf-8", "replace")
                         p = e
                     n = data[p]
                     p += 1
@@ -1687,8 +1687,8 @@ def decode_response(data: bytes | memoryview, version: int) -> ProduceResponse:
         raise version_error("ProduceResponse", version)
     try:
         return decode(data)
-    except (IndexError, _StructError, UnicodeDecodeError) as error:
-        raise broken("ProduceResponse", version, error) from None
+    except (IndexError, _StructError):
+        raise broken("ProduceResponse", version) from None
 
 
 def encode_response(message: ProduceResponse, version: int) -> bytes:

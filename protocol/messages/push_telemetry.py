@@ -143,8 +143,8 @@ def decode_request(data: bytes | memoryview, version: int) -> PushTelemetryReque
         raise version_error("PushTelemetryRequest", version)
     try:
         return decode(data)
-    except (IndexError, _StructError, UnicodeDecodeError) as error:
-        raise broken("PushTelemetryRequest", version, error) from None
+    except (IndexError, _StructError):
+        raise broken("PushTelemetryRequest", version) from None
 
 
 def encode_request(message: PushTelemetryRequest, version: int) -> bytes:
@@ -194,8 +194,8 @@ def decode_response(data: bytes | memoryview, version: int) -> PushTelemetryResp
         raise version_error("PushTelemetryResponse", version)
     try:
         return decode(data)
-    except (IndexError, _StructError, UnicodeDecodeError) as error:
-        raise broken("PushTelemetryResponse", version, error) from None
+    except (IndexError, _StructError):
+        raise broken("PushTelemetryResponse", version) from None
 
 
 def encode_response(message: PushTelemetryResponse, version: int) -> bytes:

@@ -199,7 +199,7 @@ def _decode_request_v0(view: bytes | memoryview) -> ReadShareGroupStateRequest:
     if n == 0:
         raise null_error("group_id")
     e = p + n - 1
-    m.group_id = data[p:e].decode()
+    m.group_id = data[p:e].decode("utf-8", "replace")
     p = e
     n = data[p]
     p += 1
@@ -315,8 +315,8 @@ def decode_request(data: bytes | memoryview, version: int) -> ReadShareGroupStat
         raise version_error("ReadShareGroupStateRequest", version)
     try:
         return decode(data)
-    except (IndexError, _StructError, UnicodeDecodeError) as error:
-        raise broken("ReadShareGroupStateRequest", version, error) from None
+    except (IndexError, _StructError):
+        raise broken("ReadShareGroupStateRequest", version) from None
 
 
 def encode_request(message: ReadShareGroupStateRequest, version: int) -> bytes:
@@ -367,7 +367,7 @@ def _decode_response_v0(view: bytes | memoryview) -> ReadShareGroupStateResponse
                 item1.error_message = None
             else:
                 e = p + n - 1
-                item1.error_message = data[p:e].decode()
+                item1.error_message = data[p:e].decode("utf-8", "replace")
                 p = e
             item1.state_epoch, item1.start_offset, n = _u_iqB(data, p)
             p += 13
@@ -475,8 +475,8 @@ def decode_response(data: bytes | memoryview, version: int) -> ReadShareGroupSta
         raise version_error("ReadShareGroupStateResponse", version)
     try:
         return decode(data)
-    except (IndexError, _StructError, UnicodeDecodeError) as error:
-        raise broken("ReadShareGroupStateResponse", version, error) from None
+    except (IndexError, _StructError):
+        raise broken("ReadShareGroupStateResponse", version) from None
 
 
 def encode_response(message: ReadShareGroupStateResponse, version: int) -> bytes:

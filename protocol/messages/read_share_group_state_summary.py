@@ -178,7 +178,7 @@ def _decode_request_v0(view: bytes | memoryview) -> ReadShareGroupStateSummaryRe
     if n == 0:
         raise null_error("group_id")
     e = p + n - 1
-    m.group_id = data[p:e].decode()
+    m.group_id = data[p:e].decode("utf-8", "replace")
     p = e
     n = data[p]
     p += 1
@@ -296,8 +296,8 @@ def decode_request(data: bytes | memoryview, version: int) -> ReadShareGroupStat
         raise version_error("ReadShareGroupStateSummaryRequest", version)
     try:
         return decode(data)
-    except (IndexError, _StructError, UnicodeDecodeError) as error:
-        raise broken("ReadShareGroupStateSummaryRequest", version, error) from None
+    except (IndexError, _StructError):
+        raise broken("ReadShareGroupStateSummaryRequest", version) from None
 
 
 def encode_request(message: ReadShareGroupStateSummaryRequest, version: int) -> bytes:
@@ -349,7 +349,7 @@ def _decode_response_v0(view: bytes | memoryview) -> ReadShareGroupStateSummaryR
                 item1.error_message = None
             else:
                 e = p + n - 1
-                item1.error_message = data[p:e].decode()
+                item1.error_message = data[p:e].decode("utf-8", "replace")
                 p = e
             item1.state_epoch, item1.leader_epoch, item1.start_offset, n = _u_iiqB(data, p)
             p += 17
@@ -416,7 +416,7 @@ def _decode_response_v1(view: bytes | memoryview) -> ReadShareGroupStateSummaryR
                 item1.error_message = None
             else:
                 e = p + n - 1
-                item1.error_message = data[p:e].decode()
+                item1.error_message = data[p:e].decode("utf-8", "replace")
                 p = e
             item1.state_epoch, item1.leader_epoch, item1.start_offset, item1.delivery_complete_count, n = _u_iiqiB(data, p)
             p += 21
@@ -532,8 +532,8 @@ def decode_response(data: bytes | memoryview, version: int) -> ReadShareGroupSta
         raise version_error("ReadShareGroupStateSummaryResponse", version)
     try:
         return decode(data)
-    except (IndexError, _StructError, UnicodeDecodeError) as error:
-        raise broken("ReadShareGroupStateSummaryResponse", version, error) from None
+    except (IndexError, _StructError):
+        raise broken("ReadShareGroupStateSummaryResponse", version) from None
 
 
 def encode_response(message: ReadShareGroupStateSummaryResponse, version: int) -> bytes:

@@ -168,8 +168,8 @@ def decode_request(data: bytes | memoryview, version: int) -> RenewDelegationTok
         raise version_error("RenewDelegationTokenRequest", version)
     try:
         return decode(data)
-    except (IndexError, _StructError, UnicodeDecodeError) as error:
-        raise broken("RenewDelegationTokenRequest", version, error) from None
+    except (IndexError, _StructError):
+        raise broken("RenewDelegationTokenRequest", version) from None
 
 
 def encode_request(message: RenewDelegationTokenRequest, version: int) -> bytes:
@@ -239,8 +239,8 @@ def decode_response(data: bytes | memoryview, version: int) -> RenewDelegationTo
         raise version_error("RenewDelegationTokenResponse", version)
     try:
         return decode(data)
-    except (IndexError, _StructError, UnicodeDecodeError) as error:
-        raise broken("RenewDelegationTokenResponse", version, error) from None
+    except (IndexError, _StructError):
+        raise broken("RenewDelegationTokenResponse", version) from None
 
 
 def encode_response(message: RenewDelegationTokenResponse, version: int) -> bytes:

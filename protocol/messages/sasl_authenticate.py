@@ -166,8 +166,8 @@ def decode_request(data: bytes | memoryview, version: int) -> SaslAuthenticateRe
         raise version_error("SaslAuthenticateRequest", version)
     try:
         return decode(data)
-    except (IndexError, _StructError, UnicodeDecodeError) as error:
-        raise broken("SaslAuthenticateRequest", version, error) from None
+    except (IndexError, _StructError):
+        raise broken("SaslAuthenticateRequest", version) from None
 
 
 def encode_request(message: SaslAuthenticateRequest, version: int) -> bytes:
@@ -190,7 +190,7 @@ def _decode_response_v0(view: bytes | memoryview) -> SaslAuthenticateResponse:
         m.error_message = None
     else:
         e = p + n
-        m.error_message = data[p:e].decode()
+        m.error_message = data[p:e].decode("utf-8", "replace")
         p = e
     n, = _u_i(data, p)
     p += 4
@@ -215,7 +215,7 @@ def _decode_response_v1(view: bytes | memoryview) -> SaslAuthenticateResponse:
         m.error_message = None
     else:
         e = p + n
-        m.error_message = data[p:e].decode()
+        m.error_message = data[p:e].decode("utf-8", "replace")
         p = e
     n, = _u_i(data, p)
     p += 4
@@ -244,7 +244,7 @@ def _decode_response_v2(view: bytes | memoryview) -> SaslAuthenticateResponse:
         m.error_message = None
     else:
         e = p + n - 1
-        m.error_message = data[p:e].decode()
+        m.error_message = data[p:e].decode("utf-8", "replace")
         p = e
     n = data[p]
     p += 1
@@ -345,8 +345,8 @@ def decode_response(data: bytes | memoryview, version: int) -> SaslAuthenticateR
         raise version_error("SaslAuthenticateResponse", version)
     try:
         return decode(data)
-    except (IndexError, _StructError, UnicodeDecodeError) as error:
-        raise broken("SaslAuthenticateResponse", version, error) from None
+    except (IndexError, _StructError):
+        raise broken("SaslAuthenticateResponse", version) from None
 
 
 def encode_response(message: SaslAuthenticateResponse, version: int) -> bytes:

@@ -72,7 +72,7 @@ def _decode_request_v0(view: bytes | memoryview) -> SaslHandshakeRequest:
     if n < 0:
         raise null_error("mechanism")
     e = p + n
-    m.mechanism = data[p:e].decode()
+    m.mechanism = data[p:e].decode("utf-8", "replace")
     p = e
     if p > end:
         raise end_error("SaslHandshakeRequest")
@@ -106,8 +106,8 @@ def decode_request(data: bytes | memoryview, version: int) -> SaslHandshakeReque
         raise version_error("SaslHandshakeRequest", version)
     try:
         return decode(data)
-    except (IndexError, _StructError, UnicodeDecodeError) as error:
-        raise broken("SaslHandshakeRequest", version, error) from None
+    except (IndexError, _StructError):
+        raise broken("SaslHandshakeRequest", version) from None
 
 
 def encode_request(message: SaslHandshakeRequest, version: int) -> bytes:
@@ -137,7 +137,7 @@ def _decode_response_v0(view: bytes | memoryview) -> SaslHandshakeResponse:
         if n < 0:
             raise null_error("item")
         e = p + n
-        item = data[p:e].decode()
+        item = data[p:e].decode("utf-8", "replace")
         p = e
         items.append(item)
     if p > end:
@@ -175,8 +175,8 @@ def decode_response(data: bytes | memoryview, version: int) -> SaslHandshakeResp
         raise version_error("SaslHandshakeResponse", version)
     try:
         return decode(data)
-    except (IndexError, _StructError, UnicodeDecodeError) as error:
-        raise broken("SaslHandshakeResponse", version, error) from None
+    except (IndexError, _StructError):
+        raise broken("SaslHandshakeResponse", version) from None
 
 
 def encode_response(message: SaslHandshakeResponse, version: int) -> bytes:

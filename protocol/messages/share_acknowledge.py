@@ -261,7 +261,7 @@ def _decode_request_v1(view: bytes | memoryview) -> ShareAcknowledgeRequest:
         m.group_id = None
     else:
         e = p + n - 1
-        m.group_id = data[p:e].decode()
+        m.group_id = data[p:e].decode("utf-8", "replace")
         p = e
     n = data[p]
     p += 1
@@ -271,7 +271,7 @@ def _decode_request_v1(view: bytes | memoryview) -> ShareAcknowledgeRequest:
         m.member_id = None
     else:
         e = p + n - 1
-        m.member_id = data[p:e].decode()
+        m.member_id = data[p:e].decode("utf-8", "replace")
         p = e
     m.share_session_epoch, n = _u_iB(data, p)
     p += 5
@@ -394,7 +394,7 @@ def _decode_request_v2(view: bytes | memoryview) -> ShareAcknowledgeRequest:
         m.group_id = None
     else:
         e = p + n - 1
-        m.group_id = data[p:e].decode()
+        m.group_id = data[p:e].decode("utf-8", "replace")
         p = e
     n = data[p]
     p += 1
@@ -404,7 +404,7 @@ def _decode_request_v2(view: bytes | memoryview) -> ShareAcknowledgeRequest:
         m.member_id = None
     else:
         e = p + n - 1
-        m.member_id = data[p:e].decode()
+        m.member_id = data[p:e].decode("utf-8", "replace")
         p = e
     m.share_session_epoch, m.is_renew_ack, n = _u_izB(data, p)
     p += 6
@@ -660,8 +660,8 @@ def decode_request(data: bytes | memoryview, version: int) -> ShareAcknowledgeRe
         raise version_error("ShareAcknowledgeRequest", version)
     try:
         return decode(data)
-    except (IndexError, _StructError, UnicodeDecodeError) as error:
-        raise broken("ShareAcknowledgeRequest", version, error) from None
+    except (IndexError, _StructError):
+        raise broken("ShareAcknowledgeRequest", version) from None
 
 
 def encode_request(message: ShareAcknowledgeRequest, version: int) -> bytes:
@@ -686,7 +686,7 @@ def _decode_response_v1(view: bytes | memoryview) -> ShareAcknowledgeResponse:
         m.error_message = None
     else:
         e = p + n - 1
-        m.error_message = data[p:e].decode()
+        m.error_message = data[p:e].decode("utf-8", "replace")
         p = e
     n = data[p]
     p += 1
@@ -723,7 +723,7 @@ def _decode_response_v1(view: bytes | memoryview) -> ShareAcknowledgeResponse:
                 item1.error_message = None
             else:
                 e = p + n - 1
-                item1.error_message = data[p:e].decode()
+                item1.error_message = data[p:e].decode("utf-8", "replace")
                 p = e
             s = LeaderIdAndEpoch.__new__(LeaderIdAndEpoch)
             s.leader_id, s.leader_epoch, n = _u_iiB(data, p)
@@ -767,7 +767,7 @@ def _decode_response_v1(view: bytes | memoryview) -> ShareAcknowledgeResponse:
         if n == 0:
             raise null_error("host")
         e = p + n - 1
-        item2.host = data[p:e].decode()
+        item2.host = data[p:e].decode("utf-8", "replace")
         p = e
         item2.port, n = _u_iB(data, p)
         p += 5
@@ -777,7 +777,7 @@ def _decode_response_v1(view: bytes | memoryview) -> ShareAcknowledgeResponse:
             item2.rack = None
         else:
             e = p + n - 1
-            item2.rack = data[p:e].decode()
+            item2.rack = data[p:e].decode("utf-8", "replace")
             p = e
         n = data[p]
         p += 1
@@ -810,7 +810,7 @@ def _decode_response_v2(view: bytes | memoryview) -> ShareAcknowledgeResponse:
         m.error_message = None
     else:
         e = p + n - 1
-        m.error_message = data[p:e].decode()
+        m.error_message = data[p:e].decode("utf-8", "replace")
         p = e
     m.acquisition_lock_timeout_ms, n = _u_iB(data, p)
     p += 5
@@ -847,7 +847,7 @@ def _decode_response_v2(view: bytes | memoryview) -> ShareAcknowledgeResponse:
                 item1.error_message = None
             else:
                 e = p + n - 1
-                item1.error_message = data[p:e].decode()
+                item1.error_message = data[p:e].decode("utf-8", "replace")
                 p = e
             s = LeaderIdAndEpoch.__new__(LeaderIdAndEpoch)
             s.leader_id, s.leader_epoch, n = _u_iiB(data, p)
@@ -891,7 +891,7 @@ def _decode_response_v2(view: bytes | memoryview) -> ShareAcknowledgeResponse:
         if n == 0:
             raise null_error("host")
         e = p + n - 1
-        item2.host = data[p:e].decode()
+        item2.host = data[p:e].decode("utf-8", "replace")
         p = e
         item2.port, n = _u_iB(data, p)
         p += 5
@@ -901,7 +901,7 @@ def _decode_response_v2(view: bytes | memoryview) -> ShareAcknowledgeResponse:
             item2.rack = None
         else:
             e = p + n - 1
-            item2.rack = data[p:e].decode()
+            item2.rack = data[p:e].decode("utf-8", "replace")
             p = e
         n = data[p]
         p += 1
@@ -1093,8 +1093,8 @@ def decode_response(data: bytes | memoryview, version: int) -> ShareAcknowledgeR
         raise version_error("ShareAcknowledgeResponse", version)
     try:
         return decode(data)
-    except (IndexError, _StructError, UnicodeDecodeError) as error:
-        raise broken("ShareAcknowledgeResponse", version, error) from None
+    except (IndexError, _StructError):
+        raise broken("ShareAcknowledgeResponse", version) from None
 
 
 def encode_response(message: ShareAcknowledgeResponse, version: int) -> bytes:

@@ -343,7 +343,7 @@ def _decode_request_v1(view: bytes | memoryview) -> ShareFetchRequest:
         m.group_id = None
     else:
         e = p + n - 1
-        m.group_id = data[p:e].decode()
+        m.group_id = data[p:e].decode("utf-8", "replace")
         p = e
     n = data[p]
     p += 1
@@ -353,7 +353,7 @@ def _decode_request_v1(view: bytes | memoryview) -> ShareFetchRequest:
         m.member_id = None
     else:
         e = p + n - 1
-        m.member_id = data[p:e].decode()
+        m.member_id = data[p:e].decode("utf-8", "replace")
         p = e
     m.share_session_epoch, m.max_wait_ms, m.min_bytes, m.max_bytes, m.max_records, m.batch_size, n = _u_iiiiiiB(data, p)
     p += 25
@@ -517,7 +517,7 @@ def _decode_request_v2(view: bytes | memoryview) -> ShareFetchRequest:
         m.group_id = None
     else:
         e = p + n - 1
-        m.group_id = data[p:e].decode()
+        m.group_id = data[p:e].decode("utf-8", "replace")
         p = e
     n = data[p]
     p += 1
@@ -527,7 +527,7 @@ def _decode_request_v2(view: bytes | memoryview) -> ShareFetchRequest:
         m.member_id = None
     else:
         e = p + n - 1
-        m.member_id = data[p:e].decode()
+        m.member_id = data[p:e].decode("utf-8", "replace")
         p = e
     m.share_session_epoch, m.max_wait_ms, m.min_bytes, m.max_bytes, m.max_records, m.batch_size, m.share_acquire_mode, m.is_renew_ack, n = _u_iiiiiibzB(data, p)
     p += 27
@@ -858,8 +858,8 @@ def decode_request(data: bytes | memoryview, version: int) -> ShareFetchRequest:
         raise version_error("ShareFetchRequest", version)
     try:
         return decode(data)
-    except (IndexError, _StructError, UnicodeDecodeError) as error:
-        raise broken("ShareFetchRequest", version, error) from None
+    except (IndexError, _StructError):
+        raise broken("ShareFetchRequest", version) from None
 
 
 def encode_request(message: ShareFetchRequest, version: int) -> bytes:
@@ -883,7 +883,7 @@ def _decode_response_v1(view: bytes | memoryview) -> ShareFetchResponse:
         m.error_message = None
     else:
         e = p + n - 1
-        m.error_message = str(data[p:e], "utf-8")
+        m.error_message = str(data[p:e], "utf-8", "replace")
         p = e
     m.acquisition_lock_timeout_ms, n = _u_iB(data, p)
     p += 5
@@ -920,7 +920,7 @@ def _decode_response_v1(view: bytes | memoryview) -> ShareFetchResponse:
                 item1.error_message = None
             else:
                 e = p + n - 1
-                item1.error_message = str(data[p:e], "utf-8")
+                item1.error_message = str(data[p:e], "utf-8", "replace")
                 p = e
             item1.acknowledge_error_code, n = _u_hB(data, p)
             p += 3
@@ -930,7 +930,7 @@ def _decode_response_v1(view: bytes | memoryview) -> ShareFetchResponse:
                 item1.acknowledge_error_message = None
             else:
                 e = p + n - 1
-                item1.acknowledge_error_message = str(data[p:e], "utf-8")
+                item1.acknowledge_error_message = str(data[p:e], "utf-8", "replace")
                 p = e
             s = LeaderIdAndEpoch.__new__(LeaderIdAndEpoch)
             s.leader_id, s.leader_epoch, n = _u_iiB(data, p)
@@ -1003,7 +1003,7 @@ def _decode_response_v1(view: bytes | memoryview) -> ShareFetchResponse:
         if n == 0:
             raise null_error("host")
         e = p + n - 1
-        item3.host = str(data[p:e], "utf-8")
+        item3.host = str(data[p:e], "utf-8", "replace")
         p = e
         item3.port, n = _u_iB(data, p)
         p += 5
@@ -1013,7 +1013,7 @@ def _decode_response_v1(view: bytes | memoryview) -> ShareFetchResponse:
             item3.rack = None
         else:
             e = p + n - 1
-            item3.rack = str(data[p:e], "utf-8")
+            item3.rack = str(data[p:e], "utf-8", "replace")
             p = e
         n = data[p]
         p += 1
@@ -1157,8 +1157,8 @@ def decode_response(data: bytes | memoryview, version: int) -> ShareFetchRespons
         raise version_error("ShareFetchResponse", version)
     try:
         return decode(data)
-    except (IndexError, _StructError, UnicodeDecodeError) as error:
-        raise broken("ShareFetchResponse", version, error) from None
+    except (IndexError, _StructError):
+        raise broken("ShareFetchResponse", version) from None
 
 
 def encode_response(message: ShareFetchResponse, version: int) -> bytes:

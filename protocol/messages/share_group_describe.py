@@ -222,7 +222,7 @@ def _decode_request_v1(view: bytes | memoryview) -> ShareGroupDescribeRequest:
         if n == 0:
             raise null_error("item")
         e = p + n - 1
-        item = data[p:e].decode()
+        item = data[p:e].decode("utf-8", "replace")
         p = e
         items.append(item)
     m.include_authorized_operations, n = _u_zB(data, p)
@@ -276,8 +276,8 @@ def decode_request(data: bytes | memoryview, version: int) -> ShareGroupDescribe
         raise version_error("ShareGroupDescribeRequest", version)
     try:
         return decode(data)
-    except (IndexError, _StructError, UnicodeDecodeError) as error:
-        raise broken("ShareGroupDescribeRequest", version, error) from None
+    except (IndexError, _StructError):
+        raise broken("ShareGroupDescribeRequest", version) from None
 
 
 def encode_request(message: ShareGroupDescribeRequest, version: int) -> bytes:
@@ -314,7 +314,7 @@ def _decode_response_v1(view: bytes | memoryview) -> ShareGroupDescribeResponse:
             item.error_message = None
         else:
             e = p + n - 1
-            item.error_message = data[p:e].decode()
+            item.error_message = data[p:e].decode("utf-8", "replace")
             p = e
         n = data[p]
         p += 1
@@ -323,7 +323,7 @@ def _decode_response_v1(view: bytes | memoryview) -> ShareGroupDescribeResponse:
         if n == 0:
             raise null_error("group_id")
         e = p + n - 1
-        item.group_id = data[p:e].decode()
+        item.group_id = data[p:e].decode("utf-8", "replace")
         p = e
         n = data[p]
         p += 1
@@ -332,7 +332,7 @@ def _decode_response_v1(view: bytes | memoryview) -> ShareGroupDescribeResponse:
         if n == 0:
             raise null_error("group_state")
         e = p + n - 1
-        item.group_state = data[p:e].decode()
+        item.group_state = data[p:e].decode("utf-8", "replace")
         p = e
         item.group_epoch, item.assignment_epoch, n = _u_iiB(data, p)
         p += 9
@@ -341,7 +341,7 @@ def _decode_response_v1(view: bytes | memoryview) -> ShareGroupDescribeResponse:
         if n == 0:
             raise null_error("assignor_name")
         e = p + n - 1
-        item.assignor_name = data[p:e].decode()
+        item.assignor_name = data[p:e].decode("utf-8", "replace")
         p = e
         n = data[p]
         p += 1
@@ -363,7 +363,7 @@ def _decode_response_v1(view: bytes | memoryview) -> ShareGroupDescribeResponse:
             if n == 0:
                 raise null_error("member_id")
             e = p + n - 1
-            item1.member_id = data[p:e].decode()
+            item1.member_id = data[p:e].decode("utf-8", "replace")
             p = e
             n = data[p]
             p += 1
@@ -373,7 +373,7 @@ def _decode_response_v1(view: bytes | memoryview) -> ShareGroupDescribeResponse:
                 item1.rack_id = None
             else:
                 e = p + n - 1
-                item1.rack_id = data[p:e].decode()
+                item1.rack_id = data[p:e].decode("utf-8", "replace")
                 p = e
             item1.member_epoch, n = _u_iB(data, p)
             p += 5
@@ -382,7 +382,7 @@ def _decode_response_v1(view: bytes | memoryview) -> ShareGroupDescribeResponse:
             if n == 0:
                 raise null_error("client_id")
             e = p + n - 1
-            item1.client_id = data[p:e].decode()
+            item1.client_id = data[p:e].decode("utf-8", "replace")
             p = e
             n = data[p]
             p += 1
@@ -391,7 +391,7 @@ def _decode_response_v1(view: bytes | memoryview) -> ShareGroupDescribeResponse:
             if n == 0:
                 raise null_error("client_host")
             e = p + n - 1
-            item1.client_host = data[p:e].decode()
+            item1.client_host = data[p:e].decode("utf-8", "replace")
             p = e
             n = data[p]
             p += 1
@@ -412,7 +412,7 @@ def _decode_response_v1(view: bytes | memoryview) -> ShareGroupDescribeResponse:
                 if n == 0:
                     raise null_error("item2")
                 e = p + n - 1
-                item2 = data[p:e].decode()
+                item2 = data[p:e].decode("utf-8", "replace")
                 p = e
                 items2.append(item2)
             s = Assignment.__new__(Assignment)
@@ -437,7 +437,7 @@ def _decode_response_v1(view: bytes | memoryview) -> ShareGroupDescribeResponse:
                 if n == 0:
                     raise null_error("topic_name")
                 e = p + n - 1
-                item3.topic_name = data[p:e].decode()
+                item3.topic_name = data[p:e].decode("utf-8", "replace")
                 p = e
                 n = data[p]
                 p += 1
@@ -635,8 +635,8 @@ def decode_response(data: bytes | memoryview, version: int) -> ShareGroupDescrib
         raise version_error("ShareGroupDescribeResponse", version)
     try:
         return decode(data)
-    except (IndexError, _StructError, UnicodeDecodeError) as error:
-        raise broken("ShareGroupDescribeResponse", version, error) from None
+    except (IndexError, _StructError):
+        raise broken("ShareGroupDescribeResponse", version) from None
 
 
 def encode_response(message: ShareGroupDescribeResponse, version: int) -> bytes:

@@ -153,7 +153,7 @@ def _decode_request_v1(view: bytes | memoryview) -> ShareGroupHeartbeatRequest:
     if n == 0:
         raise null_error("group_id")
     e = p + n - 1
-    m.group_id = data[p:e].decode()
+    m.group_id = data[p:e].decode("utf-8", "replace")
     p = e
     n = data[p]
     p += 1
@@ -162,7 +162,7 @@ def _decode_request_v1(view: bytes | memoryview) -> ShareGroupHeartbeatRequest:
     if n == 0:
         raise null_error("member_id")
     e = p + n - 1
-    m.member_id = data[p:e].decode()
+    m.member_id = data[p:e].decode("utf-8", "replace")
     p = e
     m.member_epoch, n = _u_iB(data, p)
     p += 5
@@ -172,7 +172,7 @@ def _decode_request_v1(view: bytes | memoryview) -> ShareGroupHeartbeatRequest:
         m.rack_id = None
     else:
         e = p + n - 1
-        m.rack_id = data[p:e].decode()
+        m.rack_id = data[p:e].decode("utf-8", "replace")
         p = e
     n = data[p]
     p += 1
@@ -197,7 +197,7 @@ def _decode_request_v1(view: bytes | memoryview) -> ShareGroupHeartbeatRequest:
             if n == 0:
                 raise null_error("item")
             e = p + n - 1
-            item = data[p:e].decode()
+            item = data[p:e].decode("utf-8", "replace")
             p = e
             items.append(item)
     n = data[p]
@@ -280,8 +280,8 @@ def decode_request(data: bytes | memoryview, version: int) -> ShareGroupHeartbea
         raise version_error("ShareGroupHeartbeatRequest", version)
     try:
         return decode(data)
-    except (IndexError, _StructError, UnicodeDecodeError) as error:
-        raise broken("ShareGroupHeartbeatRequest", version, error) from None
+    except (IndexError, _StructError):
+        raise broken("ShareGroupHeartbeatRequest", version) from None
 
 
 def encode_request(message: ShareGroupHeartbeatRequest, version: int) -> bytes:
@@ -305,7 +305,7 @@ def _decode_response_v1(view: bytes | memoryview) -> ShareGroupHeartbeatResponse
         m.error_message = None
     else:
         e = p + n - 1
-        m.error_message = data[p:e].decode()
+        m.error_message = data[p:e].decode("utf-8", "replace")
         p = e
     n = data[p]
     p += 1
@@ -315,7 +315,7 @@ def _decode_response_v1(view: bytes | memoryview) -> ShareGroupHeartbeatResponse
         m.member_id = None
     else:
         e = p + n - 1
-        m.member_id = data[p:e].decode()
+        m.member_id = data[p:e].decode("utf-8", "replace")
         p = e
     m.member_epoch, m.heartbeat_interval_ms, n = _u_iib(data, p)
     p += 9
@@ -443,8 +443,8 @@ def decode_response(data: bytes | memoryview, version: int) -> ShareGroupHeartbe
         raise version_error("ShareGroupHeartbeatResponse", version)
     try:
         return decode(data)
-    except (IndexError, _StructError, UnicodeDecodeError) as error:
-        raise broken("ShareGroupHeartbeatResponse", version, error) from None
+    except (IndexError, _StructError):
+        raise broken("ShareGroupHeartbeatResponse", version) from None
 
 
 def encode_response(message: ShareGroupHeartbeatResponse, version: int) -> bytes:

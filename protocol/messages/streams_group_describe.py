@@ -378,7 +378,7 @@ def _decode_request_v0(view: bytes | memoryview) -> StreamsGroupDescribeRequest:
         if n == 0:
             raise null_error("item")
         e = p + n - 1
-        item = data[p:e].decode()
+        item = data[p:e].decode("utf-8", "replace")
         p = e
         items.append(item)
     m.include_authorized_operations, n = _u_zB(data, p)
@@ -432,8 +432,8 @@ def decode_request(data: bytes | memoryview, version: int) -> StreamsGroupDescri
         raise version_error("StreamsGroupDescribeRequest", version)
     try:
         return decode(data)
-    except (IndexError, _StructError, UnicodeDecodeError) as error:
-        raise broken("StreamsGroupDescribeRequest", version, error) from None
+    except (IndexError, _StructError):
+        raise broken("StreamsGroupDescribeRequest", version) from None
 
 
 def encode_request(message: StreamsGroupDescribeRequest, version: int) -> bytes:
@@ -470,7 +470,7 @@ def _decode_response_v0(view: bytes | memoryview) -> StreamsGroupDescribeRespons
             item.error_message = None
         else:
             e = p + n - 1
-            item.error_message = data[p:e].decode()
+            item.error_message = data[p:e].decode("utf-8", "replace")
             p = e
         n = data[p]
         p += 1
@@ -479,7 +479,7 @@ def _decode_response_v0(view: bytes | memoryview) -> StreamsGroupDescribeRespons
         if n == 0:
             raise null_error("group_id")
         e = p + n - 1
-        item.group_id = data[p:e].decode()
+        item.group_id = data[p:e].decode("utf-8", "replace")
         p = e
         n = data[p]
         p += 1
@@ -488,7 +488,7 @@ def _decode_response_v0(view: bytes | memoryview) -> StreamsGroupDescribeRespons
         if n == 0:
             raise null_error("group_state")
         e = p + n - 1
-        item.group_state = data[p:e].decode()
+        item.group_state = data[p:e].decode("utf-8", "replace")
         p = e
         item.group_epoch, item.assignment_epoch, n = _u_iib(data, p)
         p += 9
@@ -517,7 +517,7 @@ def _decode_response_v0(view: bytes | memoryview) -> StreamsGroupDescribeRespons
                     if n == 0:
                         raise null_error("subtopology_id")
                     e = p + n - 1
-                    item1.subtopology_id = data[p:e].decode()
+                    item1.subtopology_id = data[p:e].decode("utf-8", "replace")
                     p = e
                     n = data[p]
                     p += 1
@@ -538,7 +538,7 @@ def _decode_response_v0(view: bytes | memoryview) -> StreamsGroupDescribeRespons
                         if n == 0:
                             raise null_error("item2")
                         e = p + n - 1
-                        item2 = data[p:e].decode()
+                        item2 = data[p:e].decode("utf-8", "replace")
                         p = e
                         items2.append(item2)
                     n = data[p]
@@ -560,7 +560,7 @@ def _decode_response_v0(view: bytes | memoryview) -> StreamsGroupDescribeRespons
                         if n == 0:
                             raise null_error("item3")
                         e = p + n - 1
-                        item3 = data[p:e].decode()
+                        item3 = data[p:e].decode("utf-8", "replace")
                         p = e
                         items3.append(item3)
                     n = data[p]
@@ -583,7 +583,7 @@ def _decode_response_v0(view: bytes | memoryview) -> StreamsGroupDescribeRespons
                         if n == 0:
                             raise null_error("name")
                         e = p + n - 1
-                        item4.name = data[p:e].decode()
+                        item4.name = data[p:e].decode("utf-8", "replace")
                         p = e
                         item4.partitions, item4.replication_factor, n = _u_ihB(data, p)
                         p += 7
@@ -605,7 +605,7 @@ def _decode_response_v0(view: bytes | memoryview) -> StreamsGroupDescribeRespons
                             if n == 0:
                                 raise null_error("key")
                             e = p + n - 1
-                            item5.key = data[p:e].decode()
+                            item5.key = data[p:e].decode("utf-8", "replace")
                             p = e
                             n = data[p]
                             p += 1
@@ -614,7 +614,7 @@ def _decode_response_v0(view: bytes | memoryview) -> StreamsGroupDescribeRespons
                             if n == 0:
                                 raise null_error("value")
                             e = p + n - 1
-                            item5.value = data[p:e].decode()
+                            item5.value = data[p:e].decode("utf-8", "replace")
                             p = e
                             n = data[p]
                             p += 1
@@ -650,7 +650,7 @@ def _decode_response_v0(view: bytes | memoryview) -> StreamsGroupDescribeRespons
                         if n == 0:
                             raise null_error("name")
                         e = p + n - 1
-                        item6.name = data[p:e].decode()
+                        item6.name = data[p:e].decode("utf-8", "replace")
                         p = e
                         item6.partitions, item6.replication_factor, n = _u_ihB(data, p)
                         p += 7
@@ -672,7 +672,7 @@ def _decode_response_v0(view: bytes | memoryview) -> StreamsGroupDescribeRespons
                             if n == 0:
                                 raise null_error("key")
                             e = p + n - 1
-                            item7.key = data[p:e].decode()
+                            item7.key = data[p:e].decode("utf-8", "replace")
                             p = e
                             n = data[p]
                             p += 1
@@ -681,7 +681,7 @@ def _decode_response_v0(view: bytes | memoryview) -> StreamsGroupDescribeRespons
                             if n == 0:
                                 raise null_error("value")
                             e = p + n - 1
-                            item7.value = data[p:e].decode()
+                            item7.value = data[p:e].decode("utf-8", "replace")
                             p = e
                             n = data[p]
                             p += 1
@@ -731,7 +731,7 @@ def _decode_response_v0(view: bytes | memoryview) -> StreamsGroupDescribeRespons
             if n == 0:
                 raise null_error("member_id")
             e = p + n - 1
-            item8.member_id = data[p:e].decode()
+            item8.member_id = data[p:e].decode("utf-8", "replace")
             p = e
             item8.member_epoch, n = _u_iB(data, p)
             p += 5
@@ -741,7 +741,7 @@ def _decode_response_v0(view: bytes | memoryview) -> StreamsGroupDescribeRespons
                 item8.instance_id = None
             else:
                 e = p + n - 1
-                item8.instance_id = data[p:e].decode()
+                item8.instance_id = data[p:e].decode("utf-8", "replace")
                 p = e
             n = data[p]
             p += 1
@@ -751,7 +751,7 @@ def _decode_response_v0(view: bytes | memoryview) -> StreamsGroupDescribeRespons
                 item8.rack_id = None
             else:
                 e = p + n - 1
-                item8.rack_id = data[p:e].decode()
+                item8.rack_id = data[p:e].decode("utf-8", "replace")
                 p = e
             n = data[p]
             p += 1
@@ -760,7 +760,7 @@ def _decode_response_v0(view: bytes | memoryview) -> StreamsGroupDescribeRespons
             if n == 0:
                 raise null_error("client_id")
             e = p + n - 1
-            item8.client_id = data[p:e].decode()
+            item8.client_id = data[p:e].decode("utf-8", "replace")
             p = e
             n = data[p]
             p += 1
@@ -769,7 +769,7 @@ def _decode_response_v0(view: bytes | memoryview) -> StreamsGroupDescribeRespons
             if n == 0:
                 raise null_error("client_host")
             e = p + n - 1
-            item8.client_host = data[p:e].decode()
+            item8.client_host = data[p:e].decode("utf-8", "replace")
             p = e
             item8.topology_epoch, n = _u_iB(data, p)
             p += 5
@@ -778,7 +778,7 @@ def _decode_response_v0(view: bytes | memoryview) -> StreamsGroupDescribeRespons
             if n == 0:
                 raise null_error("process_id")
             e = p + n - 1
-            item8.process_id = data[p:e].decode()
+            item8.process_id = data[p:e].decode("utf-8", "replace")
             p = e
             n, = _u_b(data, p)
             p += 1
@@ -793,7 +793,7 @@ def _decode_response_v0(view: bytes | memoryview) -> StreamsGroupDescribeRespons
                 if n == 0:
                     raise null_error("host")
                 e = p + n - 1
-                s1.host = data[p:e].decode()
+                s1.host = data[p:e].decode("utf-8", "replace")
                 p = e
                 s1.port, n = _u_HB(data, p)
                 p += 3
@@ -822,7 +822,7 @@ def _decode_response_v0(view: bytes | memoryview) -> StreamsGroupDescribeRespons
                 if n == 0:
                     raise null_error("key")
                 e = p + n - 1
-                item9.key = data[p:e].decode()
+                item9.key = data[p:e].decode("utf-8", "replace")
                 p = e
                 n = data[p]
                 p += 1
@@ -831,7 +831,7 @@ def _decode_response_v0(view: bytes | memoryview) -> StreamsGroupDescribeRespons
                 if n == 0:
                     raise null_error("value")
                 e = p + n - 1
-                item9.value = data[p:e].decode()
+                item9.value = data[p:e].decode("utf-8", "replace")
                 p = e
                 n = data[p]
                 p += 1
@@ -860,7 +860,7 @@ def _decode_response_v0(view: bytes | memoryview) -> StreamsGroupDescribeRespons
                 if n == 0:
                     raise null_error("subtopology_id")
                 e = p + n - 1
-                item10.subtopology_id = data[p:e].decode()
+                item10.subtopology_id = data[p:e].decode("utf-8", "replace")
                 p = e
                 item10.partition, item10.offset, n = _u_iqB(data, p)
                 p += 13
@@ -889,7 +889,7 @@ def _decode_response_v0(view: bytes | memoryview) -> StreamsGroupDescribeRespons
                 if n == 0:
                     raise null_error("subtopology_id")
                 e = p + n - 1
-                item11.subtopology_id = data[p:e].decode()
+                item11.subtopology_id = data[p:e].decode("utf-8", "replace")
                 p = e
                 item11.partition, item11.offset, n = _u_iqB(data, p)
                 p += 13
@@ -919,7 +919,7 @@ def _decode_response_v0(view: bytes | memoryview) -> StreamsGroupDescribeRespons
                 if n == 0:
                     raise null_error("subtopology_id")
                 e = p + n - 1
-                item12.subtopology_id = data[p:e].decode()
+                item12.subtopology_id = data[p:e].decode("utf-8", "replace")
                 p = e
                 n = data[p]
                 p += 1
@@ -959,7 +959,7 @@ def _decode_response_v0(view: bytes | memoryview) -> StreamsGroupDescribeRespons
                 if n == 0:
                     raise null_error("subtopology_id")
                 e = p + n - 1
-                item13.subtopology_id = data[p:e].decode()
+                item13.subtopology_id = data[p:e].decode("utf-8", "replace")
                 p = e
                 n = data[p]
                 p += 1
@@ -999,7 +999,7 @@ def _decode_response_v0(view: bytes | memoryview) -> StreamsGroupDescribeRespons
                 if n == 0:
                     raise null_error("subtopology_id")
                 e = p + n - 1
-                item14.subtopology_id = data[p:e].decode()
+                item14.subtopology_id = data[p:e].decode("utf-8", "replace")
                 p = e
                 n = data[p]
                 p += 1
@@ -1047,7 +1047,7 @@ def _decode_response_v0(view: bytes | memoryview) -> StreamsGroupDescribeRespons
                 if n == 0:
                     raise null_error("subtopology_id")
                 e = p + n - 1
-                item15.subtopology_id = data[p:e].decode()
+                item15.subtopology_id = data[p:e].decode("utf-8", "replace")
                 p = e
                 n = data[p]
                 p += 1
@@ -1087,7 +1087,7 @@ def _decode_response_v0(view: bytes | memoryview) -> StreamsGroupDescribeRespons
                 if n == 0:
                     raise null_error("subtopology_id")
                 e = p + n - 1
-                item16.subtopology_id = data[p:e].decode()
+                item16.subtopology_id = data[p:e].decode("utf-8", "replace")
                 p = e
                 n = data[p]
                 p += 1
@@ -1127,7 +1127,7 @@ def _decode_response_v0(view: bytes | memoryview) -> StreamsGroupDescribeRespons
                 if n == 0:
                     raise null_error("subtopology_id")
                 e = p + n - 1
-                item17.subtopology_id = data[p:e].decode()
+                item17.subtopology_id = data[p:e].decode("utf-8", "replace")
                 p = e
                 n = data[p]
                 p += 1
@@ -1633,8 +1633,8 @@ def decode_response(data: bytes | memoryview, version: int) -> StreamsGroupDescr
         raise version_error("StreamsGroupDescribeResponse", version)
     try:
         return decode(data)
-    except (IndexError, _StructError, UnicodeDecodeError) as error:
-        raise broken("StreamsGroupDescribeResponse", version, error) from None
+    except (IndexError, _StructError):
+        raise broken("StreamsGroupDescribeResponse", version) from None
 
 
 def encode_response(message: StreamsGroupDescribeResponse, version: int) -> bytes:

@@ -448,7 +448,7 @@ def _decode_request_v0(view: bytes | memoryview) -> StreamsGroupHeartbeatRequest
     if n == 0:
         raise null_error("group_id")
     e = p + n - 1
-    m.group_id = data[p:e].decode()
+    m.group_id = data[p:e].decode("utf-8", "replace")
     p = e
     n = data[p]
     p += 1
@@ -457,7 +457,7 @@ def _decode_request_v0(view: bytes | memoryview) -> StreamsGroupHeartbeatRequest
     if n == 0:
         raise null_error("member_id")
     e = p + n - 1
-    m.member_id = data[p:e].decode()
+    m.member_id = data[p:e].decode("utf-8", "replace")
     p = e
     m.member_epoch, m.endpoint_information_epoch, n = _u_iiB(data, p)
     p += 9
@@ -467,7 +467,7 @@ def _decode_request_v0(view: bytes | memoryview) -> StreamsGroupHeartbeatRequest
         m.instance_id = None
     else:
         e = p + n - 1
-        m.instance_id = data[p:e].decode()
+        m.instance_id = data[p:e].decode("utf-8", "replace")
         p = e
     n = data[p]
     p += 1
@@ -477,7 +477,7 @@ def _decode_request_v0(view: bytes | memoryview) -> StreamsGroupHeartbeatRequest
         m.rack_id = None
     else:
         e = p + n - 1
-        m.rack_id = data[p:e].decode()
+        m.rack_id = data[p:e].decode("utf-8", "replace")
         p = e
     m.rebalance_timeout_ms, n = _u_ib(data, p)
     p += 5
@@ -508,7 +508,7 @@ def _decode_request_v0(view: bytes | memoryview) -> StreamsGroupHeartbeatRequest
             if n == 0:
                 raise null_error("subtopology_id")
             e = p + n - 1
-            item.subtopology_id = data[p:e].decode()
+            item.subtopology_id = data[p:e].decode("utf-8", "replace")
             p = e
             n = data[p]
             p += 1
@@ -532,7 +532,7 @@ def _decode_request_v0(view: bytes | memoryview) -> StreamsGroupHeartbeatRequest
                 if n == 0:
                     raise null_error("item1")
                 e = p + n - 1
-                item1 = data[p:e].decode()
+                item1 = data[p:e].decode("utf-8", "replace")
                 p = e
                 items1.append(item1)
             n = data[p]
@@ -557,7 +557,7 @@ def _decode_request_v0(view: bytes | memoryview) -> StreamsGroupHeartbeatRequest
                 if n == 0:
                     raise null_error("item2")
                 e = p + n - 1
-                item2 = data[p:e].decode()
+                item2 = data[p:e].decode("utf-8", "replace")
                 p = e
                 items2.append(item2)
             n = data[p]
@@ -583,7 +583,7 @@ def _decode_request_v0(view: bytes | memoryview) -> StreamsGroupHeartbeatRequest
                 if n == 0:
                     raise null_error("name")
                 e = p + n - 1
-                item3.name = data[p:e].decode()
+                item3.name = data[p:e].decode("utf-8", "replace")
                 p = e
                 item3.partitions, item3.replication_factor, n = _u_ihB(data, p)
                 p += 7
@@ -608,7 +608,7 @@ def _decode_request_v0(view: bytes | memoryview) -> StreamsGroupHeartbeatRequest
                     if n == 0:
                         raise null_error("key")
                     e = p + n - 1
-                    item4.key = data[p:e].decode()
+                    item4.key = data[p:e].decode("utf-8", "replace")
                     p = e
                     n = data[p]
                     p += 1
@@ -617,7 +617,7 @@ def _decode_request_v0(view: bytes | memoryview) -> StreamsGroupHeartbeatRequest
                     if n == 0:
                         raise null_error("value")
                     e = p + n - 1
-                    item4.value = data[p:e].decode()
+                    item4.value = data[p:e].decode("utf-8", "replace")
                     p = e
                     n = data[p]
                     p += 1
@@ -661,7 +661,7 @@ def _decode_request_v0(view: bytes | memoryview) -> StreamsGroupHeartbeatRequest
                 if n == 0:
                     raise null_error("item5")
                 e = p + n - 1
-                item5 = data[p:e].decode()
+                item5 = data[p:e].decode("utf-8", "replace")
                 p = e
                 items5.append(item5)
             n = data[p]
@@ -687,7 +687,7 @@ def _decode_request_v0(view: bytes | memoryview) -> StreamsGroupHeartbeatRequest
                 if n == 0:
                     raise null_error("name")
                 e = p + n - 1
-                item6.name = data[p:e].decode()
+                item6.name = data[p:e].decode("utf-8", "replace")
                 p = e
                 item6.partitions, item6.replication_factor, n = _u_ihB(data, p)
                 p += 7
@@ -712,7 +712,7 @@ def _decode_request_v0(view: bytes | memoryview) -> StreamsGroupHeartbeatRequest
                     if n == 0:
                         raise null_error("key")
                     e = p + n - 1
-                    item7.key = data[p:e].decode()
+                    item7.key = data[p:e].decode("utf-8", "replace")
                     p = e
                     n = data[p]
                     p += 1
@@ -721,7 +721,7 @@ def _decode_request_v0(view: bytes | memoryview) -> StreamsGroupHeartbeatRequest
                     if n == 0:
                         raise null_error("value")
                     e = p + n - 1
-                    item7.value = data[p:e].decode()
+                    item7.value = data[p:e].decode("utf-8", "replace")
                     p = e
                     n = data[p]
                     p += 1
@@ -855,7 +855,7 @@ def _decode_request_v0(view: bytes | memoryview) -> StreamsGroupHeartbeatRequest
             if n == 0:
                 raise null_error("subtopology_id")
             e = p + n - 1
-            item9.subtopology_id = data[p:e].decode()
+            item9.subtopology_id = data[p:e].decode("utf-8", "replace")
             p = e
             n = data[p]
             p += 1
@@ -905,7 +905,7 @@ def _decode_request_v0(view: bytes | memoryview) -> StreamsGroupHeartbeatRequest
             if n == 0:
                 raise null_error("subtopology_id")
             e = p + n - 1
-            item10.subtopology_id = data[p:e].decode()
+            item10.subtopology_id = data[p:e].decode("utf-8", "replace")
             p = e
             n = data[p]
             p += 1
@@ -955,7 +955,7 @@ def _decode_request_v0(view: bytes | memoryview) -> StreamsGroupHeartbeatRequest
             if n == 0:
                 raise null_error("subtopology_id")
             e = p + n - 1
-            item11.subtopology_id = data[p:e].decode()
+            item11.subtopology_id = data[p:e].decode("utf-8", "replace")
             p = e
             n = data[p]
             p += 1
@@ -989,7 +989,7 @@ def _decode_request_v0(view: bytes | memoryview) -> StreamsGroupHeartbeatRequest
         m.process_id = None
     else:
         e = p + n - 1
-        m.process_id = data[p:e].decode()
+        m.process_id = data[p:e].decode("utf-8", "replace")
         p = e
     n, = _u_b(data, p)
     p += 1
@@ -1004,7 +1004,7 @@ def _decode_request_v0(view: bytes | memoryview) -> StreamsGroupHeartbeatRequest
         if n == 0:
             raise null_error("host")
         e = p + n - 1
-        s1.host = data[p:e].decode()
+        s1.host = data[p:e].decode("utf-8", "replace")
         p = e
         s1.port, n = _u_HB(data, p)
         p += 3
@@ -1040,7 +1040,7 @@ def _decode_request_v0(view: bytes | memoryview) -> StreamsGroupHeartbeatRequest
             if n == 0:
                 raise null_error("key")
             e = p + n - 1
-            item12.key = data[p:e].decode()
+            item12.key = data[p:e].decode("utf-8", "replace")
             p = e
             n = data[p]
             p += 1
@@ -1049,7 +1049,7 @@ def _decode_request_v0(view: bytes | memoryview) -> StreamsGroupHeartbeatRequest
             if n == 0:
                 raise null_error("value")
             e = p + n - 1
-            item12.value = data[p:e].decode()
+            item12.value = data[p:e].decode("utf-8", "replace")
             p = e
             n = data[p]
             p += 1
@@ -1085,7 +1085,7 @@ def _decode_request_v0(view: bytes | memoryview) -> StreamsGroupHeartbeatRequest
             if n == 0:
                 raise null_error("subtopology_id")
             e = p + n - 1
-            item13.subtopology_id = data[p:e].decode()
+            item13.subtopology_id = data[p:e].decode("utf-8", "replace")
             p = e
             item13.partition, item13.offset, n = _u_iqB(data, p)
             p += 13
@@ -1121,7 +1121,7 @@ def _decode_request_v0(view: bytes | memoryview) -> StreamsGroupHeartbeatRequest
             if n == 0:
                 raise null_error("subtopology_id")
             e = p + n - 1
-            item14.subtopology_id = data[p:e].decode()
+            item14.subtopology_id = data[p:e].decode("utf-8", "replace")
             p = e
             item14.partition, item14.offset, n = _u_iqB(data, p)
             p += 13
@@ -1543,8 +1543,8 @@ def decode_request(data: bytes | memoryview, version: int) -> StreamsGroupHeartb
         raise version_error("StreamsGroupHeartbeatRequest", version)
     try:
         return decode(data)
-    except (IndexError, _StructError, UnicodeDecodeError) as error:
-        raise broken("StreamsGroupHeartbeatRequest", version, error) from None
+    except (IndexError, _StructError):
+        raise broken("StreamsGroupHeartbeatRequest", version) from None
 
 
 def encode_request(message: StreamsGroupHeartbeatRequest, version: int) -> bytes:
@@ -1568,7 +1568,7 @@ def _decode_response_v0(view: bytes | memoryview) -> StreamsGroupHeartbeatRespon
         m.error_message = None
     else:
         e = p + n - 1
-        m.error_message = data[p:e].decode()
+        m.error_message = data[p:e].decode("utf-8", "replace")
         p = e
     n = data[p]
     p += 1
@@ -1577,7 +1577,7 @@ def _decode_response_v0(view: bytes | memoryview) -> StreamsGroupHeartbeatRespon
     if n == 0:
         raise null_error("member_id")
     e = p + n - 1
-    m.member_id = data[p:e].decode()
+    m.member_id = data[p:e].decode("utf-8", "replace")
     p = e
     m.member_epoch, m.heartbeat_interval_ms, m.acceptable_recovery_lag, m.task_offset_interval_ms, n = _u_iiiiB(data, p)
     p += 17
@@ -1600,7 +1600,7 @@ def _decode_response_v0(view: bytes | memoryview) -> StreamsGroupHeartbeatRespon
             if n == 0:
                 raise null_error("status_detail")
             e = p + n - 1
-            item.status_detail = data[p:e].decode()
+            item.status_detail = data[p:e].decode("utf-8", "replace")
             p = e
             n = data[p]
             p += 1
@@ -1630,7 +1630,7 @@ def _decode_response_v0(view: bytes | memoryview) -> StreamsGroupHeartbeatRespon
             if n == 0:
                 raise null_error("subtopology_id")
             e = p + n - 1
-            item1.subtopology_id = data[p:e].decode()
+            item1.subtopology_id = data[p:e].decode("utf-8", "replace")
             p = e
             n = data[p]
             p += 1
@@ -1671,7 +1671,7 @@ def _decode_response_v0(view: bytes | memoryview) -> StreamsGroupHeartbeatRespon
             if n == 0:
                 raise null_error("subtopology_id")
             e = p + n - 1
-            item2.subtopology_id = data[p:e].decode()
+            item2.subtopology_id = data[p:e].decode("utf-8", "replace")
             p = e
             n = data[p]
             p += 1
@@ -1712,7 +1712,7 @@ def _decode_response_v0(view: bytes | memoryview) -> StreamsGroupHeartbeatRespon
             if n == 0:
                 raise null_error("subtopology_id")
             e = p + n - 1
-            item3.subtopology_id = data[p:e].decode()
+            item3.subtopology_id = data[p:e].decode("utf-8", "replace")
             p = e
             n = data[p]
             p += 1
@@ -1754,7 +1754,7 @@ def _decode_response_v0(view: bytes | memoryview) -> StreamsGroupHeartbeatRespon
             if n == 0:
                 raise null_error("host")
             e = p + n - 1
-            s.host = data[p:e].decode()
+            s.host = data[p:e].decode("utf-8", "replace")
             p = e
             s.port, n = _u_HB(data, p)
             p += 3
@@ -1783,7 +1783,7 @@ def _decode_response_v0(view: bytes | memoryview) -> StreamsGroupHeartbeatRespon
                 if n == 0:
                     raise null_error("topic")
                 e = p + n - 1
-                item5.topic = data[p:e].decode()
+                item5.topic = data[p:e].decode("utf-8", "replace")
                 p = e
                 n = data[p]
                 p += 1
@@ -1823,7 +1823,7 @@ def _decode_response_v0(view: bytes | memoryview) -> StreamsGroupHeartbeatRespon
                 if n == 0:
                     raise null_error("topic")
                 e = p + n - 1
-                item6.topic = data[p:e].decode()
+                item6.topic = data[p:e].decode("utf-8", "replace")
                 p = e
                 n = data[p]
                 p += 1
@@ -2068,8 +2068,8 @@ def decode_response(data: bytes | memoryview, version: int) -> StreamsGroupHeart
         raise version_error("StreamsGroupHeartbeatResponse", version)
     try:
         return decode(data)
-    except (IndexError, _StructError, UnicodeDecodeError) as error:
-        raise broken("StreamsGroupHeartbeatResponse", version, error) from None
+    except (IndexError, _StructError):
+        raise broken("StreamsGroupHeartbeatResponse", version) from None
 
 
 def encode_response(message: StreamsGroupHeartbeatResponse, version: int) -> bytes:

@@ -136,14 +136,14 @@ def _decode_request_v0(view: bytes | memoryview) -> SyncGroupRequest:
     if n < 0:
         raise null_error("group_id")
     e = p + n
-    m.group_id = data[p:e].decode()
+    m.group_id = data[p:e].decode("utf-8", "replace")
     p = e
     m.generation_id, n = _u_ih(data, p)
     p += 6
     if n < 0:
         raise null_error("member_id")
     e = p + n
-    m.member_id = data[p:e].decode()
+    m.member_id = data[p:e].decode("utf-8", "replace")
     p = e
     n, = _u_i(data, p)
     p += 4
@@ -163,7 +163,7 @@ def _decode_request_v0(view: bytes | memoryview) -> SyncGroupRequest:
         if n < 0:
             raise null_error("member_id")
         e = p + n
-        item.member_id = data[p:e].decode()
+        item.member_id = data[p:e].decode("utf-8", "replace")
         p = e
         n, = _u_i(data, p)
         p += 4
@@ -191,14 +191,14 @@ def _decode_request_v3(view: bytes | memoryview) -> SyncGroupRequest:
     if n < 0:
         raise null_error("group_id")
     e = p + n
-    m.group_id = data[p:e].decode()
+    m.group_id = data[p:e].decode("utf-8", "replace")
     p = e
     m.generation_id, n = _u_ih(data, p)
     p += 6
     if n < 0:
         raise null_error("member_id")
     e = p + n
-    m.member_id = data[p:e].decode()
+    m.member_id = data[p:e].decode("utf-8", "replace")
     p = e
     n, = _u_h(data, p)
     p += 2
@@ -206,7 +206,7 @@ def _decode_request_v3(view: bytes | memoryview) -> SyncGroupRequest:
         m.group_instance_id = None
     else:
         e = p + n
-        m.group_instance_id = data[p:e].decode()
+        m.group_instance_id = data[p:e].decode("utf-8", "replace")
         p = e
     n, = _u_i(data, p)
     p += 4
@@ -226,7 +226,7 @@ def _decode_request_v3(view: bytes | memoryview) -> SyncGroupRequest:
         if n < 0:
             raise null_error("member_id")
         e = p + n
-        item.member_id = data[p:e].decode()
+        item.member_id = data[p:e].decode("utf-8", "replace")
         p = e
         n, = _u_i(data, p)
         p += 4
@@ -256,7 +256,7 @@ def _decode_request_v4(view: bytes | memoryview) -> SyncGroupRequest:
     if n == 0:
         raise null_error("group_id")
     e = p + n - 1
-    m.group_id = data[p:e].decode()
+    m.group_id = data[p:e].decode("utf-8", "replace")
     p = e
     m.generation_id, n = _u_iB(data, p)
     p += 5
@@ -265,7 +265,7 @@ def _decode_request_v4(view: bytes | memoryview) -> SyncGroupRequest:
     if n == 0:
         raise null_error("member_id")
     e = p + n - 1
-    m.member_id = data[p:e].decode()
+    m.member_id = data[p:e].decode("utf-8", "replace")
     p = e
     n = data[p]
     p += 1
@@ -275,7 +275,7 @@ def _decode_request_v4(view: bytes | memoryview) -> SyncGroupRequest:
         m.group_instance_id = None
     else:
         e = p + n - 1
-        m.group_instance_id = data[p:e].decode()
+        m.group_instance_id = data[p:e].decode("utf-8", "replace")
         p = e
     n = data[p]
     p += 1
@@ -300,7 +300,7 @@ def _decode_request_v4(view: bytes | memoryview) -> SyncGroupRequest:
         if n == 0:
             raise null_error("member_id")
         e = p + n - 1
-        item.member_id = data[p:e].decode()
+        item.member_id = data[p:e].decode("utf-8", "replace")
         p = e
         n = data[p]
         p += 1
@@ -348,7 +348,7 @@ def _decode_request_v5(view: bytes | memoryview) -> SyncGroupRequest:
     if n == 0:
         raise null_error("group_id")
     e = p + n - 1
-    m.group_id = data[p:e].decode()
+    m.group_id = data[p:e].decode("utf-8", "replace")
     p = e
     m.generation_id, n = _u_iB(data, p)
     p += 5
@@ -357,7 +357,7 @@ def _decode_request_v5(view: bytes | memoryview) -> SyncGroupRequest:
     if n == 0:
         raise null_error("member_id")
     e = p + n - 1
-    m.member_id = data[p:e].decode()
+    m.member_id = data[p:e].decode("utf-8", "replace")
     p = e
     n = data[p]
     p += 1
@@ -367,7 +367,7 @@ def _decode_request_v5(view: bytes | memoryview) -> SyncGroupRequest:
         m.group_instance_id = None
     else:
         e = p + n - 1
-        m.group_instance_id = data[p:e].decode()
+        m.group_instance_id = data[p:e].decode("utf-8", "replace")
         p = e
     n = data[p]
     p += 1
@@ -377,7 +377,7 @@ def _decode_request_v5(view: bytes | memoryview) -> SyncGroupRequest:
         m.protocol_type = None
     else:
         e = p + n - 1
-        m.protocol_type = data[p:e].decode()
+        m.protocol_type = data[p:e].decode("utf-8", "replace")
         p = e
     n = data[p]
     p += 1
@@ -387,7 +387,7 @@ def _decode_request_v5(view: bytes | memoryview) -> SyncGroupRequest:
         m.protocol_name = None
     else:
         e = p + n - 1
-        m.protocol_name = data[p:e].decode()
+        m.protocol_name = data[p:e].decode("utf-8", "replace")
         p = e
     n = data[p]
     p += 1
@@ -412,7 +412,7 @@ def _decode_request_v5(view: bytes | memoryview) -> SyncGroupRequest:
         if n == 0:
             raise null_error("member_id")
         e = p + n - 1
-        item.member_id = data[p:e].decode()
+        item.member_id = data[p:e].decode("utf-8", "replace")
         p = e
         n = data[p]
         p += 1
@@ -651,8 +651,8 @@ def decode_request(data: bytes | memoryview, version: int) -> SyncGroupRequest:
         raise version_error("SyncGroupRequest", version)
     try:
         return decode(data)
-    except (IndexError, _StructError, UnicodeDecodeError) as error:
-        raise broken("SyncGroupRequest", version, error) from None
+    except (IndexError, _StructError):
+        raise broken("SyncGroupRequest", version) from None
 
 
 def encode_request(message: SyncGroupRequest, version: int) -> bytes:
@@ -742,7 +742,7 @@ def _decode_response_v5(view: bytes | memoryview) -> SyncGroupResponse:
         m.protocol_type = None
     else:
         e = p + n - 1
-        m.protocol_type = data[p:e].decode()
+        m.protocol_type = data[p:e].decode("utf-8", "replace")
         p = e
     n = data[p]
     p += 1
@@ -752,7 +752,7 @@ def _decode_response_v5(view: bytes | memoryview) -> SyncGroupResponse:
         m.protocol_name = None
     else:
         e = p + n - 1
-        m.protocol_name = data[p:e].decode()
+        m.protocol_name = data[p:e].decode("utf-8", "replace")
         p = e
     n = data[p]
     p += 1
@@ -867,8 +867,8 @@ def decode_response(data: bytes | memoryview, version: int) -> SyncGroupResponse
         raise version_error("SyncGroupResponse", version)
     try:
         return decode(data)
-    except (IndexError, _StructError, UnicodeDecodeError) as error:
-        raise broken("SyncGroupResponse", version, error) from None
+    except (IndexError, _StructError):
+        raise broken("SyncGroupResponse", version) from None
 
 
 def encode_response(message: SyncGroupResponse, version: int) -> bytes:

@@ -197,14 +197,14 @@ def _decode_request_v0(view: bytes | memoryview) -> TxnOffsetCommitRequest:
     if n < 0:
         raise null_error("transactional_id")
     e = p + n
-    m.transactional_id = data[p:e].decode()
+    m.transactional_id = data[p:e].decode("utf-8", "replace")
     p = e
     n, = _u_h(data, p)
     p += 2
     if n < 0:
         raise null_error("group_id")
     e = p + n
-    m.group_id = data[p:e].decode()
+    m.group_id = data[p:e].decode("utf-8", "replace")
     p = e
     m.producer_id, m.producer_epoch, n = _u_qhi(data, p)
     p += 14
@@ -224,7 +224,7 @@ def _decode_request_v0(view: bytes | memoryview) -> TxnOffsetCommitRequest:
         if n < 0:
             raise null_error("name")
         e = p + n
-        item.name = data[p:e].decode()
+        item.name = data[p:e].decode("utf-8", "replace")
         p = e
         n, = _u_i(data, p)
         p += 4
@@ -246,7 +246,7 @@ def _decode_request_v0(view: bytes | memoryview) -> TxnOffsetCommitRequest:
                 item1.committed_metadata = None
             else:
                 e = p + n
-                item1.committed_metadata = data[p:e].decode()
+                item1.committed_metadata = data[p:e].decode("utf-8", "replace")
                 p = e
             items1.append(item1)
         items.append(item)
@@ -269,14 +269,14 @@ def _decode_request_v2(view: bytes | memoryview) -> TxnOffsetCommitRequest:
     if n < 0:
         raise null_error("transactional_id")
     e = p + n
-    m.transactional_id = data[p:e].decode()
+    m.transactional_id = data[p:e].decode("utf-8", "replace")
     p = e
     n, = _u_h(data, p)
     p += 2
     if n < 0:
         raise null_error("group_id")
     e = p + n
-    m.group_id = data[p:e].decode()
+    m.group_id = data[p:e].decode("utf-8", "replace")
     p = e
     m.producer_id, m.producer_epoch, n = _u_qhi(data, p)
     p += 14
@@ -296,7 +296,7 @@ def _decode_request_v2(view: bytes | memoryview) -> TxnOffsetCommitRequest:
         if n < 0:
             raise null_error("name")
         e = p + n
-        item.name = data[p:e].decode()
+        item.name = data[p:e].decode("utf-8", "replace")
         p = e
         n, = _u_i(data, p)
         p += 4
@@ -317,7 +317,7 @@ def _decode_request_v2(view: bytes | memoryview) -> TxnOffsetCommitRequest:
                 item1.committed_metadata = None
             else:
                 e = p + n
-                item1.committed_metadata = data[p:e].decode()
+                item1.committed_metadata = data[p:e].decode("utf-8", "replace")
                 p = e
             items1.append(item1)
         items.append(item)
@@ -339,7 +339,7 @@ def _decode_request_v3(view: bytes | memoryview) -> TxnOffsetCommitRequest:
     if n == 0:
         raise null_error("transactional_id")
     e = p + n - 1
-    m.transactional_id = data[p:e].decode()
+    m.transactional_id = data[p:e].decode("utf-8", "replace")
     p = e
     n = data[p]
     p += 1
@@ -348,7 +348,7 @@ def _decode_request_v3(view: bytes | memoryview) -> TxnOffsetCommitRequest:
     if n == 0:
         raise null_error("group_id")
     e = p + n - 1
-    m.group_id = data[p:e].decode()
+    m.group_id = data[p:e].decode("utf-8", "replace")
     p = e
     m.producer_id, m.producer_epoch, m.generation_id, n = _u_qhiB(data, p)
     p += 15
@@ -357,7 +357,7 @@ def _decode_request_v3(view: bytes | memoryview) -> TxnOffsetCommitRequest:
     if n == 0:
         raise null_error("member_id")
     e = p + n - 1
-    m.member_id = data[p:e].decode()
+    m.member_id = data[p:e].decode("utf-8", "replace")
     p = e
     n = data[p]
     p += 1
@@ -367,7 +367,7 @@ def _decode_request_v3(view: bytes | memoryview) -> TxnOffsetCommitRequest:
         m.group_instance_id = None
     else:
         e = p + n - 1
-        m.group_instance_id = data[p:e].decode()
+        m.group_instance_id = data[p:e].decode("utf-8", "replace")
         p = e
     n = data[p]
     p += 1
@@ -392,7 +392,7 @@ def _decode_request_v3(view: bytes | memoryview) -> TxnOffsetCommitRequest:
         if n == 0:
             raise null_error("name")
         e = p + n - 1
-        item.name = data[p:e].decode()
+        item.name = data[p:e].decode("utf-8", "replace")
         p = e
         n = data[p]
         p += 1
@@ -418,7 +418,7 @@ def _decode_request_v3(view: bytes | memoryview) -> TxnOffsetCommitRequest:
                 item1.committed_metadata = None
             else:
                 e = p + n - 1
-                item1.committed_metadata = data[p:e].decode()
+                item1.committed_metadata = data[p:e].decode("utf-8", "replace")
                 p = e
             n = data[p]
             p += 1
@@ -611,8 +611,8 @@ def decode_request(data: bytes | memoryview, version: int) -> TxnOffsetCommitReq
         raise version_error("TxnOffsetCommitRequest", version)
     try:
         return decode(data)
-    except (IndexError, _StructError, UnicodeDecodeError) as error:
-        raise broken("TxnOffsetCommitRequest", version, error) from None
+    except (IndexError, _StructError):
+        raise broken("TxnOffsetCommitRequest", version) from None
 
 
 def encode_request(message: TxnOffsetCommitRequest, version: int) -> bytes:
@@ -643,7 +643,7 @@ def _decode_response_v0(view: bytes | memoryview) -> TxnOffsetCommitResponse:
         if n < 0:
             raise null_error("name")
         e = p + n
-        item.name = data[p:e].decode()
+        item.name = data[p:e].decode("utf-8", "replace")
         p = e
         n, = _u_i(data, p)
         p += 4
@@ -689,7 +689,7 @@ def _decode_response_v3(view: bytes | memoryview) -> TxnOffsetCommitResponse:
         if n == 0:
             raise null_error("name")
         e = p + n - 1
-        item.name = data[p:e].decode()
+        item.name = data[p:e].decode("utf-8", "replace")
         p = e
         n = data[p]
         p += 1
@@ -801,8 +801,8 @@ def decode_response(data: bytes | memoryview, version: int) -> TxnOffsetCommitRe
         raise version_error("TxnOffsetCommitResponse", version)
     try:
         return decode(data)
-    except (IndexError, _StructError, UnicodeDecodeError) as error:
-        raise broken("TxnOffsetCommitResponse", version, error) from None
+    except (IndexError, _StructError):
+        raise broken("TxnOffsetCommitResponse", version) from None
 
 
 def encode_response(message: TxnOffsetCommitResponse, version: int) -> bytes:

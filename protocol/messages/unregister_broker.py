@@ -112,8 +112,8 @@ def decode_request(data: bytes | memoryview, version: int) -> UnregisterBrokerRe
         raise version_error("UnregisterBrokerRequest", version)
     try:
         return decode(data)
-    except (IndexError, _StructError, UnicodeDecodeError) as error:
-        raise broken("UnregisterBrokerRequest", version, error) from None
+    except (IndexError, _StructError):
+        raise broken("UnregisterBrokerRequest", version) from None
 
 
 def encode_request(message: UnregisterBrokerRequest, version: int) -> bytes:
@@ -137,7 +137,7 @@ def _decode_response_v0(view: bytes | memoryview) -> UnregisterBrokerResponse:
         m.error_message = None
     else:
         e = p + n - 1
-        m.error_message = data[p:e].decode()
+        m.error_message = data[p:e].decode("utf-8", "replace")
         p = e
     n = data[p]
     p += 1
@@ -185,8 +185,8 @@ def decode_response(data: bytes | memoryview, version: int) -> UnregisterBrokerR
         raise version_error("UnregisterBrokerResponse", version)
     try:
         return decode(data)
-    except (IndexError, _StructError, UnicodeDecodeError) as error:
-        raise broken("UnregisterBrokerResponse", version, error) from None
+    except (IndexError, _StructError):
+        raise broken("UnregisterBrokerResponse", version) from None
 
 
 def encode_response(message: UnregisterBrokerResponse, version: int) -> bytes:

@@ -165,7 +165,7 @@ def _decode_request_v0(view: bytes | memoryview) -> UpdateFeaturesRequest:
         if n == 0:
             raise null_error("feature")
         e = p + n - 1
-        item.feature = data[p:e].decode()
+        item.feature = data[p:e].decode("utf-8", "replace")
         p = e
         item.max_version_level, item.allow_downgrade, n = _u_hzB(data, p)
         p += 4
@@ -221,7 +221,7 @@ def _decode_request_v1(view: bytes | memoryview) -> UpdateFeaturesRequest:
         if n == 0:
             raise null_error("feature")
         e = p + n - 1
-        item.feature = data[p:e].decode()
+        item.feature = data[p:e].decode("utf-8", "replace")
         p = e
         item.max_version_level, item.upgrade_type, n = _u_hbB(data, p)
         p += 4
@@ -312,8 +312,8 @@ def decode_request(data: bytes | memoryview, version: int) -> UpdateFeaturesRequ
         raise version_error("UpdateFeaturesRequest", version)
     try:
         return decode(data)
-    except (IndexError, _StructError, UnicodeDecodeError) as error:
-        raise broken("UpdateFeaturesRequest", version, error) from None
+    except (IndexError, _StructError):
+        raise broken("UpdateFeaturesRequest", version) from None
 
 
 def encode_request(message: UpdateFeaturesRequest, version: int) -> bytes:
@@ -337,7 +337,7 @@ def _decode_response_v0(view: bytes | memoryview) -> UpdateFeaturesResponse:
         m.error_message = None
     else:
         e = p + n - 1
-        m.error_message = data[p:e].decode()
+        m.error_message = data[p:e].decode("utf-8", "replace")
         p = e
     n = data[p]
     p += 1
@@ -359,7 +359,7 @@ def _decode_response_v0(view: bytes | memoryview) -> UpdateFeaturesResponse:
         if n == 0:
             raise null_error("feature")
         e = p + n - 1
-        item.feature = data[p:e].decode()
+        item.feature = data[p:e].decode("utf-8", "replace")
         p = e
         item.error_code, n = _u_hB(data, p)
         p += 3
@@ -369,7 +369,7 @@ def _decode_response_v0(view: bytes | memoryview) -> UpdateFeaturesResponse:
             item.error_message = None
         else:
             e = p + n - 1
-            item.error_message = data[p:e].decode()
+            item.error_message = data[p:e].decode("utf-8", "replace")
             p = e
         n = data[p]
         p += 1
@@ -403,7 +403,7 @@ def _decode_response_v2(view: bytes | memoryview) -> UpdateFeaturesResponse:
         m.error_message = None
     else:
         e = p + n - 1
-        m.error_message = data[p:e].decode()
+        m.error_message = data[p:e].decode("utf-8", "replace")
         p = e
     n = data[p]
     p += 1
@@ -500,8 +500,8 @@ def decode_response(data: bytes | memoryview, version: int) -> UpdateFeaturesRes
         raise version_error("UpdateFeaturesResponse", version)
     try:
         return decode(data)
-    except (IndexError, _StructError, UnicodeDecodeError) as error:
-        raise broken("UpdateFeaturesResponse", version, error) from None
+    except (IndexError, _StructError):
+        raise broken("UpdateFeaturesResponse", version) from None
 
 
 def encode_response(message: UpdateFeaturesResponse, version: int) -> bytes:

@@ -202,7 +202,7 @@ def _decode_request_v0(view: bytes | memoryview) -> WriteShareGroupStateRequest:
     if n == 0:
         raise null_error("group_id")
     e = p + n - 1
-    m.group_id = data[p:e].decode()
+    m.group_id = data[p:e].decode("utf-8", "replace")
     p = e
     n = data[p]
     p += 1
@@ -311,7 +311,7 @@ def _decode_request_v1(view: bytes | memoryview) -> WriteShareGroupStateRequest:
     if n == 0:
         raise null_error("group_id")
     e = p + n - 1
-    m.group_id = data[p:e].decode()
+    m.group_id = data[p:e].decode("utf-8", "replace")
     p = e
     n = data[p]
     p += 1
@@ -503,8 +503,8 @@ def decode_request(data: bytes | memoryview, version: int) -> WriteShareGroupSta
         raise version_error("WriteShareGroupStateRequest", version)
     try:
         return decode(data)
-    except (IndexError, _StructError, UnicodeDecodeError) as error:
-        raise broken("WriteShareGroupStateRequest", version, error) from None
+    except (IndexError, _StructError):
+        raise broken("WriteShareGroupStateRequest", version) from None
 
 
 def encode_request(message: WriteShareGroupStateRequest, version: int) -> bytes:
@@ -555,7 +555,7 @@ def _decode_response_v0(view: bytes | memoryview) -> WriteShareGroupStateRespons
                 item1.error_message = None
             else:
                 e = p + n - 1
-                item1.error_message = data[p:e].decode()
+                item1.error_message = data[p:e].decode("utf-8", "replace")
                 p = e
             n = data[p]
             p += 1
@@ -636,8 +636,8 @@ def decode_response(data: bytes | memoryview, version: int) -> WriteShareGroupSt
         raise version_error("WriteShareGroupStateResponse", version)
     try:
         return decode(data)
-    except (IndexError, _StructError, UnicodeDecodeError) as error:
-        raise broken("WriteShareGroupStateResponse", version, error) from None
+    except (IndexError, _StructError):
+        raise broken("WriteShareGroupStateResponse", version) from None
 
 
 def encode_response(message: WriteShareGroupStateResponse, version: int) -> bytes:

@@ -224,7 +224,7 @@ def _decode_request_v1(view: bytes | memoryview) -> WriteTxnMarkersRequest:
             if n == 0:
                 raise null_error("name")
             e = p + n - 1
-            item1.name = data[p:e].decode()
+            item1.name = data[p:e].decode("utf-8", "replace")
             p = e
             n = data[p]
             p += 1
@@ -319,7 +319,7 @@ def _decode_request_v2(view: bytes | memoryview) -> WriteTxnMarkersRequest:
             if n == 0:
                 raise null_error("name")
             e = p + n - 1
-            item1.name = data[p:e].decode()
+            item1.name = data[p:e].decode("utf-8", "replace")
             p = e
             n = data[p]
             p += 1
@@ -464,8 +464,8 @@ def decode_request(data: bytes | memoryview, version: int) -> WriteTxnMarkersReq
         raise version_error("WriteTxnMarkersRequest", version)
     try:
         return decode(data)
-    except (IndexError, _StructError, UnicodeDecodeError) as error:
-        raise broken("WriteTxnMarkersRequest", version, error) from None
+    except (IndexError, _StructError):
+        raise broken("WriteTxnMarkersRequest", version) from None
 
 
 def encode_request(message: WriteTxnMarkersRequest, version: int) -> bytes:
@@ -514,7 +514,7 @@ def _decode_response_v1(view: bytes | memoryview) -> WriteTxnMarkersResponse:
             if n == 0:
                 raise null_error("name")
             e = p + n - 1
-            item1.name = data[p:e].decode()
+            item1.name = data[p:e].decode("utf-8", "replace")
             p = e
             n = data[p]
             p += 1
@@ -618,8 +618,8 @@ def decode_response(data: bytes | memoryview, version: int) -> WriteTxnMarkersRe
         raise version_error("WriteTxnMarkersResponse", version)
     try:
         return decode(data)
-    except (IndexError, _StructError, UnicodeDecodeError) as error:
-        raise broken("WriteTxnMarkersResponse", version, error) from None
+    except (IndexError, _StructError):
+        raise broken("WriteTxnMarkersResponse", version) from None
 
 
 def encode_response(message: WriteTxnMarkersResponse, version: int) -> bytes:

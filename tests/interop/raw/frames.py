@@ -3,6 +3,7 @@
 from struct import pack
 
 from protocol.api_keys import ApiKey
+from protocol.headers import encode_request_header
 from protocol.messages.heartbeat import HeartbeatRequest, encode_request
 from tests.interop.raw.dialogue import Dialogue
 from tests.interop.raw.script import script
@@ -45,3 +46,21 @@ def client_ids_of_any_bytes(d: Dialogue) -> None:
     """Those that are not UTF-8 are taken, too; the same and another one on one connection."""
     say(d, "Latin-1", heartbeat(b"M\xfcller"), heartbeat(b"M\xfcller"), heartbeat())
     say(d, "empty", heartbeat(b""), heartbeat(b"\xff"))
+
+
+@script
+def strings_of_any_bytes(d: Dialogue) -> None:
+    """Names that are not UTF-8 are answered, in the fixed and the compact form."""
+    bad = b"g\xff\xe9x"
+    fixed, compact = pack(">h", len(bad)) + bad, bytes((len(bad) + 1,)) + bad
+    for key, version, body in (
+        (ApiKey.HEARTBEAT, 0, fixed + pack(">i", 1) + fixed),
+        (ApiKey.HEARTBEAT, 4, compact + pack(">i", 1) + compact + bytes(2)),
+        (ApiKey.METADATA, 4, pack(">i", 1) + fixed + bytes(1)),
+        (ApiKey.LIST_OFFSETS, 1, pack(">ii", -1, 1) + fixed + pack(">iiq", 1, 0, -1)),
+        (ApiKey.DESCRIBE_TRANSACTIONS, 0, b"\x02" + compact + bytes(1)),
+    ):
+        connection = d.another_connection()
+        head = encode_request_header(key, version, 0, "frames")
+        connection.sendall(pack(">i", len(head + body)) + head + body)
+        d.note(f"{key.name} v{version}", d.receive(key, version, connection))

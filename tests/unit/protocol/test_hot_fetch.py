@@ -254,7 +254,6 @@ END = b"\0\x01\x01\0" + bytes(20)
         (12, HEAD_V7 + b"\x02\0" + bytes(9)),
         (12, HEAD_V7 + b"\x02\x02t\0" + bytes(9)),
         (12, HEAD_V7 + b"\x02\x02t\xff\xff\xff\xff\x0f"),
-        (12, HEAD_V7 + b"\x02\x02\xff\x01\0\x01\x01\0"),
         (12, HEAD_V7 + b"\x01\0\x01\0"),
         (12, HEAD_V7 + b"\x01\xff\xff\xff\xff\x0f"),
         (12, HEAD_V7 + b"\x01\x02\x02t\0\0\x01\0"),
@@ -275,6 +274,16 @@ def test_lies_about_sizes_are_refused(version: int, body: bytes) -> None:
     """Counts and lengths beyond the input, null where it is not allowed, fields of wrong size."""
     with pytest.raises(DecodeError):
         decode_request(memoryview(body), 0, version)
+
+
+@pytest.mark.parametrize(
+    ("version", "topic"),
+    [(7, b"\0\0\0\x01\0\x02t\xe9" + bytes(8)), (12, b"\x02\x03t\xe9\x01\0\x01\x01\0")],
+)
+def test_names_that_are_not_utf8_are_replaced(version: int, topic: bytes) -> None:
+    """There are no such topics, and the answer says so."""
+    request = decode_request(memoryview(HEAD_V7 + topic), 0, version)
+    assert [topic.name for topic in request.topics] == ["t\ufffd"]
 
 
 def test_a_frame_of_countless_topics_is_refused() -> None:

@@ -187,14 +187,27 @@ FLEXIBLE_HEAD = b"\0" + b"\xff\xff" + bytes(4)
         (9, FLEXIBLE_HEAD + b"\x02\x02t\0" + bytes(9)),
         (9, FLEXIBLE_HEAD + b"\x02\x02t\xff\xff\xff\xff\x0f" + bytes(9)),
         (9, FLEXIBLE_HEAD + b"\x02\x02t\x02\0\0\0\0\xff\xff\xff\xff\x0f" + bytes(50)),
-        (9, FLEXIBLE_HEAD + b"\x02\x02\xff\x01\0\0"),
         (13, FLEXIBLE_HEAD + b"\xff\xff\xff\xff\x0f" + bytes(99)),
     ],
 )
 def test_lies_about_sizes_are_refused(version: int, body: bytes) -> None:
-    """Counts and lengths beyond the input, null where it is not allowed, bad text."""
+    """Counts and lengths beyond the input, null where it is not allowed."""
     with pytest.raises(DecodeError):
         decode_request(memoryview(body), 0, version)
+
+
+@pytest.mark.parametrize(
+    ("version", "body"),
+    [
+        (8, b"\0\x01\xff\xff\xff" + bytes(4) + b"\0\0\0\x01\0\x02t\xe9" + bytes(4)),
+        (9, b"\x02\xff\xff\xff" + bytes(4) + b"\x02\x03t\xe9\x01\0\0"),
+    ],
+)
+def test_names_that_are_not_utf8_are_replaced(version: int, body: bytes) -> None:
+    """There are no such topics, and the answer says so."""
+    request = decode_request(memoryview(body), 0, version)
+    assert request.transactional_id == "\ufffd"
+    assert [topic.name for topic in request.topics] == ["t\ufffd"]
 
 
 def test_a_frame_of_countless_topics_is_refused() -> None:

@@ -9,7 +9,15 @@ import pytest
 from protocol.api_keys import ApiKey
 from protocol.codegen.schema import Struct, load
 from protocol.errors import DecodeError
-from protocol.messages import api_versions, fetch, join_group, metadata, module_of, produce
+from protocol.messages import (
+    api_versions,
+    fetch,
+    heartbeat,
+    join_group,
+    metadata,
+    module_of,
+    produce,
+)
 from tests.differential.random_messages import RandomMessages
 from tests.harness.broker_headers import decode_request_header
 
@@ -195,3 +203,13 @@ def test_long_strings_and_lists_have_longer_prefixes() -> None:
             topics=[metadata.MetadataRequestTopic(name=name) for _ in range(size % 300 + 100)]
         )
         assert metadata.decode_request(metadata.encode_request(request, 12), 12) == request
+
+
+def test_strings_that_are_not_utf8_are_replaced() -> None:
+    """In fixed and flexible versions, and beside records, where the body is not copied."""
+    fixed = heartbeat.decode_request(b"\0\x02g\xff" + bytes(4) + b"\0\x01\xe9", 0)
+    assert (fixed.group_id, fixed.member_id) == ("g\ufffd", "\ufffd")
+    flexible = heartbeat.decode_request(b"\x03g\xff" + bytes(4) + b"\x02\xe9" + bytes(2), 4)
+    assert (flexible.group_id, flexible.member_id) == ("g\ufffd", "\ufffd")
+    beside = produce.decode_request(b"\0\x02t\xff" + bytes(6) + bytes(4), 3)
+    assert beside.transactional_id == "t\ufffd"
