@@ -65,7 +65,7 @@ from broker.transactions.partitions.verification import operation_of_produce
 from protocol.api_keys import ApiKey
 from protocol.error_codes import ErrorCode
 from protocol.hot.produce import ProducePartitionResponse, decode_request, encode_response
-from protocol.records.batch import HEADER_SIZE
+from protocol.records.batch import HEADER_SIZE, MAGIC, MAGIC_POSITION
 from storage.errors import (
     BatchError,
     CorruptBatchError,
@@ -97,6 +97,9 @@ ACKS_0_FAILED: Final = "produce with acks=0 failed"
 ZSTD_FROM_VERSION: Final = 7
 BATCH_OVERHEAD: Final = 12
 """Bytes before and in a batch's length field: the length counts those that follow."""
+
+MESSAGE_SIZE_MIN: Final = 26
+"""Bytes of the smallest message of format 0: one message is shorter than a batch's header."""
 
 _batch_length: Final = Struct(">I").unpack_from
 
@@ -492,8 +495,8 @@ def check_single_batch(records: memoryview | None, version: int) -> None:
 
     Raises:
         CorruptBatchError: Less than a batch's header.
-        ApiError: No whole batch, or more than one (INVALID_RECORD); or zstd from a client that
-            speaks a version in which zstd does not exist (KIP-110).
+        ApiError: No whole batch, more than one, or one of format 0 or 1 (INVALID_RECORD); or zstd
+            from a client that speaks a version in which zstd does not exist (KIP-110).
     """
     if (
         records is None
@@ -503,7 +506,12 @@ def check_single_batch(records: memoryview | None, version: int) -> None:
         raise ApiError(
             ErrorCode.INVALID_RECORD, "Produce requests must have exactly one record batch"
         )
-    if len(records) < HEADER_SIZE:
+    if len(records) < HEADER_SIZE or records[MAGIC_POSITION] < MAGIC:
+        if len(records) >= MESSAGE_SIZE_MIN and records[MAGIC_POSITION] < MAGIC:
+            raise ApiError(
+                ErrorCode.INVALID_RECORD,
+                f"batch has magic {records[MAGIC_POSITION]}, only {MAGIC} is allowed here",
+            )
         raise CorruptBatchError(f"a batch of {len(records)} bytes is smaller than its header")
     if version < ZSTD_FROM_VERSION and records[22] & 0x07 == 4:
         raise ApiError(
