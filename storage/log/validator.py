@@ -16,7 +16,7 @@ Several batches may come in one call; all are judged before any is written.
                                                  that decompress to more than twice of it
     sum of sizes above segment.bytes             BatchListTooLargeError
     codec bits 5 to 7                            UnsupportedCodecError
-    timestamp type, message.timestamp.*.max.ms   InvalidTimestampError
+    message.timestamp.*.max.ms                   InvalidTimestampError
     base offset, counts, control bit, sequence   InvalidRecordError
 
 Source: Kafka, LogValidator.java, UnifiedLog.java (analyzeAndValidateRecords).
@@ -113,7 +113,9 @@ class BatchValidator:
     def check(
         self, records: memoryview, now_ms: int, origin: AppendOrigin, verify: bool
     ) -> list[HeaderFields]:
-        """Judge all batches in `records` by their headers and sums; touches nothing.
+        """Judge all batches in `records` by their headers and sums.
+
+        Touches nothing but the timestamp type: a client's LogAppendTime is taken for CreateTime.
 
         Args:
             records: One or more whole batches.
@@ -174,7 +176,7 @@ class BatchValidator:
                     or attributes & _CLIENT_FORBIDDEN
                     or (producer_id >= 0 and base_sequence < 0)
                 ):
-                    raise self._refuse_client(BatchHeader._make(fields))
+                    fields = self._judge_client(records, position, BatchHeader._make(fields))
             elif delta < 0:
                 raise InvalidRecordError(f"batch has last offset delta {delta}")
             if not self.log_append_time and (
@@ -214,27 +216,36 @@ class BatchValidator:
             return fields
         return None
 
-    def _refuse_client(self, header: BatchHeader) -> BatchError:
+    @staticmethod
+    def _judge_client(records: memoryview, position: int, header: BatchHeader) -> HeaderFields:
+        """Refuse a client's batch, unless only its timestamp type is not a client's to set.
+
+        That is written anew, as Kafka does: else whoever passes on batches that were fetched from a
+        topic with LogAppendTime could not.
+        """
         if header.base_offset != 0:
-            return InvalidRecordError(
+            raise InvalidRecordError(
                 f"base offset of a produced batch must be 0, it is {header.base_offset}"
             )
         if header.last_offset_delta < 0:
-            return InvalidRecordError(f"batch has last offset delta {header.last_offset_delta}")
+            raise InvalidRecordError(f"batch has last offset delta {header.last_offset_delta}")
         if header.records_count <= 0:
-            return InvalidRecordError(f"batch claims {header.records_count} records")
+            raise InvalidRecordError(f"batch claims {header.records_count} records")
         if header.records_count != header.last_offset_delta + 1:
-            return InvalidRecordError(
+            raise InvalidRecordError(
                 f"batch claims {header.records_count} records and last offset delta "
                 f"{header.last_offset_delta}"
             )
         if header.is_control:
-            return InvalidRecordError("clients are not allowed to write control records")
-        if header.is_log_append_time:
-            return InvalidTimestampError("producers may not set the timestamp type LogAppendTime")
-        return InvalidRecordError(
-            f"batch of producer {header.producer_id} has sequence {header.base_sequence}"
+            raise InvalidRecordError("clients are not allowed to write control records")
+        if header.producer_id >= 0 and header.base_sequence < 0:
+            raise InvalidRecordError(
+                f"batch of producer {header.producer_id} has sequence {header.base_sequence}"
+            )
+        set_max_timestamp(
+            records, position, header, log_append_time=False, timestamp=header.max_timestamp
         )
+        return _unpack(records, position)
 
     def prepare(
         self,

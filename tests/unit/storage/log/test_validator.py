@@ -64,7 +64,6 @@ def test_a_good_batch_passes_untouched() -> None:
         ({"last_offset_delta": -1, "records_count": 0}, InvalidRecordError),
         ({"last_offset_delta": 2}, InvalidRecordError),
         ({"attributes": 0x20}, InvalidRecordError),
-        ({"attributes": 0x08}, InvalidTimestampError),
         ({"attributes": 5}, UnsupportedCodecError),
         ({"attributes": 7}, UnsupportedCodecError),
         ({"producer_id": 4, "base_sequence": -1}, InvalidRecordError),
@@ -75,6 +74,23 @@ def test_each_rule_for_clients(fields: dict[str, int], error: type[BatchError]) 
     """Well formed and with the right sum, but not allowed."""
     with pytest.raises(error):
         _check(_with(make_batch(b"a", b"b"), **fields))
+
+
+def test_a_clients_timestamp_type_is_written_anew() -> None:
+    """As CreateTime, with a right sum; every other rule counts before it is touched."""
+    batch = _with(make_batch(b"a", b"b"), attributes=0x08)
+    (fields,) = _check(batch)
+    header = read_header(batch)
+    assert fields == tuple(header)
+    assert (header.attributes, crc_matches(batch, 0, header)) == (0, True)
+    assert header.max_timestamp == NOW_MS
+
+    for wrong in ({"base_offset": 1}, {"attributes": 0x28}, {"producer_id": 4}):
+        batch = _with(make_batch(b"a", b"b"), **{"attributes": 0x08, **wrong})
+        before = bytes(batch)
+        with pytest.raises(InvalidRecordError):
+            _check(batch)
+        assert bytes(batch) == before
 
 
 def test_coordinators_may_write_markers_and_batches_without_sequence() -> None:
