@@ -100,10 +100,28 @@ class SharedDirectories:
                     self._take_offline(path, error)
             self._check_failed(is_first_start=not noted)
             self._check_count(sorted(noted), node_ids)
+            self.check_place_of_store()
             if noted and self._store:
                 self._check_store()
         except StorageError as error:
             raise StartupError(str(error)) from error
+
+    def check_place_of_store(self) -> None:
+        """Refuse to begin a metadata store where another of the directories has one.
+
+        Raises:
+            StartupError: As when `log.dirs` are given in another order.
+        """
+        if not self._store or any(map(self._filesystem.exists, _store_files(self._store))):
+            return
+        name = self._store.rpartition("/")[2]
+        for path in self._working():
+            found = join(path, name)
+            if any(map(self._filesystem.exists, _store_files(found))):
+                raise StartupError(
+                    f"the metadata store is in {found}, and these settings place it in "
+                    f"{self._store}: name {path} first in log.dirs, as before"
+                )
 
     def prepare(self, node_ids: Sequence[int]) -> None:
         """Make the brokers' folders, then the notes, which name them.
@@ -213,7 +231,7 @@ class SharedDirectories:
             )
 
     def _check_store(self) -> None:
-        files = [join(self._store, name) for name in (STORE_FILE, IDENTITY_FILE)]
+        files = _store_files(self._store)
         if not any(map(self._filesystem.exists, files)):
             raise StartupError(
                 f"the metadata store {files[0]} is not there, and {BROKERS_FILE} says that brokers "
@@ -221,6 +239,10 @@ class SharedDirectories:
                 "metadata.store. If it is lost for good, `varve serve --brokers 0` serves an empty "
                 "one, which `varve cluster recover-metadata` fills"
             )
+
+
+def _store_files(store: str) -> list[str]:
+    return [join(store, name) for name in (STORE_FILE, IDENTITY_FILE)]
 
 
 def _broker_of(name: str) -> int | None:

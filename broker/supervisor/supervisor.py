@@ -82,6 +82,8 @@ class Supervisor:
         await run(self._directories.lock)
         if self._count:
             await run(self._directories.check, node_ids)
+        else:
+            await run(self._directories.check_place_of_store)
         if self._store:
             try:
                 self.host = await StoreHost.open(self._store, self._environment)

@@ -71,6 +71,19 @@ def test_more_brokers_join(disk: FakeFilesystem) -> None:
     assert disk.exists("/a/broker-4")
 
 
+def test_directories_in_another_order_are_told_where_the_store_is(disk: FakeFilesystem) -> None:
+    begin(disk, range(1, 3), "/a", "/b")
+    directories = shared(disk, "/b", "/a", store="/b/varve-store")
+    directories.lock()
+    before = disk.changes
+    with pytest.raises(StartupError, match=r"is in /a/varve-store, .* name /a first in log\.dirs"):
+        directories.check(range(1, 3))
+    # Nor is an empty store served beside it, for a recovery that nothing calls for.
+    with pytest.raises(StartupError, match="is in /a/varve-store"):
+        directories.check_place_of_store()
+    assert disk.changes == before
+
+
 def test_fewer_brokers_are_refused(disk: FakeFilesystem) -> None:
     begin(disk, range(1, 5))
     said = refused(disk, range(1, 3))
