@@ -12,6 +12,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 from uuid import UUID
 
+from broker.controller.store.metadata_store import StoreError
 from config.tier import TierConfig
 from storage.environment.clock import Clock
 
@@ -109,11 +110,13 @@ class DeletedTopics:
     async def _forget(self, done: frozenset[UUID]) -> None:
         try:
             await self._controller.forget_deleted(done)
-        except Exception:
+        except StoreError as error:
             # It is retried at the next check.
-            LOGGER.exception(
-                "topics whose remote segments are deleted could not be removed from the metadata "
-                "store"
+            LOGGER.warning(
+                "notes of deleted topics whose remote segments are gone could not be removed from "
+                "the metadata store, trying again topics=%d error=%s",
+                len(done),
+                error,
             )
         finally:
             self._forgetting = None

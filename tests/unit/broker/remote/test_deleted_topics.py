@@ -7,6 +7,7 @@ from uuid import UUID
 
 import pytest
 
+from broker.controller.store.metadata_store import OutcomeUnknownError
 from broker.remote.deleted_topics import DeletedTopics
 from config.tier import TierConfig
 from tests.fakes.clock import ManualClock
@@ -21,6 +22,7 @@ class World:
     def __init__(self) -> None:
         self.clock = ManualClock()
         self.forgotten: list[frozenset[UUID]] = []
+        self.failure: Exception | None = None
         self.scrubber = SimpleNamespace(removed_from_ms=None)
         self.topics = DeletedTopics(
             cast(
@@ -37,6 +39,8 @@ class World:
         )
 
     async def forget(self, done: frozenset[UUID]) -> None:
+        if self.failure is not None:
+            raise self.failure
         self.forgotten.append(done)
 
     async def check(self) -> bool:
@@ -63,3 +67,21 @@ async def test_a_collection_that_removes_nothing_does_not_count() -> None:
     assert not await world.check()
     world.clock.advance(10 * GRACE_MS)
     assert not await world.check()
+
+
+async def test_a_store_that_does_not_answer_is_asked_again(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    """A line says why, without a trace: nothing is wrong here."""
+    world = World()
+    world.topics.check()
+    world.clock.advance(2 * GRACE_MS)
+    world.scrubber.removed_from_ms = world.clock.monotonic_ms()
+    world.failure = OutcomeUnknownError("the store has not answered")
+    assert not await world.check()
+    await world.topics.stop()
+    (line,) = caplog.records
+    assert "trying again topics=1 error=the store has not answered" in line.getMessage()
+    assert line.exc_info is None
+    world.failure = None
+    assert await world.check()
