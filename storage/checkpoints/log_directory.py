@@ -87,6 +87,8 @@ class LogDirectory:
         had_clean_shutdown: Nothing needs recovery.
         meta: Its owner; None before `claim` in a fresh directory.
         offsets: Checkpoint name to offsets, as last read or written.
+        has_recovery_points: There was a checkpoint of them at the start: a log that is not in it
+            is newer than it. Without one nothing is known of any.
         loading: Partitions found here whose logs are not open yet.
         listed: All its partitions are known, as logs or in `loading`. Before that nothing is
             written here, neither checkpoints nor the marker: they would cover partitions that were
@@ -104,6 +106,7 @@ class LogDirectory:
         self.had_clean_shutdown = False
         self.meta: MetaProperties | None = None
         self.offsets: dict[str, Mapping[TopicPartition, int]] = {}
+        self.has_recovery_points = False
         self.loading: set[TopicPartition] = set()
         self.listed = False
         self.opened = False
@@ -223,12 +226,17 @@ class LogDirectory:
             DiskError: The disk refused.
         """
         self.had_clean_shutdown = take_clean_shutdown(self._filesystem, self.path)
+        self.has_recovery_points = self._filesystem.exists(
+            join(self.path, RECOVERY_POINT_CHECKPOINT)
+        )
         for name in CHECKPOINTS:
             try:
                 self.offsets[name] = read_offsets(self._filesystem, join(self.path, name))
             except CorruptFileError as error:
                 _log.warning("checkpoint cannot be read, starting without it: %s", error)
                 self.offsets[name] = {}
+                if name == RECOVERY_POINT_CHECKPOINT:
+                    self.has_recovery_points = False
         found = []
         for entry in self._filesystem.list_directory(self.path):
             if not entry.is_directory or entry.name in _NOT_PARTITIONS:

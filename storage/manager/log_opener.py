@@ -50,6 +50,10 @@ class LogOpener:
         def checkpointed(name: str) -> int | None:
             return directory.checkpointed(name, topic_partition) if is_known else None
 
+        recovery_point = checkpointed(RECOVERY_POINT_CHECKPOINT)
+        if recovery_point is None and is_known and directory.has_recovery_points:
+            # It was made after the last checkpoint, and nothing of it need have been synced.
+            recovery_point = 0
         return Log.open(
             join(directory.path, str(topic_partition)),
             topic_partition,
@@ -57,7 +61,7 @@ class LogOpener:
             config=config,
             environment=self._table.environment,
             checkpointed=CheckpointedLog(
-                recovery_point=checkpointed(RECOVERY_POINT_CHECKPOINT),
+                recovery_point=recovery_point,
                 log_start_offset=checkpointed(LOG_START_OFFSET_CHECKPOINT) or 0,
                 high_watermark=checkpointed(HIGH_WATERMARK_CHECKPOINT) or 0,
                 was_compacted=bool(checkpointed(CLEANER_CHECKPOINT)),

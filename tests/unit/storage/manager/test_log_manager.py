@@ -251,6 +251,27 @@ def test_unclean_restart_recovers_and_serves_one_by_one(disk: Disk) -> None:
     assert log.log_end_offset == 5
 
 
+@pytest.mark.parametrize("is_there", [True, False])
+def test_of_a_log_that_no_checkpoint_knows_a_gap_is_a_loss_if_there_is_one(
+    disk: Disk, is_there: bool
+) -> None:
+    """It is younger than the checkpoint; without any it may have been compacted long ago."""
+    config = CONFIG.model_copy(update={"segment_bytes": 200})
+    log = disk.started(config).creation.get_or_create(A0, ID_A, config)
+    append(log, 8)
+    bases = [segment.base_offset for segment in log.segment_facts()]
+    assert bases[:3] == [0, 2, 4]
+    path = f"/one/a-0/{2:020d}.log"
+    whole = disk.filesystem.peek(path)
+    disk.filesystem.poke(path, whole[: len(whole) // 2])
+    if not is_there:
+        disk.filesystem.unlink("/one/recovery-point-offset-checkpoint")
+    disk.filesystem.crash("all")
+    found = disk.started(config).get(A0)
+    assert found is not None
+    assert found.log_end_offset == (3 if is_there else 8)
+
+
 def test_no_marker_while_partitions_are_unrecovered(disk: Disk) -> None:
     """A stop during recovery must not look clean; and their checkpoint entries stay."""
     manager = disk.started()
