@@ -141,6 +141,7 @@ class Total:
                 "looks at a broker": outcome.checks,
                 "segments copied": outcome.copied,
                 "segments removed": outcome.remote_removed,
+                "topics deleted": outcome.deleted,
             }
         )
         if outcome.violation is not None:

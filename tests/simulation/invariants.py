@@ -16,6 +16,8 @@
     I13  after healing all is led, whole and equal in time (`run.py`)
     I14  what left the disks is in the bucket (`remote/coverage.py`)
     I15  an image shows what the store had at its revision, whatever was refused or unknown
+    I16  of a topic that is deleted and made again is read what was written to it, nothing of the
+         one before; what was deleted stays so, and leaves no folders and no objects (`lives.py`)
     A    what was acknowledged with acks=all lies below the high watermark
     M    the high watermark stands while the ISR is smaller than `min.insync.replicas`
     E    who is proposed for the ISR has reached where the leader's epoch began (KAFKA-7128)
@@ -70,9 +72,9 @@ class Invariants:
         # By topic id: of a topic made anew nothing is known from the one of its name before.
         self._known: dict[tuple[Place, UUID | None], _Known] = {}
         self._images: dict[int, int] = {}
-        self._standing: dict[tuple[Place, Process, int], int] = {}
-        self._compared: dict[tuple[Place, Process, Process], int] = {}
-        self._marks: dict[tuple[Process, Place], Mark] = {}
+        self._standing: dict[tuple[Place, UUID, Process, int], int] = {}
+        self._compared: dict[tuple[Place, UUID, Process, Process], int] = {}
+        self._marks: dict[tuple[Process, Place, UUID], Mark] = {}
         self._last_image: dict[int, ClusterImage] = {}
         self.remote: RemoteCoverage | None = None
         self._store_revision = 0
@@ -230,12 +232,7 @@ class Invariants:
         if end < high_watermark:
             raise Violation(f"I12 {place} on {node_id} ends at {end}, below {high_watermark}")
         _check_end(node_id, place, partition)
-        topic = self._world.image.topics.get(place.topic)
-        if topic is not None and topic.topic_id != partition.topic_id:
-            return  # Of a deleted topic of this name: the store says nothing of it.
-        if self.remote is not None:
-            self.remote.check(node_id, place, partition)
-        known = self._of(place)
+        known = self._known.setdefault((place, partition.topic_id), _Known())
         if partition.is_leader:
             epoch = partition.leader_epoch
             leader = known.leaders.setdefault(epoch, process)
@@ -243,6 +240,12 @@ class Invariants:
                 raise Violation(
                     f"I1 {place} epoch {epoch} is led by {process.name} and {leader.name}"
                 )
+        topic = self._world.image.topics.get(place.topic)
+        if self._follows_store if topic is None else topic.topic_id != partition.topic_id:
+            return  # Of a deleted topic of this name: the store says nothing of it.
+        if self.remote is not None:
+            self.remote.check(node_id, place, partition)
+        if partition.is_leader:
             if epoch == known.leader_epoch:
                 self._check_counted(node_id, place, partition)
             acked_end = self._history.acked_end[place]
@@ -268,7 +271,8 @@ class Invariants:
             return
         high_watermark = partition.log.high_watermark
         if len(leading.isr) < min(self.min_in_sync, len(leading.replicas)):
-            term = (place, self._world.brokers[node_id].process, leading.partition_epoch)
+            process = self._world.brokers[node_id].process
+            term = (place, partition.topic_id, process, leading.partition_epoch)
             before = self._standing.setdefault(term, high_watermark)
             if high_watermark > before:
                 raise Violation(
@@ -304,6 +308,7 @@ class Invariants:
             begins = progress.end_offset == partition.log.log_start_offset
             if (
                 replica is not None
+                and replica.topic_id == partition.topic_id
                 and (progress.is_counted or not begins)
                 and replica.leader_epoch == partition.leader_epoch
                 and replica.log.log_end_offset < progress.end_offset
@@ -323,14 +328,15 @@ class Invariants:
 
     def compare_logs(self) -> None:
         """I5, for all replicas that are open."""
-        replicas: dict[Place, list[tuple[int, Partition]]] = {}
+        replicas: dict[tuple[Place, UUID], list[tuple[int, Partition]]] = {}
         for place in self._world.brokers.values():
             if place.is_running and place.broker is not None:
                 for partition in place.broker.replicas.partitions():
-                    replicas.setdefault(Place(*partition.topic_partition), []).append(
+                    where = Place(*partition.topic_partition)
+                    replicas.setdefault((where, partition.topic_id), []).append(
                         (place.node_id, partition)
                     )
-        for where, several in replicas.items():
+        for (where, topic_id), several in replicas.items():
             (first_id, first), *others = several
             for other_id, other in others:
                 end = min(first.log.high_watermark, other.log.high_watermark)
@@ -338,6 +344,7 @@ class Invariants:
                 # What was equal stays so, while both are the same processes.
                 pair = (
                     where,
+                    topic_id,
                     self._world.brokers[first_id].process,
                     self._world.brokers[other_id].process,
                 )
@@ -345,17 +352,19 @@ class Invariants:
                 if start >= end:
                     continue
                 self._compared[pair] = end
-                one = self._new_batches(first_id, where, start, end)
-                two = self._new_batches(other_id, where, start, end)
+                one = self._new_batches(first_id, where, topic_id, start, end)
+                two = self._new_batches(other_id, where, topic_id, start, end)
                 if one != two:
                     raise Violation(
                         f"I5 {where}: {first_id} and {other_id} differ below {end}: "
                         f"{difference(one, two)}"
                     )
 
-    def _new_batches(self, node_id: int, where: Place, start: int, end: int) -> dict[int, bytes]:
+    def _new_batches(
+        self, node_id: int, where: Place, topic_id: UUID, start: int, end: int
+    ) -> dict[int, bytes]:
         """Batches of a replica, looked for from where the last look has ended."""
-        key = (self._world.brokers[node_id].process, where)
+        key = (self._world.brokers[node_id].process, where, topic_id)
         found, self._marks[key] = self._world.batches_from(
             self._marks.get(key), node_id, where, start, end
         )

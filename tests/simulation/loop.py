@@ -317,16 +317,23 @@ class SimLoop(asyncio.AbstractEventLoop):
         before = events._get_running_loop()
         events._set_running_loop(self)
         try:
-            for task in [*asyncio.tasks._all_tasks]:  # type: ignore[attr-defined]  # private
-                if task.get_loop() is self:
-                    # A `finally` block may wait, which is an error by then.
+            ended: set[asyncio.Task[Any]] = set()
+            # A `finally` block may begin tasks.
+            while living := self._tasks() - ended:
+                for task in living:
+                    # And it may wait, which is an error by then.
                     with suppress(BaseException):
                         task.get_coro().close()
+                ended |= living
         finally:
             events._set_running_loop(before)
         self._timers.clear()
         self._ready.clear()
         self.graveyard.clear()
+
+    def _tasks(self) -> "set[asyncio.Task[Any]]":
+        every: list[asyncio.Task[Any]] = [*asyncio.tasks._all_tasks]  # type: ignore[attr-defined]  # private
+        return {task for task in every if task.get_loop() is self}
 
     def spawn(self, process: Process, work: Coroutine[Any, Any, T]) -> "asyncio.Task[T]":
         """A task of a process."""

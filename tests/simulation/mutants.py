@@ -291,6 +291,20 @@ def given_up_copies_left() -> None:
     replace(Scrubber, "_remove", nothing)
 
 
+def deleted_topics_segments_left() -> None:
+    """What a deleted topic has in remote storage is nobody's business."""
+    from broker.remote.deleted_topics import DeletedTopics
+    from tiered.tasks.remote_log_manager import RemoteLogManager
+
+    on_stop = RemoteLogManager.on_stop
+
+    def stopping(self: RemoteLogManager, partition: Any, **_: Any) -> Any:
+        return on_stop(self, partition, delete_remote=False)
+
+    replace(RemoteLogManager, "on_stop", stopping)
+    replace(DeletedTopics, "check", lambda _: None)
+
+
 MUTANTS: Final[dict[str, Callable[[], None]]] = {
     bug.__name__: bug
     for bug in (
@@ -321,6 +335,7 @@ TIERED: Final[dict[str, Callable[[], None]]] = {
         copied_and_expired_in_doubt,
         expired_early,
         given_up_copies_left,
+        deleted_topics_segments_left,
     )
 }
 """Of remote storage: looked for in runs with a bucket."""

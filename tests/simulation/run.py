@@ -6,15 +6,19 @@ heal      all is repaired, what is dead is started: partitions are led and whole
 judge     whole logs are read and compared with what clients were told; replicas are equal
 """
 
+import asyncio
 import gc
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from random import Random
 from typing import Final
 
+from storage.types.partition_directory import DirectoryState
 from tests.simulation.clients.groups import Committed, GroupHistory, GroupMember, OffsetReader
 from tests.simulation.clients.history import History
 from tests.simulation.clients.latest import LatestReader
+from tests.simulation.clients.lives import FLEETING, TopicLives
+from tests.simulation.clients.lives import PLACE as FLEETING_PLACE
 from tests.simulation.clients.session import (
     Consumer,
     HistoryReader,
@@ -55,6 +59,9 @@ TIERED: Final = {
 TRIMMED: Final = 0.4
 """In so many of the runs in which records expire some are deleted as well."""
 
+LIVES: Final = 0.4
+"""In so many of the runs a topic is deleted and made again."""
+
 PRODUCERS: Final = (("idempotent", -1), ("second-idempotent", -1), ("lone", 1))
 
 
@@ -67,6 +74,7 @@ class Shape:
         is_tiered: The topic is copied to a bucket, and leaves the disks soon.
         retention_ms: How long it keeps a record; -1: for ever.
         is_trimmed: A client deletes old records.
+        has_lives: Another topic is deleted and made again, all along.
     """
 
     brokers: int = 3
@@ -80,6 +88,7 @@ class Shape:
     is_tiered: bool = False
     retention_ms: int = -1
     is_trimmed: bool = False
+    has_lives: bool = False
     settings: dict[str, object] = field(default_factory=dict)
 
 
@@ -112,6 +121,7 @@ def draw_shape(seed: int, *, quiet: bool = False, tiered: bool = False) -> Shape
         is_tiered=tiered,
         retention_ms=retention_ms,
         is_trimmed=is_trimmed,
+        has_lives=Random(f"lives {seed}").random() < LIVES,
         settings=settings,
     )
 
@@ -168,6 +178,7 @@ class Outcome:
     checks: int = 0
     copied: int = 0
     remote_removed: int = 0
+    deleted: int = 0
     violated_s: float = 0.0
     points: dict[tuple[int, str], int] = field(default_factory=dict)
     has_crashed: bool = False
@@ -237,6 +248,8 @@ def run(
     if invariants.remote is not None:
         outcome.copied = invariants.remote.copied
         outcome.remote_removed = invariants.remote.removed
+    if work.lives is not None:
+        outcome.deleted = len(work.lives.deleted)
     outcome.committed = work.transactions.count(End.COMMITTED)
     outcome.aborted = work.transactions.count(End.ABORTED)
     outcome.unknown = work.transactions.count(End.UNKNOWN)
@@ -283,6 +296,8 @@ class Run:
         self.places = [Place(TOPIC, index) for index in range(shape.partitions)]
         self.transactions = TransactionHistory()
         self.groups = GroupHistory()
+        self.lives: TopicLives | None = None
+        self._lives_task: asyncio.Task[None] | None = None
         self.sessions: list[Session] = []
         self.plan: list[Fault] = []
         self.faults_from_s = 0.0
@@ -351,6 +366,11 @@ class Run:
                 session.begin(Trimmer(session, self.history, place, self.shape.pause_s).run())
             session = self.session(f"latest{at}")
             session.begin(LatestReader(session, place, pause_s=self.shape.pause_s).run())
+        if self.shape.has_lives:
+            session = self.session("lives")
+            configs = TIERED if self.shape.is_tiered else {}
+            self.lives = TopicLives(session, self.shape.pause_s, dict(configs))
+            self._lives_task = session.begin(self.lives.run())
         for number in range(self.shape.members):
             session = self.session(f"member{number}")
             member = GroupMember(
@@ -419,15 +439,18 @@ class Run:
             self.history.judge(place, seen, world.log_start(place))
         self._judge_transactions()
         self._judge_groups()
+        if self.lives is not None:
+            self._judge_lives(self.lives)
         if self.invariants.remote is not None:
             self._judge_bucket(self.invariants.remote)
 
     def _judge_bucket(self, remote: RemoteCoverage) -> None:
         """I14: the bucket has what the metadata says, once garbage was collected."""
         leaders = []
-        for place in self.places:
+        for place in (*self.places, FLEETING_PLACE):
             image = self.world.image.partition(*place)
-            assert image is not None
+            if image is None:
+                continue
             broker = self.world.brokers[image.leader].broker
             assert broker is not None
             led = broker.replicas.leader_of(*place)
@@ -441,6 +464,45 @@ class Run:
             )
         except Violation as violation:
             raise Violation(f"{violation}: {remote.leftovers(leaders)}") from None
+
+    def _judge_lives(self, lives: TopicLives) -> None:
+        """Who was deleted is gone, from the disks in time; the last life is whole."""
+        world = self.world
+        assert self._lives_task is not None
+        world.until(self._lives_task.done, limit_s=READ_S, what="the topic's last step is done")
+        topic = world.image.topics.get(FLEETING)
+        if topic is not None and topic.topic_id in lives.deleted:
+            raise Violation(f"I16 {FLEETING} {topic.topic_id} was deleted, and is there again")
+        life = lives.life
+        if life is not None:
+            if topic is None or topic.topic_id != life.topic_id:
+                raise Violation(f"I16 {life} was not deleted, and is gone: {topic}")
+            session = self.session("judge of lives")
+            read = session.begin(lives.read(session, life, lambda: False))
+            world.until(read.done, limit_s=READ_S, what=f"I16 {life} can be read")
+        try:
+            world.until(
+                lambda: not any(self._folders_left()),
+                limit_s=CLEAN_S,
+                what="I16 no folder of a deleted topic is left",
+            )
+        except Violation as violation:
+            raise Violation(f"{violation}: {list(self._folders_left())}") from None
+
+    def _folders_left(self) -> Iterator[str]:
+        """Folders of the topic that is made anew which are not those of its replicas.
+
+        A broker that was away when a topic was deleted keeps its folder as a stray: what the store
+        does not know may have been lost.
+        """
+        image = self.world.image.partition(*FLEETING_PLACE)
+        replicas = () if image is None else image.replicas
+        for node_id, place in self.world.brokers.items():
+            for entry in place.filesystem.list_directory("/data"):
+                is_its = entry.name == f"{FLEETING}-0" and node_id in replicas
+                is_known = is_its or entry.name.endswith(f"-{DirectoryState.STRAY.value}")
+                if entry.name.startswith(FLEETING) and not is_known:
+                    yield f"{node_id}:{entry.name}"
 
     def _judge_groups(self) -> None:
         """I11, and that a coordinator is there again."""

@@ -27,6 +27,7 @@ from broker.controller.store.metadata_store import (
     Changes,
     CompactedError,
     Compare,
+    Delete,
     Get,
     KeyValue,
     Operation,
@@ -59,7 +60,7 @@ WATCH_BUFFER_MAX: Final = 4096
 
 
 CONTROLLERS: Final = (TOPICS, PARTITIONS, CONFIGS, DELETED_TOPICS, FENCES)
-"""Keys that only the controller writes."""
+"""Keys that only the controller writes; that a deleted topic has left nothing any broker says."""
 
 
 class GuardedStore(MemoryStore):
@@ -100,7 +101,9 @@ class GuardedStore(MemoryStore):
         keys = [
             change.key
             for change in (then if result.succeeded else otherwise)
-            if not isinstance(change, Get) and change.key.startswith(CONTROLLERS)
+            if not isinstance(change, Get)
+            and change.key.startswith(CONTROLLERS)
+            and not (isinstance(change, Delete) and change.key.startswith(DELETED_TOPICS))
         ]
         if keys:
             epoch = max(

@@ -66,3 +66,21 @@ def test_what_leaves_the_disks_of_a_cluster_is_in_its_bucket() -> None:
     assert outcome.violation is None
     assert outcome.copied > 10
     assert outcome.remote_removed > 3
+
+
+@pytest.mark.parametrize("is_tiered", [False, True])
+def test_a_topic_that_is_made_anew_has_nothing_of_the_one_before(is_tiered: bool) -> None:
+    """Also while brokers die: the old one's records, folders and objects go, the new one's stay."""
+    shape = Shape(
+        partitions=1,
+        pause_s=0.3,
+        transactional=0,
+        members=0,
+        is_tiered=is_tiered,
+        has_lives=True,
+        settings=draw_tier(Random(3)) if is_tiered else {},
+    )
+    plan = [Fault(3.0, "kill", 2, 1, 1.0, 1), Fault(7.0, "crash", 1, 2, 2.0, 3)]
+    outcome = run(1, 15.0, shape=shape, plan=plan)
+    assert outcome.violation is None
+    assert outcome.deleted > 1

@@ -167,15 +167,20 @@ class Session:
             raise ConnectionError(f"no leader of {place}")
         return self._leaders[place]
 
-    async def call(self, node_id: int, request: Any) -> Any:
+    async def call(self, node_id: int, request: Any, version: int | None = None) -> Any:
         """Any request; a broker that does not answer is left.
+
+        Args:
+            node_id: Of the broker.
+            request: Of any API.
+            version: None: the newest that names topics by name.
 
         Raises:
             OSError, asyncio.IncompleteReadError, TimeoutError: No answer.
         """
         try:
             client = await self.client(node_id)
-            return await within(client.send(request))
+            return await within(client.send(request, version))
         except LOST:
             self.drop(node_id)
             raise

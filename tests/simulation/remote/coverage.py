@@ -10,6 +10,7 @@ at the end        the bucket has the segments that the metadata has as copied, e
 import json
 from collections.abc import Iterable
 from typing import Final
+from uuid import UUID
 
 from broker.replicas.partition import Partition
 from tests.simulation.clients.history import History
@@ -35,9 +36,9 @@ class RemoteCoverage:
         self._starts: dict[Place, int] = {}
         self._keys = ObjectKeys()
         self._objects: dict[str, set[str]] = {}
-        self._ranges: dict[str, tuple[Place, int, int]] = {}
+        self._ranges: dict[str, tuple[UUID, Place, int, int]] = {}
         self._revision = 0
-        self._seen: dict[tuple[str, Place], tuple[int, int, int]] = {}
+        self._seen: dict[tuple[str, Place, UUID], tuple[int, int, int]] = {}
         self.copied = 0
         self.removed = 0
         world.bucket.on_change = self._changed
@@ -58,7 +59,7 @@ class RemoteCoverage:
                 said = json.loads(stored.data)["remoteLogSegmentMetadata"]
                 of = parsed.segment_id.partition
                 place = Place(of.topic, of.partition)
-                self._ranges[stem] = (place, said["startOffset"], said["endOffset"])
+                self._ranges[stem] = (of.topic_id, place, said["startOffset"], said["endOffset"])
         is_whole = len(had) == OBJECTS
         if is_whole is not was_whole:
             self.copied += is_whole
@@ -78,12 +79,13 @@ class RemoteCoverage:
         log = partition.log
         start, local = self._world.log_start(place), log.local_log_start_offset
         name = self._world.brokers[node_id].process.name
-        if self._seen.get((name, place)) == (start, local, self._revision):
+        key = (name, place, partition.topic_id)
+        if self._seen.get(key) == (start, local, self._revision):
             return
-        self._seen[name, place] = (start, local, self._revision)
+        self._seen[key] = (start, local, self._revision)
         self._check_expiry(node_id, place, start)
         at = start
-        for first, last in sorted(self._of(place)):
+        for first, last in sorted(self._of(partition.topic_id, place)):
             if first > at or at >= local:
                 break
             at = max(at, last + 1)
@@ -112,9 +114,9 @@ class RemoteCoverage:
                     f"{self._retention_ms} are kept"
                 )
 
-    def _of(self, place: Place) -> Iterable[tuple[int, int]]:
-        for stem, (where, first, last) in self._ranges.items():
-            if where == place and len(self._objects[stem]) == OBJECTS:
+    def _of(self, topic_id: UUID, place: Place) -> Iterable[tuple[int, int]]:
+        for stem, (of_id, where, first, last) in self._ranges.items():
+            if (of_id, where) == (topic_id, place) and len(self._objects[stem]) == OBJECTS:
                 yield first, last
 
     def leftovers(self, partitions: Iterable[Partition]) -> str:
