@@ -4,11 +4,15 @@ Behaviour:
 - The producer state of a partition's log: epoch, last sequence, last timestamp, coordinator epoch,
   and start offset of an open transaction (-1: none). It is used to find hanging transactions.
 - Any replica answers for its own log.
+- An illegal name is INVALID_TOPIC_EXCEPTION, with which tools end: they ask again for a partition
+  that is not there, as it may be soon.
 """
 
 from typing import TYPE_CHECKING
 
+from broker.controller.images.topic_names import name_problem
 from protocol.api_keys import ApiKey
+from protocol.error_codes import ErrorCode
 from protocol.messages.describe_producers import (
     DescribeProducersRequest,
     DescribeProducersResponse,
@@ -35,12 +39,10 @@ def handle(
         for index in topic.partition_indexes:
             partition = services.replica_manager.replica_of(topic.name, index)
             if partition is None:
-                answers.append(
-                    PartitionResponse(
-                        partition_index=index,
-                        error_code=int(services.replica_manager.missing_error(topic.name, index)),
-                    )
-                )
+                code = services.replica_manager.missing_error(topic.name, index)
+                if name_problem(topic.name) is not None:
+                    code = ErrorCode.INVALID_TOPIC_EXCEPTION
+                answers.append(PartitionResponse(partition_index=index, error_code=int(code)))
                 continue
             producers = [
                 ProducerState(

@@ -68,6 +68,13 @@ async def test_every_partition_is_answered(world: World) -> None:
     assert absent.error_code == ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
 
 
+async def test_a_name_that_no_topic_can_have_is_said_to_be_one(world: World) -> None:
+    """Nobody asks again for it."""
+    answers = ask(world, **{"a b": [0, 5], "": [0]})
+    codes = [p.error_code for partitions in answers.values() for p in partitions]
+    assert codes == 3 * [ErrorCode.INVALID_TOPIC_EXCEPTION]
+
+
 async def test_a_partition_in_recovery_is_worth_a_retry(world: World) -> None:
     """It exists, it is only not served yet."""
     world.replicas.is_known = lambda _topic, _index: True
