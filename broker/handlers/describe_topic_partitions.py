@@ -5,6 +5,8 @@ Behaviour:
 - At most `response_partition_limit` partitions, and `max.request.partition.size.limit`; the rest is
   fetched with the cursor of the response. The cursor may name a topic that has gone meanwhile.
 - Topics that do not exist do not count towards the limit; they are reported only if requested.
+- Of a partition whose ISR is too small or empty, the replicas that may lead it next, or were the
+  last that could: whose return an operator waits for.
 - A cursor outside the requested topics, or with a negative partition: INVALID_REQUEST for all.
 
 Versions:
@@ -132,8 +134,8 @@ def _partition(
         leader_epoch=partition.leader_epoch,
         replica_nodes=list(partition.replicas),
         isr_nodes=list(partition.isr),
-        eligible_leader_replicas=[],
-        last_known_elr=[],
+        eligible_leader_replicas=list(partition.elr),
+        last_known_elr=list(partition.last_known_elr),
         offline_replicas=offline_replicas(image, partition, listener),
     )
 

@@ -1,11 +1,15 @@
 """DescribeTopicPartitions: pages, cursors, errors."""
 
 import asyncio
+from dataclasses import replace
+from types import SimpleNamespace
+from typing import cast
 
 from hypothesis import given
 from hypothesis import strategies as st
 
 from broker.controller.controller import Controller
+from broker.controller.topics.topic_metadata import NO_LEADER
 from broker.controller.topics.topics import NewTopic
 from broker.handlers import describe_topic_partitions
 from protocol.error_codes import ErrorCode
@@ -68,6 +72,22 @@ async def test_everything_on_one_page() -> None:
     assert (partition.leader_id, partition.leader_epoch, partition.offline_replicas) == (1, 0, [])
     assert (partition.replica_nodes, partition.isr_nodes) == ([1], [1])
     assert (partition.eligible_leader_replicas, partition.last_known_elr) == ([], [])
+
+
+async def test_replicas_that_may_lead_next_are_told() -> None:
+    """Of a partition without a leader: an operator has to know which broker to bring back."""
+    controller = await filled()
+    image = controller.image
+    topic = image.topics["b"]
+    (partition,) = topic.partitions
+    offline = replace(
+        partition, leader=NO_LEADER, replicas=(1, 2, 3), isr=(), elr=(3,), last_known_elr=(3, 2)
+    )
+    image = replace(image, topics={**image.topics, "b": replace(topic, partitions=[offline])})
+    seen = cast("Controller", SimpleNamespace(image=image, settings=controller.settings))
+    ((described,),) = [topic.partitions for topic in (await ask(seen, "b")).topics]
+    assert (described.leader_id, described.isr_nodes) == (NO_LEADER, [])
+    assert (described.eligible_leader_replicas, described.last_known_elr) == ([3], [3, 2])
 
 
 async def test_topics_asked_for_are_sorted_and_missing_ones_told() -> None:
