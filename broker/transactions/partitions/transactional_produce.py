@@ -31,7 +31,7 @@ from broker.transactions.partitions.verification import (
 )
 from protocol.error_codes import ErrorCode
 from protocol.hot.produce import ProduceRequest, ProduceTopic
-from protocol.records.batch import HEADER_SIZE, TRANSACTIONAL_BIT
+from protocol.records.batch import HEADER_SIZE, MAGIC, MAGIC_POSITION, TRANSACTIONAL_BIT
 from storage.producers.verification import TransactionTerms
 from storage.types.topic_partition import TopicPartition
 
@@ -332,8 +332,11 @@ class TransactionalProduce:
 
 
 def is_transactional(records: memoryview) -> bool:
-    """Whether a batch of at least a header's size is part of a transaction."""
-    return records[22] & TRANSACTIONAL_BIT != 0
+    """Whether a batch of at least a header's size is part of a transaction.
+
+    Messages of older formats have other things where the bit is.
+    """
+    return records[22] & TRANSACTIONAL_BIT != 0 and records[MAGIC_POSITION] == MAGIC
 
 
 def terms_of(verdict: Verdict, operation: SupportedOperation) -> TransactionTerms | None:

@@ -5,6 +5,8 @@ from struct import pack
 from protocol.api_keys import ApiKey
 from protocol.headers import encode_request_header
 from protocol.messages.heartbeat import HeartbeatRequest, encode_request
+from protocol.messages.sasl_authenticate import SaslAuthenticateRequest
+from protocol.messages.sasl_handshake import SaslHandshakeRequest
 from tests.interop.raw.dialogue import Dialogue
 from tests.interop.raw.script import script
 
@@ -54,13 +56,24 @@ def strings_of_any_bytes(d: Dialogue) -> None:
     bad = b"g\xff\xe9x"
     fixed, compact = pack(">h", len(bad)) + bad, bytes((len(bad) + 1,)) + bad
     for key, version, body in (
-        (ApiKey.HEARTBEAT, 0, fixed + pack(">i", 1) + fixed),
-        (ApiKey.HEARTBEAT, 4, compact + pack(">i", 1) + compact + bytes(2)),
-        (ApiKey.METADATA, 4, pack(">i", 1) + fixed + bytes(1)),
+        (ApiKey.METADATA, 1, pack(">i", 1) + fixed),
         (ApiKey.LIST_OFFSETS, 1, pack(">ii", -1, 1) + fixed + pack(">iiq", 1, 0, -1)),
-        (ApiKey.DESCRIBE_TRANSACTIONS, 0, b"\x02" + compact + bytes(1)),
+        (
+            ApiKey.LIST_OFFSETS,
+            6,
+            pack(">ibb", -1, 0, 2) + compact + pack(">biiqbbb", 2, 0, -1, -1, 0, 0, 0),
+        ),
     ):
         connection = d.another_connection()
         head = encode_request_header(key, version, 0, "frames")
         connection.sendall(pack(">i", len(head + body)) + head + body)
         d.note(f"{key.name} v{version}", d.receive(key, version, connection))
+
+
+@script
+def sasl_where_there_is_none(d: Dialogue) -> None:
+    """A client that is set to it is told so, and the connection stays."""
+    for version in (0, 1):
+        d.ask(f"handshake v{version}", SaslHandshakeRequest(mechanism="PLAIN"), version)
+    for version in (0, 1, 2):
+        d.ask(f"authenticate v{version}", SaslAuthenticateRequest(auth_bytes=b"\0u\0p"), version)

@@ -1,6 +1,8 @@
 """Scripts about producers: epochs, transactional offset commits, versions in one connection."""
 
+from struct import pack
 from typing import Any
+from zlib import crc32
 
 from protocol.messages.delete_records import (
     DeleteRecordsPartition,
@@ -8,6 +10,11 @@ from protocol.messages.delete_records import (
     DeleteRecordsTopic,
 )
 from protocol.messages.init_producer_id import InitProducerIdRequest
+from protocol.messages.list_offsets import (
+    ListOffsetsPartition,
+    ListOffsetsRequest,
+    ListOffsetsTopic,
+)
 from protocol.messages.produce import PartitionProduceData, ProduceRequest, TopicProduceData
 from protocol.records.builder import build_batch
 from tests.interop.raw.classic_groups import join, leave, sync
@@ -254,3 +261,45 @@ def transactional_offsets_of_classic_members(d: Dialogue) -> None:
     _commits(d, d.name, topic, cases, "stable")
     leave(d, d.name, joined.member_id)
     _commits(d, d.name, topic, cases, "empty")
+
+
+def _produce(d: Dialogue, what: str, topic: str, records: bytes) -> None:
+    request = ProduceRequest(
+        acks=-1,
+        timeout_ms=30_000,
+        topic_data=[
+            TopicProduceData(
+                name=topic, partition_data=[PartitionProduceData(index=0, records=records)]
+            )
+        ],
+    )
+    # The answer of a later version has the log's start, also where it was not asked.
+    d.ask(what, request, 3)
+
+
+@script
+def messages_of_old_formats(d: Dialogue) -> None:
+    """Refused for good, whatever their size and sum: a client does not send them again."""
+    topic = d.create_topic()
+    for magic in (0, 1):
+        for value in (b"", b"v", b"v" * 100):
+            head = bytes((magic, 0)) + (pack(">q", TIMESTAMP_MS) if magic else b"")
+            body = head + pack(">ii", -1, len(value)) + value
+            for what, crc in (("", crc32(body)), (" with a wrong sum", crc32(body) ^ 1)):
+                message = pack(">qiI", 0, len(body) + 4, crc) + body
+                _produce(d, f"magic {magic}, {len(value)} bytes{what}", topic, message)
+
+
+@script
+def batches_that_claim_the_brokers_time(d: Dialogue) -> None:
+    """Taken as if they did not: whose time it is is the topic's setting."""
+    topic = d.create_topic()
+    for transactional in (False, True):
+        batch = build_batch(
+            [(None, b"v", (), TIMESTAMP_MS)], timestamp_type=1, transactional=transactional
+        )
+        _produce(d, f"transactional {transactional}", topic, bytes(batch))
+    ends = [ListOffsetsPartition(partition_index=0, timestamp=at) for at in (-3, TIMESTAMP_MS + 6)]
+    for end in ends:
+        asked = ListOffsetsRequest(topics=[ListOffsetsTopic(name=topic, partitions=[end])])
+        d.ask(f"at {end.timestamp}", asked, 7)

@@ -78,6 +78,9 @@ async def test_failed_acks_0_closes_the_connection(world: World) -> None:
         (b"\0" * 11 + b"\x1c" + b"\0" * 28, ErrorCode.INVALID_RECORD),
         (b"\0" * 11 + b"\x1c" + b"\0" * 4 + b"\2" + b"\0" * 23, ErrorCode.CORRUPT_MESSAGE),
         (b"\0" * 11 + b"\x41" + b"\0" * 4 + b"\1" + b"\0" * 60,
+        ErrorCode.INVALID_RECORD),
+        # The time of a message of format 1, which lies where a batch says that it is transactional.
+        (b"\0" * 11 + b"\x41" + b"\0" * 4 + b"\1" + b"\xff" * 60,
         ErrorCode.INVALID_RECORD), (bytes(batch(b"x" * 2000)),
         ErrorCode.MESSAGE_TOO_LARGE), (bytes(batch(b"a", transactional=True, producer_id=1,
         producer_epoch=0, base_sequence=0)),
