@@ -79,6 +79,8 @@ class TransactionPartitions:
             client_transaction_version=client_transaction_version,
             now_ms=self._clock.now_ms(),
         )
+        if metadata.state is not TransactionState.ONGOING:
+            metadata.begun_ms = self._clock.monotonic_ms()
         shard.append(metadata, transition, done)
 
     def verify(

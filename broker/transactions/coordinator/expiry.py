@@ -2,7 +2,10 @@
 
 Both scan all transactional ids periodically, in slices, so that a million of them do not hold the
 loop. A transaction that has timed out is aborted with an epoch that fences its producer; it may get
-some seconds more than its timeout (`transaction.abort.timed.out...cleanup.interval.ms`).
+some seconds more than its timeout (`transaction.abort.timed.out...cleanup.interval.ms`). That time
+is measured by the monotonic clock: a wall clock that is set back by hours would leave the
+transaction of a dead producer open that long, and read_committed consumers standing before it; one
+that is set forward would abort them all. In Kafka it does.
 
 Source: Kafka, TransactionStateManager.scala (timedOutTransactions, removeExpiredTransactionalIds).
 """
@@ -79,7 +82,7 @@ class Expiry:
             metadata.state is TransactionState.ONGOING
             and metadata.pending is None
             and metadata.timeout_ms != NO_TIMEOUT_MS
-            and metadata.start_timestamp_ms + metadata.timeout_ms < self._clock.now_ms()
+            and metadata.begun_ms + metadata.timeout_ms < self._clock.monotonic_ms()
         )
 
     def _abort(self, shard: TransactionShard, metadata: TransactionMetadata) -> None:

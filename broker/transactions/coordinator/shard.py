@@ -123,9 +123,9 @@ class TransactionShard:
                     self._stats.skipped_records += 1
                 else:
                     value = decode_transaction_log_value(record.value)
-                    self.transactions[transactional_id] = TransactionMetadata.from_record(
-                        transactional_id, value
-                    )
+                    metadata = TransactionMetadata.from_record(transactional_id, value)
+                    metadata.begun_ms = self._begun_ms(metadata)
+                    self.transactions[transactional_id] = metadata
             except (DecodeError, ValueError) as error:
                 self._stats.skipped_records += 1
                 logger.error(
@@ -137,6 +137,14 @@ class TransactionShard:
                 )
             if slices.is_due():
                 await slices.pause()
+
+    def _begun_ms(self, metadata: TransactionMetadata) -> float:
+        """When a transaction of the log began, on the monotonic clock.
+
+        One from the future was begun by a coordinator whose clock is ahead: it begins now.
+        """
+        age_ms = self._clock.now_ms() - metadata.start_timestamp_ms
+        return self._clock.monotonic_ms() - max(age_ms, 0)
 
     async def on_active(self, _deleted_topics: Mapping[UUID, str]) -> None:
         """Resume prepared transactions."""

@@ -120,10 +120,12 @@ def is_epoch_exhausted(epoch: int) -> bool:
 class TransactionMetadata:
     """See the module. Attributes are changed by `complete` only; read them freely.
 
-    `record_key` is that of its records.
+    `record_key` is that of its records. `begun_ms` is when its transaction began, on the monotonic
+    clock of this coordinator, which is not in the log: whoever begins one or loads it sets it.
     """
 
     __slots__ = (
+        "begun_ms",
         "client_transaction_version",
         "last_producer_epoch",
         "last_update_timestamp_ms",
@@ -161,6 +163,7 @@ class TransactionMetadata:
         self.pending: TransactionState | None = None
         self.partitions: frozenset[TopicPartition] = frozenset()
         self.start_timestamp_ms = NO_TIMESTAMP
+        self.begun_ms = 0.0
         self.last_update_timestamp_ms = last_update_timestamp_ms
         self.client_transaction_version = 0
 

@@ -67,6 +67,48 @@ def test_time_counts_from_the_first_partition(c: Coordinator) -> None:
     assert c.metadata().state is S.COMPLETE_ABORT
 
 
+@pytest.mark.parametrize("jump_ms", [-3 * HOUR_MS, 3 * HOUR_MS])
+def test_time_goes_on_when_the_wall_clock_jumps(c: Coordinator, jump_ms: int) -> None:
+    """Else a dead producer's transaction is open for hours, or a living one's is aborted."""
+    c.ongoing(A)
+    c.clock.set_now_ms(c.clock.now_ms() + jump_ms)
+    c.advance(TIMEOUT_MS)
+    assert c.state is S.ONGOING
+    c.advance(CHECK_MS)
+    assert c.metadata().state is S.COMPLETE_ABORT
+
+
+def test_time_of_the_second_transaction_counts_anew(c: Coordinator) -> None:
+    code, producer = c.end(c.ongoing(A), commit=True)
+    assert code is E.NONE
+    c.advance(TIMEOUT_MS)
+    c.write(producer, A)
+    c.advance(TIMEOUT_MS)
+    assert c.state is S.ONGOING
+    c.advance(CHECK_MS)
+    assert c.metadata().state is S.COMPLETE_ABORT
+
+
+def test_time_before_a_failover_counts(c: Coordinator) -> None:
+    c.ongoing(A)
+    c.advance(TIMEOUT_MS - CHECK_MS)
+    c.crash()
+    assert c.state is S.ONGOING
+    c.advance(2 * CHECK_MS)
+    assert c.metadata().state is S.COMPLETE_ABORT
+
+
+def test_next_coordinator_whose_clock_is_behind(c: Coordinator) -> None:
+    """The transaction began in its future; it gets one more timeout, not the difference."""
+    c.ongoing(A)
+    c.clock.set_now_ms(c.clock.now_ms() - 3 * HOUR_MS)
+    c.crash()
+    c.advance(TIMEOUT_MS)
+    assert c.state is S.ONGOING
+    c.advance(CHECK_MS)
+    assert c.metadata().state is S.COMPLETE_ABORT
+
+
 @pytest.mark.parametrize("held", ["log", "markers"])
 def test_what_is_ending_is_left_alone(c: Coordinator, held: str) -> None:
     producer = c.ongoing(A)
