@@ -203,15 +203,14 @@ class FetchHandler:
     ) -> None:
         replicas = self._replicas
         wait_ms = request.max_wait_ms if max_wait_ms is None else max_wait_ms
-        until_ms = replicas.now_ms() + wait_ms
+        until_ms = replicas.monotonic_ms() + wait_ms
 
         def read_and_answer(force: bool) -> bool:
             result = self._read(request, fetch, context, first.reads)
             first.reads = result.reads
             if result.missing is not None:
                 # Its wait does not start over: after this read it is over.
-                # The wall clock may have been set back: never longer than requested.
-                left_ms = 0 if force else min(max(until_ms - replicas.now_ms(), 0), wait_ms)
+                left_ms = 0 if force else max(until_ms - replicas.monotonic_ms(), 0)
                 self._park_cold(reply, context, request, fetch, result, left_ms)
                 return True
             if not force and result.size < request.min_bytes and not result.failed:
@@ -249,7 +248,7 @@ class FetchHandler:
         assert first.missing is not None
         last = first
         wait_ms = request.max_wait_ms if max_wait_ms is None else max_wait_ms
-        until_ms = replicas.now_ms() + wait_ms
+        until_ms = replicas.monotonic_ms() + wait_ms
 
         def read_again(operation: DelayedColdFetch) -> tuple[list[Missing], bool]:
             nonlocal last
@@ -268,7 +267,7 @@ class FetchHandler:
                 self._park_remote(reply, context, request, fetch, result)
                 return
             elif result.size < request.min_bytes and not result.failed:
-                left_ms = min(until_ms - replicas.now_ms(), wait_ms)
+                left_ms = until_ms - replicas.monotonic_ms()
                 if left_ms > 0:
                     self._park(reply, context, request, fetch, result, left_ms)
                     return

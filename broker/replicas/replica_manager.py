@@ -429,9 +429,9 @@ class ReplicaManager:
             return
         partition.waits(acks_all=True).add(end_offset, operation, None)
 
-    def now_ms(self) -> int:
-        """Wall clock, for coordinators' records."""
-        return self._clock.now_ms()
+    def monotonic_ms(self) -> float:
+        """The clock that waits are measured by."""
+        return self._clock.monotonic_ms()
 
     async def read_internal(
         self, topic_partition: TopicPartition, offset: int, max_bytes: int

@@ -315,3 +315,30 @@ async def test_a_cold_disk_does_not_begin_the_waiting_anew(
     await world.until(lambda: world.replicas.delayed_cold_fetch.parked == 0)
     assert values(only(world.answer(ApiKey.FETCH, 12))) == [b"a"]
     assert world.replicas.delayed_fetch.parked == 0
+
+
+@python_only
+@pytest.mark.parametrize("jump_ms", [-3_600_000, 3_600_000])
+async def test_a_wait_goes_on_when_the_wall_clock_jumps(
+    world: World, monkeypatch: pytest.MonkeyPatch, jump_ms: int
+) -> None:
+    """It was over as soon as the disk had been read, where the clock had been set forward."""
+    world.add("t")
+    produce(world, "t", b"a")
+    read = LogReader.read
+
+    def read_from_cold(reader: LogReader, offset: int, **options: Any) -> Any:
+        if options["reads"] is NOWAIT:
+            raise WouldBlockError("header", lambda: None)
+        return read(reader, offset, **options)
+
+    monkeypatch.setattr(LogReader, "read", read_from_cold)
+    world.send(ApiKey.FETCH, 12, request({"t": {0: 0}}, max_wait_ms=500, min_bytes=1 << 20))
+    world.clock.set_now_ms(world.clock.now_ms() + jump_ms)
+    await world.until(lambda: world.replicas.delayed_cold_fetch.parked == 0)
+    assert not world.has_answer
+    monkeypatch.setattr(LogReader, "read", read)
+    world.timer.advance(499)
+    assert not world.has_answer
+    world.timer.advance(1)
+    assert values(only(world.answer(ApiKey.FETCH, 12))) == [b"a"]
