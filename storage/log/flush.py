@@ -28,7 +28,7 @@ class LogFlusher:
     Attributes:
         directory_changed: Names in the directory have changed since it was last synced.
         is_new_directory: Its own name was not synced yet.
-        last_flush_ms: Wall time of the last flush, for `flush.ms`.
+        last_flush_ms: When the last flush was, on the monotonic clock, for `flush.ms`.
     """
 
     __slots__ = (
@@ -43,7 +43,7 @@ class LogFlusher:
 
     def __init__(self, state: LogState) -> None:
         self._state = state
-        self.last_flush_ms = state.clock.now_ms()
+        self.last_flush_ms = state.clock.monotonic_ms()
         self.directory_changed = True
         self.is_new_directory = True
         self._sealed: list[Segment] | None = None
@@ -125,7 +125,8 @@ class LogFlusher:
         state = self._state
         if state.log_end_offset <= state.recovery_point:
             return None
-        if self.needs_flush or state.clock.now_ms() - self.last_flush_ms >= state.config.flush_ms:
+        waited_ms = state.clock.monotonic_ms() - self.last_flush_ms
+        if self.needs_flush or waited_ms >= state.config.flush_ms:
             return state.log_end_offset
         rolled = state.active_base_offset
         return rolled if rolled > state.recovery_point else None
@@ -193,7 +194,7 @@ class LogFlusher:
             ticket.epochs.ended(failed=False)
         if ticket.generation != state.generation:
             return
-        self.last_flush_ms = state.clock.now_ms()
+        self.last_flush_ms = state.clock.monotonic_ms()
         if ticket.end_offset > state.recovery_point:
             state.recovery_point = ticket.end_offset
         if self._unsynced_snapshots:

@@ -30,10 +30,10 @@ class LogDeletion:
         self._cut_segments = cut_segments
         self._set_aside_alerts = set_aside_alerts
         # (when, path); under the table's lock.
-        self._deleted: list[tuple[int, str]] = []
+        self._deleted: list[tuple[float, str]] = []
 
-    def schedule(self, path: str, due_ms: int) -> None:
-        """Have `remove_deleted` remove a directory once the wall clock shows `due_ms`."""
+    def schedule(self, path: str, due_ms: float) -> None:
+        """Have `remove_deleted` remove a directory once the monotonic clock shows `due_ms`."""
         self._deleted.append((due_ms, path))
 
     def delete(self, topic_partition: TopicPartition) -> bool:
@@ -107,7 +107,7 @@ class LogDeletion:
             self._table.offline.pop(topic_partition, None)
             directory.loading.discard(topic_partition)
             directory.partition_count -= 1
-            self._deleted.append((self._table.clock.now_ms(), path))
+            self._deleted.append((self._table.clock.monotonic_ms(), path))
         self._table.alerts.clear(AlertKind.PARTITION_OFFLINE, str(topic_partition))
         with self._table.failing(directory):
             directory.forget({topic_partition})
@@ -132,7 +132,7 @@ class LogDeletion:
 
         with self._table.failing(directory):
             self._table.on_owner(leave)
-        due = self._table.clock.now_ms() + log.config.file_delete_delay_ms
+        due = self._table.clock.monotonic_ms() + log.config.file_delete_delay_ms
         self._deleted.append((due, path))
 
     def remove_deleted(self) -> int:
@@ -140,7 +140,7 @@ class LogDeletion:
         self._table.for_each(lambda log: log.deletion.remove_deleted_files())
         self._set_aside_alerts.refresh()
         self._cut_segments.refresh()
-        now_ms = self._table.clock.now_ms()
+        now_ms = self._table.clock.monotonic_ms()
         with self._table.lock:
             due = [
                 path

@@ -175,7 +175,8 @@ class LogMoves:
         self._table.filesystem.rename(log.directory, path)
         self._table.filesystem.sync_directory(source.path)
         source.forget({topic_partition})
-        self._deletion.schedule(path, self._table.clock.now_ms() + log.config.file_delete_delay_ms)
+        due_ms = self._table.clock.monotonic_ms() + log.config.file_delete_delay_ms
+        self._deletion.schedule(path, due_ms)
 
     def _serve_again(self, directory: LogDirectory, log: Log, config: TopicConfig) -> Log:
         with self._table.failing(directory):

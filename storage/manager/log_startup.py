@@ -268,11 +268,11 @@ class LogStartup:
             self._table.progress.check_stopped()
             path = join(directory.path, found.name)
             if found.state is DirectoryState.DELETE:
-                self._deletion.schedule(path, self._table.clock.now_ms())
+                self._deletion.schedule(path, self._table.clock.monotonic_ms())
             elif found.state is DirectoryState.FUTURE and found.topic_partition in holders:
                 # A move that was not finished: the log is where it was.
                 _log.info("removing a future log whose move was not finished directory=%s", path)
-                self._deletion.schedule(path, self._table.clock.now_ms())
+                self._deletion.schedule(path, self._table.clock.monotonic_ms())
             elif found.state is not DirectoryState.CURRENT:
                 self._table.stray.append(path)
                 _log.warning("stray partition directory is kept and not served directory=%s", path)
@@ -426,7 +426,7 @@ class LogStartup:
         path = join(directory.path, name)
         self._table.filesystem.rename(join(directory.path, found.name), path)
         self._table.filesystem.sync_directory(directory.path)
-        self._deletion.schedule(path, self._table.clock.now_ms())
+        self._deletion.schedule(path, self._table.clock.monotonic_ms())
         _log.info("removing a replica that other brokers have now directory=%s", path)
 
     def _set_aside(self, directory: LogDirectory, found: PartitionDirectory, why: str) -> None:

@@ -70,6 +70,18 @@ def test_rolled_segments_are_due_for_a_flush() -> None:
     assert log.recovery_point == 2
 
 
+def test_flush_ms_goes_on_when_the_wall_clock_is_set_back() -> None:
+    """For hours nothing was synced, and a power cut would have taken it."""
+    clock = ManualClock(NOW_MS)
+    log = open_log(FakeFilesystem(), small_segments(1500, flush_ms=500), clock=clock)
+    append(log, make_batch(b"x"))
+    clock.set_now_ms(NOW_MS - 3_600_000)
+    clock.advance(499)
+    assert log.flusher.flush_target() is None
+    clock.advance(1)
+    assert log.flusher.flush_target() == 1
+
+
 def test_a_failed_sync_takes_the_log_out_of_service() -> None:
     """The kernel may have dropped the pages: nothing after it can be believed."""
     filesystem = FakeFilesystem()

@@ -448,6 +448,15 @@ def test_deleted_partition_goes_in_two_steps(disk: Disk) -> None:
     assert [e for e in disk.filesystem.list_directory("/one") if e.is_directory] == []
 
 
+def test_deleted_partition_goes_when_the_wall_clock_is_set_back(disk: Disk) -> None:
+    manager = disk.started()
+    append(manager.creation.get_or_create(A0, ID_A, CONFIG), 5)
+    manager.deletion.delete(A0)
+    disk.clock.set_now_ms(disk.clock.now_ms() - 3_600_000)
+    disk.clock.advance(CONFIG.file_delete_delay_ms)
+    assert manager.deletion.remove_deleted() == 1
+
+
 def test_recreated_topic_starts_over(disk: Disk) -> None:
     """No offset of the old one survives, not even through a crash right afterwards.
 
