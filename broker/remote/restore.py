@@ -330,4 +330,5 @@ def _leader_epoch(restored: RestoredPartition | None) -> int:
     """
     if restored is None:
         return 0
-    return max(restored.plan.leader_epochs[-1][0], restored.history_epoch) + 1
+    epochs = (epoch for epoch, _ in restored.plan.leader_epochs)
+    return max(*epochs, restored.history_epoch, -1) + 1

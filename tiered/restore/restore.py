@@ -5,6 +5,8 @@
     deleted
     ─> per partition: the newest decides, its leader epochs and producer snapshot are read
     ─> `tiered.restore.restore_plan` chooses
+    ─> partitions of which only a history is left (all has expired, or was deleted) go on where they
+    ended: their offsets are not given out again
 
 Nothing is written here, neither in the bucket nor anywhere else. A manifest of which one bit has
 flipped is repaired (`tiered.format.manifest_repair`); the restore writes it back. What cannot be
@@ -13,20 +15,27 @@ bucket.
 """
 
 import asyncio
-from collections.abc import AsyncIterator, Collection, Iterable
+from collections.abc import AsyncIterator, Collection, Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 from uuid import UUID
 
 from storage.checkpoints.checkpoint_files import decode_epochs
 from storage.errors import CorruptFileError
+from storage.producers.snapshot import encode_rows
 from tiered.errors import CorruptRemoteDataError, ObjectNotFoundError
 from tiered.format.manifest import SegmentManifest
 from tiered.format.manifest_repair import repair_manifest
 from tiered.format.object_keys import ObjectKeys, ObjectSuffix
 from tiered.metadata.history import HistoryState, HistorySummary
 from tiered.metadata.history_reader import histories_among, read_histories
-from tiered.restore.restore_plan import LeftOut, PartitionPlan, newest_first, plan_partition
+from tiered.restore.restore_plan import (
+    LeftOut,
+    PartitionPlan,
+    newest_first,
+    plan_empty,
+    plan_partition,
+)
 from tiered.segment_metadata import TopicIdPartition
 from tiered.tier import SideFile, Tier, TopicFacts
 
@@ -42,7 +51,7 @@ class RestoredPartition:
 
     Attributes:
         plan: Its segments.
-        producer_snapshot: As of their end.
+        producer_snapshot: As of their end; without producers where none can be read.
         history_epoch: The latest leader epoch that its history knows of; -1: none.
     """
 
@@ -58,7 +67,7 @@ class RestoredTopic:
     Attributes:
         name, topic_id: Which incarnation.
         facts: As the latest manifest has them.
-        partitions: Those that have segments.
+        partitions: Those that have segments, or had.
     """
 
     name: str
@@ -193,18 +202,24 @@ async def read_bucket(
     content.cluster_ids = {one.topic.cluster_id for one in manifests} - {""}
     for topic in _latest_incarnations(manifests, content.problems, content.notes):
         content.topics[topic.name] = topic
-    by_partition: dict[TopicIdPartition, list[SegmentManifest]] = {}
+    by_partition: dict[TopicIdPartition, list[SegmentManifest]] = {
+        partition: [] for partition in histories if _is_kept(content, partition)
+    }
     for one in manifests:
-        partition = one.metadata.partition
-        kept = content.topics[partition.topic]
-        if kept.topic_id == partition.topic_id:
-            by_partition.setdefault(partition, []).append(one)
+        if _is_kept(content, one.metadata.partition):
+            by_partition.setdefault(one.metadata.partition, []).append(one)
     for partition, segments in sorted(by_partition.items(), key=lambda item: item[0][1:]):
         restored = await _partition(
-            tier, segments, histories.get(partition), content.problems, allow_gaps=allow_gaps
+            tier,
+            partition,
+            segments,
+            histories.get(partition),
+            content.problems,
+            allow_gaps=allow_gaps,
         )
         if restored is not None:
             content.topics[partition.topic].partitions[partition.partition] = restored
+    content.notes += _without_segments(content, histories.values())
     for name in set(topics or ()) - content.topics.keys():
         content.problems.append(f"topic {name} is not in the bucket")
     return content
@@ -267,8 +282,27 @@ def _without_deleted(
     return [one for one in manifests if one.metadata.partition.topic_id not in deleting]
 
 
+def _is_kept(content: BucketContent, partition: TopicIdPartition) -> bool:
+    """Whether it is of an incarnation that is restored."""
+    topic = content.topics.get(partition.topic)
+    return topic is not None and topic.topic_id == partition.topic_id
+
+
+def _without_segments(content: BucketContent, histories: Iterable[HistorySummary]) -> list[str]:
+    """Sentences about topics of which nothing but histories is left: no settings, either."""
+    found = [*histories]
+    deleting = {one.partition.topic_id for one in found if one.state is HistoryState.DELETING}
+    names = {one.partition.topic for one in found if one.partition.topic_id not in deleting}
+    return [
+        f"topic {name} is not restored: the object store has no readable segment of it, and so not "
+        "its settings"
+        for name in sorted(names - content.topics.keys())
+    ]
+
+
 async def _partition(
     tier: Tier,
+    partition: TopicIdPartition,
     segments: list[SegmentManifest],
     history: HistorySummary | None,
     problems: list[str],
@@ -296,5 +330,27 @@ async def _partition(
             f"{plan.partition}: offsets {gap.start} to {gap.end - 1} are missing"
             for gap in plan.gaps
         ]
+        if history is not None:
+            problems += _lost_end(history, plan.leader_epochs, plan.end_offset)
         return RestoredPartition(plan, snapshot, -1 if history is None else history.leader_epoch)
-    return None
+    if history is None:
+        return None
+    problems += _lost_end(history, (), history.log_start_offset)
+    empty: PartitionPlan[SegmentManifest] = plan_empty(
+        partition, history.leader_epochs, history.end_offset, unusable
+    )
+    return RestoredPartition(empty, encode_rows((), 0), history.leader_epoch)
+
+
+def _lost_end(
+    history: HistorySummary, leader_epochs: Sequence[tuple[int, int]], end_offset: int
+) -> list[str]:
+    """A sentence where a history has more of a log than there is: its end is never removed.
+
+    A later leader may have overwritten that end, and the history may be from before that: then
+    there are leader epochs which it does not know.
+    """
+    known = max((epoch for epoch, _ in history.leader_epochs), default=-1)
+    if history.end_offset <= end_offset or any(epoch > known for epoch, _ in leader_epochs):
+        return []
+    return [f"{history.partition}: offsets {end_offset} to {history.end_offset - 1} are missing"]

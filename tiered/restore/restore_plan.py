@@ -13,7 +13,7 @@ by side:
 
 What lies below the log start is not restored, also where a segment reaches below it: records that
 DeleteRecords has removed stay removed. Should it lie above all segments the log is empty, and goes
-on from there.
+on from there; one without segments goes on from where its history says that they ended.
 
 Of copies that begin early enough, the one that reaches furthest is taken; of equal ones the latest.
 """
@@ -69,7 +69,8 @@ class PartitionPlan(NamedTuple, Generic[C]):
         leader_epochs: (epoch, start offset) of all of it, ascending.
         segments: Those restored, ascending; together they cover it, but for `gaps`. None where the
             log start lies above them.
-        newest: The one that decided: its producer snapshot is the log's at its end.
+        newest: The one that decided: its producer snapshot is the log's at its end. None where no
+            segment can be read, and the partition's history tells where the log ended.
         gaps: Found between the first and the last segment, whether or not they are in the range.
         left_out: Segments that are not restored, and why.
     """
@@ -79,7 +80,7 @@ class PartitionPlan(NamedTuple, Generic[C]):
     end_offset: int
     leader_epochs: tuple[tuple[int, int], ...]
     segments: tuple[C, ...]
-    newest: C
+    newest: C | None
     gaps: tuple[Gap, ...]
     left_out: tuple[LeftOut, ...]
 
@@ -168,6 +169,33 @@ def plan_partition(
         newest=newest,
         gaps=tuple(gaps),
         left_out=tuple(sorted(left_out, key=lambda one: one.segment.start_offset)),
+    )
+
+
+def plan_empty(
+    partition: TopicIdPartition,
+    leader_epochs: Sequence[tuple[int, int]],
+    end_offset: int,
+    left_out: Sequence[LeftOut] = (),
+) -> "PartitionPlan[C]":
+    """A log without records that goes on where it ended: its offsets are not given out again.
+
+    Args:
+        partition: Which.
+        leader_epochs: (epoch, start offset) up to the end, ascending, as far as they are known.
+        end_offset: The next record's.
+        left_out: Segments that cannot be read.
+    """
+    epochs = [(epoch, offset) for epoch, offset in leader_epochs if offset <= end_offset]
+    return PartitionPlan(
+        partition=partition,
+        log_start_offset=end_offset,
+        end_offset=end_offset,
+        leader_epochs=_from(epochs, end_offset),
+        segments=(),
+        newest=None,
+        gaps=(),
+        left_out=tuple(left_out),
     )
 
 

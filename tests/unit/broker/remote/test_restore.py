@@ -28,11 +28,13 @@ from tests.fakes.clock import ManualClock
 from tests.fakes.environment import FakeEnvironment
 from tests.fakes.filesystem import FakeFilesystem
 from tests.fakes.tiered.manifest_bucket import CLUSTER, ManifestBucket, topic_id
+from tiered.format.object_keys import ObjectKeys
+from tiered.metadata.history import HistoryState, HistorySummary, PartitionHistory, encode_history
 from tiered.metadata.partition_state import MetadataPartitionState
 from tiered.metadata.partitioner import metadata_partition
 from tiered.metadata.records import decode_event
 from tiered.restore.restore import read_bucket
-from tiered.segment_metadata import SegmentState
+from tiered.segment_metadata import SegmentState, TopicIdPartition
 
 SETTINGS = BrokerConfig().replace(
     node_id=3,
@@ -136,6 +138,22 @@ async def test_logs_begin_where_the_bucket_ends() -> None:
     assert list(log.leader_epochs.entries()) == [(0, 0), (2, 10), (3, 20)]
     assert log_of(logs, "a", 1).log_start_offset == 5
     assert log_of(logs, "a", 1).log_end_offset == 7
+
+
+async def test_a_log_of_which_all_has_expired_goes_on_where_it_ended() -> None:
+    """With the epoch of a leader that its history does not refuse."""
+    node, bucket = Node(), ManifestBucket()
+    bucket.add("a", 0, 0, 9, partitions=2)
+    whose = TopicIdPartition(topic_id("a"), "a", 1)
+    summary = HistorySummary(whose, CLUSTER, 2, HistoryState.LIVE, 6, 5, 50, 50, 50, ())
+    key = ObjectKeys().history_key(whose)
+    bucket.objects[key] = encode_history(PartitionHistory(summary, ()))
+    result = await node.restore(bucket)
+    assert (result.partitions, result.segments, result.problems) == (2, 1, [])
+    log = log_of(await node.logs(), "a", 1)
+    assert (log.log_start_offset, log.local_log_start_offset, log.log_end_offset) == (50, 50, 50)
+    assert list(log.leader_epochs.entries()) == [(7, 50)]
+    assert [one.leader_epoch for one in (await node.image()).topics["a"].partitions] == [1, 7]
 
 
 async def test_gaps_are_left_out_or_kept() -> None:

@@ -165,6 +165,48 @@ async def test_a_log_of_which_all_that_was_copied_is_deleted_goes_on_above_it() 
     assert len(plan.left_out) == 2
 
 
+async def test_a_log_without_segments_goes_on_where_its_history_ends() -> None:
+    """Its offsets were given out; a consumer that has read them would pass over the new records."""
+    bucket = ManifestBucket()
+    bucket.add("a", 0, 0, 9)
+    add_history(bucket, "a", 1, log_start_offset=50, end_offset=50, stable_end_offset=50)
+    add_history(bucket, "b", 0, log_start_offset=7, end_offset=7, stable_end_offset=7)
+    content = await read_bucket(bucket)
+    restored = content.topics["a"].partitions[1]
+    plan = restored.plan
+    assert (plan.log_start_offset, plan.end_offset, plan.segments) == (50, 50, ())
+    assert (restored.producer_snapshot, restored.history_epoch) == (encode_snapshot([]), 4)
+    assert content.problems == []
+    (note,) = content.notes
+    assert "topic b is not restored" in note
+
+
+async def test_a_log_whose_segments_are_unreadable_goes_on_where_its_history_ends() -> None:
+    bucket = ManifestBucket()
+    bucket.add("a", 0, 0, 9)
+    lost = bucket.add("a", 1, 0, 19)
+    del bucket.side_files[lost.id, SideFile.PRODUCER_SNAPSHOT]
+    add_history(bucket, "a", 1, leader_epochs=((0, 0),))
+    content = await read_bucket(bucket)
+    plan = content.topics["a"].partitions[1].plan
+    assert (plan.log_start_offset, plan.end_offset) == (20, 20)
+    assert plan.leader_epochs == ((0, 20),)
+    assert [one.reason for one in plan.left_out] == ["its side files cannot be read"]
+    assert "a-1: offsets 0 to 19 are missing" in content.problems
+
+
+async def test_an_end_that_only_the_history_has_is_missing() -> None:
+    """Unless a later leader has overwritten it."""
+    bucket = ManifestBucket()
+    bucket.add("a", 0, 0, 9)
+    bucket.add("a", 1, 0, 9, epochs=[(1, 0)], history=[(1, 0)])
+    add_history(bucket, "a", 0, leader_epochs=((0, 0),))
+    add_history(bucket, "a", 1, leader_epochs=((0, 0),))
+    content = await read_bucket(bucket)
+    assert content.topics["a"].partitions[0].plan.end_offset == 10
+    assert content.problems == ["a-0: offsets 10 to 19 are missing"]
+
+
 async def test_a_topic_that_was_being_deleted_is_not_brought_back() -> None:
     bucket = ManifestBucket()
     bucket.add("a", 0, 0, 9)
