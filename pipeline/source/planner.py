@@ -28,7 +28,12 @@ from pipeline.source.opening import check_openable
 from pipeline.source.options.options import SourceOptions
 from pipeline.source.partition_view import OffsetSpan, PartitionView
 from pipeline.source.source_plan import plan_spans
-from pipeline.source.spans import ending_offsets, spans_between, starting_offsets
+from pipeline.source.spans import (
+    ending_offsets,
+    spans_between,
+    starting_offsets,
+    within_view,
+)
 from storage.types.topic_partition import TopicPartition
 from tiered.errors import ObjectNotFoundError
 
@@ -125,7 +130,7 @@ class Planner:
                 end, or nothing is of the time to begin at.
             LostOffsetsError: A start is beyond the log's end, and losses are errors.
         """
-        starting = self.starting(views)
+        starting = within_view(views, self._options.starting, self.starting(views))
         ending = self._run(ending_offsets(views, self._options.ending, self._offset_for_time))
         return spans_between(views, starting, ending, losses or self._losses())
 

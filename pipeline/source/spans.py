@@ -54,10 +54,24 @@ async def ending_offsets(
         PlanError: Partitions are missing in the option.
     """
     offsets = await _resolved(views, limit, offset_for_time, "ending")
-    return {
+    ends = {
         partition: views[partition].end if offset is None else offset
         for partition, offset in offsets.items()
     }
+    return within_view(views, limit, ends)
+
+
+def within_view(
+    views: Views, limit: OffsetLimit, offsets: Mapping[TopicPartition, int]
+) -> dict[TopicPartition, int]:
+    """Offsets of a batch query, those found by a time no further than the view.
+
+    A broker is asked for times after the view: what it finds may be a record that came in between,
+    which is none of this query's. Offsets that are named stay: beyond the end they are a loss.
+    """
+    if not isinstance(limit, GlobalTime | SpecificTimes):
+        return dict(offsets)
+    return {partition: min(offset, views[partition].end) for partition, offset in offsets.items()}
 
 
 def spans_between(

@@ -14,7 +14,12 @@ from pipeline.source.options.offset_limits import (
     SpecificTimes,
 )
 from pipeline.source.partition_view import OffsetSpan, PartitionView
-from pipeline.source.spans import ending_offsets, spans_between, starting_offsets
+from pipeline.source.spans import (
+    ending_offsets,
+    spans_between,
+    starting_offsets,
+    within_view,
+)
 from tests.unit.pipeline.source.views import ONE, ZERO, bucket_view
 
 VIEWS = {ZERO: bucket_view(ZERO, (10, 60, 500)), ONE: bucket_view(ONE, (0, 30, 300))}
@@ -64,6 +69,20 @@ async def test_a_time_after_all_records_ends_at_the_end_and_begins_nowhere() -> 
     with pytest.raises(PlanError, match="no record of t-1 has the timestamp 40"):
         await start(GlobalTime(40))
     assert await start(GlobalTime(40), or_latest=True) == [40, 30]
+
+
+async def test_a_record_that_came_after_the_view_is_no_end_of_it() -> None:
+    """Nothing between the view and that record is lost."""
+
+    async def later(view: PartitionView, time_ms: int) -> int | None:
+        return view.end + time_ms
+
+    by_time = SpecificTimes({ZERO: 7, ONE: 0})
+    assert await ending_offsets(VIEWS, by_time, later) == {ZERO: 60, ONE: 30}
+    found = await starting_offsets(VIEWS, by_time, later, latest_if_no_match=False)
+    assert found == {ZERO: 67, ONE: 30}
+    assert within_view(VIEWS, by_time, found) == {ZERO: 60, ONE: 30}
+    assert within_view(VIEWS, SpecificOffsets(found), found) == found
 
 
 def test_a_start_after_its_end_is_told() -> None:
