@@ -321,9 +321,13 @@ async def _partition(
             problems.append(f"{newest.metadata.partition}: {error}")
             unusable.append(LeftOut(newest.metadata, "its side files cannot be read"))
             continue
-        log_start = 0 if history is None else history.log_start_offset
         plan = plan_partition(
-            newest, waiting, epochs, allow_gaps=allow_gaps, log_start_offset=log_start
+            newest,
+            waiting,
+            epochs,
+            allow_gaps=allow_gaps,
+            log_start_offset=None if history is None else history.log_start_offset,
+            empty_from=lambda one: one.empty_from,
         )
         plan = plan._replace(left_out=(*plan.left_out, *unusable))
         problems += [

@@ -16,9 +16,12 @@ DeleteRecords has removed stay removed. Should it lie above all segments the log
 on from there; one without segments goes on from where its history says that they ended.
 
 Of copies that begin early enough, the one that reaches furthest is taken; of equal ones the latest.
+
+No gap are offsets of which the copy behind them says that the log had no record there: compaction
+had emptied those segments, and empty ones are not copied.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Final, Generic, NamedTuple, Protocol, TypeVar
 
 from tiered.metadata.lineage import Lineage, without_empty_epochs
@@ -71,7 +74,8 @@ class PartitionPlan(NamedTuple, Generic[C]):
             log start lies above them.
         newest: The one that decided: its producer snapshot is the log's at its end. None where no
             segment can be read, and the partition's history tells where the log ended.
-        gaps: Found between the first and the last segment, whether or not they are in the range.
+        gaps: Found between the first and the last segment, whether or not they are in the range;
+            and before the first, where it is known that the log began earlier.
         left_out: Segments that are not restored, and why.
     """
 
@@ -101,13 +105,18 @@ def newest_first(segments: Iterable[C]) -> list[C]:
     return sorted(segments, key=rank, reverse=True)
 
 
+def _unknown(_: FoundCopy) -> int | None:
+    return None
+
+
 def plan_partition(
     newest: C,
     others: Iterable[C],
     leader_epochs: Sequence[tuple[int, int]],
     *,
     allow_gaps: bool = False,
-    log_start_offset: int = 0,
+    log_start_offset: int | None = None,
+    empty_from: Callable[[C], int | None] = _unknown,
 ) -> PartitionPlan[C]:
     """Choose among a partition's segments.
 
@@ -117,7 +126,9 @@ def plan_partition(
         leader_epochs: What was stored with `newest`: of the log up to its end, from the log start
             offset it had then.
         allow_gaps: Keep what lies before a gap.
-        log_start_offset: Where the log starts at least, as recorded elsewhere.
+        log_start_offset: Where the log starts at least, as recorded elsewhere; None: nowhere. What
+            no segment has from there on is a gap.
+        empty_from: From where up to a copy's start the log had no record; None: it had, or unknown.
     """
     end = newest.metadata.end_offset + 1
     epochs = [(epoch, offset) for epoch, offset in leader_epochs if offset < end]
@@ -125,7 +136,7 @@ def plan_partition(
     left_out: list[LeftOut] = []
     usable: list[C] = [newest]
     # What was deleted from the log start on may still be in the bucket, for a while.
-    floor = max(epochs[0][1] if epochs else newest.metadata.start_offset, log_start_offset)
+    floor = max(epochs[0][1] if epochs else newest.metadata.start_offset, log_start_offset or 0)
     for one in others:
         if not lineage.contains(one.metadata):
             left_out.append(LeftOut(one.metadata, FOREIGN))
@@ -145,11 +156,11 @@ def plan_partition(
             gaps=(),
             left_out=tuple(sorted(left_out, key=lambda one: one.segment.start_offset)),
         )
-    chain, gaps = _lay_out(usable)
+    chain, gaps = _lay_out(usable, None if log_start_offset is None else floor, empty_from)
     first = 0
     if gaps and not allow_gaps:
         first = next(
-            at for at, one in enumerate(chain) if one.metadata.start_offset == gaps[-1].end
+            at for at, one in enumerate(chain) if one.metadata.start_offset >= gaps[-1].end
         )
         left_out += [LeftOut(one.metadata, "before a gap") for one in chain[:first]]
     laid = {one.metadata.segment_id for one in chain}
@@ -199,12 +210,17 @@ def plan_empty(
     )
 
 
-def _lay_out(segments: Sequence[C]) -> tuple[list[C], list[Gap]]:
-    """The fewest segments that cover what all cover, and what is not covered in between."""
+def _lay_out(
+    segments: Sequence[C], start: int | None, empty_from: Callable[[C], int | None]
+) -> tuple[list[C], list[Gap]]:
+    """The fewest segments that cover what all cover, and what is not covered in between.
+
+    `start`: the log began there; None: with the first of them.
+    """
     waiting = sorted(segments, key=lambda one: one.metadata.start_offset)
     chain: list[C] = []
     gaps: list[Gap] = []
-    covered = waiting[0].metadata.start_offset
+    covered = waiting[0].metadata.start_offset if start is None else start
     at = 0
     while at < len(waiting):
         best: C | None = None
@@ -215,7 +231,12 @@ def _lay_out(segments: Sequence[C]) -> tuple[list[C], list[Gap]]:
             at += 1
         if best is None:
             following = waiting[at].metadata.start_offset
-            gaps.append(Gap(covered, following))
+            known = [
+                empty_from(one) for one in waiting[at:] if one.metadata.start_offset == following
+            ]
+            end = min((one for one in known if one is not None), default=following)
+            if covered < end:
+                gaps.append(Gap(covered, end))
             covered = following
             continue
         reached = best.metadata.end_offset + 1

@@ -61,8 +61,12 @@ class ManifestBucket(FakeTier):
         cluster_id: str = CLUSTER,
         incarnation: UUID | None = None,
         size: int = 1000,
+        empty_from: int | None = None,
     ) -> RemoteLogSegmentMetadata:
-        """A segment; `epochs` are its own, `history` where the log's began before it."""
+        """A segment; `epochs` are its own, `history` where the log's began before it.
+
+        `empty_from`: compaction had emptied the log from there up to `start`.
+        """
         self._count += 1
         own = list(epochs or [(0, start)])
         metadata = RemoteLogSegmentMetadata(
@@ -95,6 +99,7 @@ class ManifestBucket(FakeTier):
             topic=TopicFacts(partitions, overrides, cluster_id),
             created_ms=1_700_000_000_000 + self._count,
             software="test",
+            empty_from=empty_from,
         )
         log, indexes, name = ObjectKeys().segment_keys(metadata)
         self.objects[log] = bytes(manifest.log_size)

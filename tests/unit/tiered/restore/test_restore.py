@@ -195,6 +195,20 @@ async def test_a_log_whose_segments_are_unreadable_goes_on_where_its_history_end
     assert "a-1: offsets 0 to 19 are missing" in content.problems
 
 
+async def test_a_beginning_that_only_the_history_has_is_missing() -> None:
+    """As is any gap; but not what had been compacted away before it was copied."""
+    bucket = ManifestBucket()
+    bucket.add("a", 0, 10, 19)
+    bucket.add("a", 1, 10, 14, empty_from=0)
+    bucket.add("a", 1, 18, 19, empty_from=15)
+    for partition in (0, 1):
+        add_history(bucket, "a", partition, leader_epochs=((0, 0),))
+    content = await read_bucket(bucket)
+    assert content.problems == ["a-0: offsets 0 to 9 are missing"]
+    plans = [content.topics["a"].partitions[number].plan for number in (0, 1)]
+    assert [(plan.log_start_offset, len(plan.segments)) for plan in plans] == [(10, 1), (10, 2)]
+
+
 async def test_an_end_that_only_the_history_has_is_missing() -> None:
     """Unless a later leader has overwritten it."""
     bucket = ManifestBucket()

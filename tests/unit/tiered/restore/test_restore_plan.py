@@ -17,7 +17,11 @@ BUCKET = ManifestBucket()
 
 
 def segment(
-    start: int, last: int, *epochs: tuple[int, int], created_ms: int = 0
+    start: int,
+    last: int,
+    *epochs: tuple[int, int],
+    created_ms: int = 0,
+    empty_from: int | None = None,
 ) -> SegmentManifest:
     """A manifest; without epochs all of it is of epoch 0."""
     metadata = BUCKET.add("t", 0, start, last, epochs=epochs or None)
@@ -32,6 +36,7 @@ def segment(
         topic=TopicFacts(1, {}, "c"),
         created_ms=created_ms,
         software="",
+        empty_from=empty_from,
     )
 
 
@@ -39,9 +44,17 @@ def plan(
     *segments: SegmentManifest,
     epochs: Sequence[tuple[int, int]] = ((0, 0),),
     allow_gaps: bool = False,
+    log_start_offset: int | None = None,
 ) -> PartitionPlan[SegmentManifest]:
     newest, *others = newest_first(segments)
-    return plan_partition(newest, others, epochs, allow_gaps=allow_gaps)
+    return plan_partition(
+        newest,
+        others,
+        epochs,
+        allow_gaps=allow_gaps,
+        log_start_offset=log_start_offset,
+        empty_from=lambda one: one.empty_from,
+    )
 
 
 def ranges(planned: PartitionPlan[SegmentManifest]) -> list[tuple[int, int]]:
@@ -60,6 +73,27 @@ def test_segments_side_by_side_are_all_of_it() -> None:
     assert (planned.gaps, planned.left_out, planned.size_bytes) == ((), (), 3000)
     assert planned.leader_epochs == ((0, 0),)
     assert str(planned.partition) == "t-0"
+
+
+def test_what_compaction_had_emptied_is_no_gap() -> None:
+    """Empty segments are not copied; the copy behind them says so. The rest of a gap is one."""
+    planned = plan(segment(0, 9), segment(40, 49, empty_from=10), segment(50, 59))
+    assert ranges(planned) == [(0, 9), (40, 49), (50, 59)]
+    assert (planned.log_start_offset, planned.gaps) == (0, ())
+    partly = plan(segment(0, 9), segment(40, 49, empty_from=30))
+    assert (partly.log_start_offset, partly.gaps) == (40, (Gap(10, 30),))
+    assert ranges(partly) == [(40, 49)]
+
+
+def test_a_beginning_that_is_known_and_not_there_is_a_gap() -> None:
+    """Without a history nobody knows; what compaction had emptied is none."""
+    assert plan(segment(20, 29)).gaps == ()
+    planned = plan(segment(20, 29), segment(30, 39), log_start_offset=5)
+    assert (planned.log_start_offset, planned.gaps) == (20, (Gap(5, 20),))
+    assert ranges(planned) == [(20, 29), (30, 39)]
+    assert plan(segment(20, 29, empty_from=0), log_start_offset=5).gaps == ()
+    assert plan(segment(20, 29), log_start_offset=20).gaps == ()
+    assert plan(segment(20, 29), epochs=((0, 20),), log_start_offset=5).gaps == ()
 
 
 def test_the_highest_epoch_decides_not_the_longest_log() -> None:
