@@ -2,7 +2,8 @@
 
               all that were in sync last live (Balanced), one replica does (Aggressive)
     WAITING ────────────────────────────────────────────────────────────> ASKING
-      ^  ^──── one of these did not answer, none did (Aggressive) ──────────┤
+      ^  ^──── one of these did not answer, none did (Aggressive);          │
+      │        or none has a log, and another replica could (Balanced) ─────┤
       │                                                                     │ answers: the greatest
       │                                                                     v (last epoch, end)
       └──── the record, or a life of those that answered, has changed ─── CHOSEN ──committed──> over
@@ -11,6 +12,10 @@ Only here is an election made that may lose acknowledged records: ISR and ELR ar
 member's machine has lost what was not on its disk (KIP-966, Unclean Recovery). The longest log has
 the most that any of them has kept. Who answers has no leader, so its log does not change meanwhile;
 it answers in the leader epoch of the record, so it has seen that there is none.
+
+Who was in sync last and has no log any more (a new disk, a directory that was given up) tells
+nothing: then the other replicas are waited for, too, unless they are not registered. They may have
+all of it, and would cut it off behind a leader that has none.
 
 Nothing is kept between two rounds but what is asked now: the next controller begins anew. One round
 at a time, of 10,000 partitions at most; requests have 1,000 partitions at most, and 5 seconds.
@@ -71,6 +76,9 @@ class Asked(NamedTuple):
     leader_epoch: int
 
 
+NOTHING: Final = LogEnd(-1, 0)
+"""Of a log that was begun anew: one that was led has an epoch, also without a record."""
+
 Ask = Callable[[int, Sequence[Asked], float], Awaitable[Mapping[Asked, LogEnd]]]
 """Asks a broker, with a time-out in ms: the ends that it has sent; what it has not is left out."""
 
@@ -100,7 +108,8 @@ class PartitionRecovery:
         members: Replicas to be compared; of equal logs the first is taken.
         needed: Of those, all that have to answer; empty: any one is enough.
         epochs: Broker epochs of those that are asked.
-        ends: What they have answered.
+        away: Members that are registered, and cannot be asked now.
+        ends: What those that were asked have answered.
     """
 
     topic: TopicImage
@@ -108,6 +117,7 @@ class PartitionRecovery:
     members: tuple[int, ...]
     needed: tuple[int, ...]
     epochs: dict[int, int] = field(default_factory=dict)
+    away: tuple[int, ...] = ()
     ends: dict[int, LogEnd] = field(default_factory=dict)
     phase: Phase = Phase.WAITING
 
@@ -134,12 +144,17 @@ class PartitionRecovery:
         if not alive or any(node not in may_answer for node in self.needed):
             return False
         self.epochs = {node: image.brokers[node].epoch for node in alive}
+        self.away = tuple(
+            node for node in self.members if node in image.brokers and node not in self.epochs
+        )
         self.go(Phase.ASKING)
         return True
 
     def answered(self) -> bool:
         """All requests are over: choose, or wait again."""
         complete = bool(self.ends) and all(node in self.ends for node in self.needed)
+        if complete and self.needed and max(self.ends.values()) == NOTHING:
+            complete = not self.away and all(node in self.ends for node in self.epochs)
         self.go(Phase.CHOSEN if complete else Phase.WAITING)
         return complete
 

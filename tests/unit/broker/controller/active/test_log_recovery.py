@@ -143,6 +143,40 @@ async def test_the_last_in_sync_waits_for_no_other(world: ControlWorld, logs: Lo
     assert partition(world).leader == 2
 
 
+async def test_the_last_in_sync_without_a_log_waits_for_all_others(
+    world: ControlWorld, logs: Logs
+) -> None:
+    """One whose directory was given up begins an empty log, and may be back first."""
+    await world.start()
+    (result,) = await world.active.controller.create_topics(
+        [NewTopic("t", assignments=[(0, (2, 1, 3))])]
+    )
+    assert result.error is ErrorCode.NONE
+    assert (await world.alter_isr("t", 0, [2])).error_code == 0
+    for node_id in (1, 3, 2):
+        await world.members[node_id].end_lease()
+    await world.settle(3_000)
+    logs.ends = {1: LogEnd(0, 80), 2: LogEnd(-1, 0)}
+    await come_back(world, 2)
+    assert partition(world).leader == NO_LEADER
+    await come_back(world, 1)
+    assert (partition(world).leader, partition(world).isr) == (1, (1,))
+
+
+def test_where_nobody_has_a_log_all_that_are_registered_have_said_so() -> None:
+    """Aggressive waits for nobody."""
+    empty = {2: LogEnd(-1, 0)}
+    for needed, away, is_enough in [((2,), (), True), ((2,), (1,), False), ((), (1,), True)]:
+        one = PartitionRecovery(TOPIC, RECORD, (2, 1, 3), needed)
+        one.go(Phase.ASKING)
+        one.epochs, one.away, one.ends = {2: 9}, away, empty
+        assert one.answered() is is_enough
+    silent = PartitionRecovery(TOPIC, RECORD, (2, 1, 3), (2,))
+    silent.go(Phase.ASKING)
+    silent.epochs, silent.ends = {2: 9, 1: 8}, empty
+    assert not silent.answered()
+
+
 async def test_aggressive_takes_the_longest_of_those_that_answer(
     world: ControlWorld, logs: Logs
 ) -> None:
