@@ -204,7 +204,10 @@ class Sender:
                 return False
             sent = self._stream.send_file(file, piece.position, min(piece.length, left))
             if sent == 0:
-                raise BrokenPipeError("file is shorter than its slice")
+                # The response cannot be ended, only its connection can. The next one is asked for
+                # in vain, too, unless whoever reads from the file knows.
+                file.is_short = True
+                raise BrokenPipeError(f"{file.path} is shorter than its slice")
             piece.position += sent
             piece.length -= sent
             left -= sent

@@ -47,6 +47,9 @@ class File(Protocol):
     path: str
     """Where it was opened; a later rename does not change it. For messages only."""
 
+    is_short: bool
+    """It ended within what was to be sent of it. Set by the sender, cleared by the file's owner."""
+
     def fileno(self) -> int:
         """The descriptor, for `sendfile`; valid while this object lives."""
         ...

@@ -87,11 +87,12 @@ def describe_missing() -> tuple[str, ...]:
 class LocalFile:
     """A descriptor of the operating system."""
 
-    __slots__ = ("_descriptor", "_fd", "_has_nowait", "path")
+    __slots__ = ("_descriptor", "_fd", "_has_nowait", "is_short", "path")
 
     def __init__(self, path: str, fd: int, held: set[int] | None = None) -> None:
         """`held`: the descriptors of all open files; this one's is in it until it is closed."""
         self.path = path
+        self.is_short = False
         self._fd = fd
         self._descriptor = OpenDescriptor(fd, set() if held is None else held, os.close)
         self._has_nowait = _NOWAIT is not None

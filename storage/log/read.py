@@ -69,6 +69,8 @@ class LogReader:
             raise OffsetNotLocalError(offset, segments[0].base_offset, state.log_end_offset)
         while at <= last:
             segment = segments[at]
+            if at < last and segment.file is not None and segment.file.is_short:
+                segment.take_size()
             if end_offset >= segments.end_of(at, state.log_end_offset):
                 end_position = segment.size
                 if at == last:

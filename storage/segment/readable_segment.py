@@ -169,6 +169,21 @@ class ReadableSegment(IndexedSegment):
                 )
         return self._whole_end
 
+    def take_size(self) -> None:
+        """Take the file as it is now, as a start does: it was cut while it was open.
+
+        Of a closed segment: what is appended next depends on the size.
+
+        Raises:
+            DiskError: The disk refused.
+        """
+        file = self.open_file()
+        self.size = min(self.size, file.size())
+        file.is_short = False
+        self.may_be_cut = True
+        self.forget_whole_end()
+        self.forget_positions()
+
     @property
     def whole_next_offset(self) -> int:
         """The offset after the last whole batch, as of `whole_end`."""

@@ -184,6 +184,7 @@ class FakeFile:
         self, filesystem: "FakeFilesystem", path: str, inode: _Inode, readonly: bool
     ) -> None:
         self.path = path
+        self.is_short = False
         self._filesystem = filesystem
         self._inode = inode
         self._readonly = readonly

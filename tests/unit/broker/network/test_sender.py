@@ -187,13 +187,16 @@ def test_one_connection_does_not_keep_the_loop(tmp_path: Path) -> None:
 
 
 def test_a_file_shorter_than_its_slice_is_an_error(path: Path) -> None:
-    """Never wrong data: the connection ends instead."""
+    """Never wrong data: the connection ends instead, and the file says so to whoever reads it."""
     sender = Sender(FakeStream())
-    sender.push([slice_of(path, len(CONTENT) - 10, INLINE_SLICE_MAX + 1)])
+    piece = slice_of(path, len(CONTENT) - 10, INLINE_SLICE_MAX + 1)
+    sender.push([piece])
+    assert not piece.file.is_short
 
     def send_all() -> None:
         while not sender.flush():
             pass
 
-    with pytest.raises(OSError, match="shorter"):
+    with pytest.raises(OSError, match=f"{path} is shorter"):
         send_all()
+    assert piece.file.is_short

@@ -16,6 +16,7 @@ from storage.log.log import Log
 from storage.segment.readable_segment import TimestampOffset
 from storage.segment.segment import Segment
 from storage.types.append_origin import AppendOrigin
+from storage.types.file_slice import FileSlice
 from tests.code_path import python_only
 from tests.fakes.clock import ManualClock
 from tests.fakes.filesystem import FakeFilesystem
@@ -238,6 +239,34 @@ def test_what_was_cut_off_a_closed_segment_is_no_gap(
     assert read(second.base_offset)[0] == second.base_offset
     lines = [r for r in caplog.records if "segment has been cut" in r.getMessage()]
     assert len(lines) == 1
+
+
+def test_a_closed_segment_that_is_cut_while_it_is_open_is_refused_from_there_on() -> None:
+    """As after a start: else every answer with it ends its connection, with all that is beside."""
+    filesystem = FakeFilesystem()
+    log = open_log(filesystem, small_segments(400))
+    told: list[CutSegmentError] = []
+    log.on_cut = told.append
+    for number in range(12):
+        append(log, make_batch(b"%d" % number * 50))
+    first, second, *_ = log.segments
+
+    def read(offset: int) -> FileSlice:
+        found = log.reader.read(offset, max_bytes=9999, end_offset=12, min_one_batch=True)
+        assert found is not None
+        return found
+
+    whole = read(0)
+    size = first.size // second.base_offset
+    _cut(filesystem, first.path, 2 * size + 7)
+    # What a sender does that finds out.
+    whole.file.is_short = True
+    assert read(0).length == 2 * size
+    with pytest.raises(CutSegmentError, match=f"below {second.base_offset} is missing"):
+        read(2)
+    assert [one.path for one in told] == [first.path]
+    assert read(second.base_offset).position == 0
+    assert not whole.file.is_short
 
 
 def test_a_closed_segment_is_looked_at_once() -> None:
