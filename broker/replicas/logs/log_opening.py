@@ -129,6 +129,7 @@ class LogOpening:
                     return
                 job()
 
+        threads = max(1, min(threads, len(jobs)))
         with ThreadPoolExecutor(threads, thread_name_prefix="recovery") as pool:
             workers = [self._loop.run_in_executor(pool, work) for _ in range(threads)]
             await asyncio.gather(*workers)

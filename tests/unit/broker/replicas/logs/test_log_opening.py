@@ -2,6 +2,7 @@
 
 import asyncio
 import threading
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -26,6 +27,24 @@ async def test_logs_are_back_after_a_start(node: Node, nodes: Any) -> None:
     assert [again.append("t", index) for index in range(3)] == [1, 1, 1]
     assert again.log("t", 2).config.retention_ms == 1000
     assert again.replicas.names_by_id == {again.log("t").topic_id.bytes: "t"}
+
+
+async def test_there_are_no_more_threads_than_logs(
+    node: Node, nodes: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """`num.recovery.threads.per.data.dir` may be any number: what waits for a job takes memory."""
+    made: list[int] = []
+
+    def pool(max_workers: int, **options: str) -> ThreadPoolExecutor:
+        made.append(max_workers)
+        return ThreadPoolExecutor(max_workers, **options)
+
+    monkeypatch.setattr("broker.replicas.logs.log_opening.ThreadPoolExecutor", pool)
+    await node.create("t", 3)
+    for threads in (1_000, 2):
+        again: Node = await nodes()
+        await again.lifecycle.load(threads)
+    assert made == [3, 2]
 
 
 async def test_logs_without_a_topic_are_set_aside(node: Node, nodes: Any, tmp_path: Path) -> None:
