@@ -17,6 +17,7 @@ from uuid import UUID
 
 from storage.errors import DiskError, StorageError
 from storage.types.topic_partition import TopicPartition
+from storage.types.uuid_text import NIL
 
 if TYPE_CHECKING:
     from broker.controller.images.cluster_image import ClusterImage, TopicImage
@@ -249,9 +250,10 @@ class LogMaking:
     ) -> list[Missing]:
         """Begin other leader epochs; those of `missing` that may be made now.
 
-        Remote segments or, after an unclean stop, consumers' offsets of the old log must not be
-        mistaken for those of the new one. If there may be remote segments, no log is created
-        without a new epoch.
+        Remote segments and consumers' offsets of the old log must not be mistaken for those of the
+        new one: also after a clean stop, when somebody has removed the folder. One that has no
+        place either was given up, in a new epoch. If there may be remote segments, no log is
+        created without one.
         """
         if not self._epochs.is_alone:
             return missing
@@ -259,7 +261,7 @@ class LogMaking:
             (topic_partition, topic)
             for topic_partition, topic in missing
             if topic.topic_id in before.topics_by_id
-            and (was_unclean or self._has_remote(topic.name))
+            and (was_unclean or self._has_remote(topic.name) or _had_place(before, topic_partition))
         ]
         if not lost:
             return missing
@@ -278,3 +280,9 @@ class LogMaking:
     def _has_remote(self, topic: str) -> bool:
         config = self._assignment.config_for(topic)
         return config.remote_storage_enable or config.remote_log_delete_on_disable
+
+
+def _had_place(image: "ClusterImage", topic_partition: TopicPartition) -> bool:
+    """Whether it is written down in which log directory the partition is, on a single node."""
+    partition = image.partition(*topic_partition)
+    return partition is not None and any(one != NIL for one in partition.directories)

@@ -11,7 +11,10 @@ import pytest
 async def test_a_log_that_is_gone_begins_anew_in_another_leader_epoch(
     nodes: Any, tmp_path: Path
 ) -> None:
-    """Else what remote storage has of the lost one would be taken for the records that come now."""
+    """Else what remote storage has of the lost one would be taken for the records that come now.
+
+    And a consumer that has read the old log goes on in the middle of the new one.
+    """
     first = await nodes()
     await first.start()
     await first.create("t", 3, remote_storage_enable="true")
@@ -28,8 +31,8 @@ async def test_a_log_that_is_gone_begins_anew_in_another_leader_epoch(
     assert [second.append("t", index) for index in range(3)] == [1, 0, 1]
     assert second.log("t", 1).leader_epochs.entries() == [(1, 0)]
     assert second.log("t", 0).leader_epochs.entries() == [(0, 0)]
-    # Nothing can be confused where there is no remote storage.
-    assert second.controller.image.topics["plain"].partitions[0].leader_epoch == 0
+    assert second.controller.image.topics["plain"].partitions[0].leader_epoch == 1
+    assert second.append("plain") == 0
     third = await nodes()
     await third.start()
     epochs = [p.leader_epoch for p in third.controller.image.topics["t"].partitions]
