@@ -35,9 +35,9 @@ async def test_there_are_no_more_threads_than_logs(
     """`num.recovery.threads.per.data.dir` may be any number: what waits for a job takes memory."""
     made: list[int] = []
 
-    def pool(max_workers: int, **options: str) -> ThreadPoolExecutor:
+    def pool(max_workers: int, thread_name_prefix: str) -> ThreadPoolExecutor:
         made.append(max_workers)
-        return ThreadPoolExecutor(max_workers, **options)
+        return ThreadPoolExecutor(max_workers, thread_name_prefix)
 
     monkeypatch.setattr("broker.replicas.logs.log_opening.ThreadPoolExecutor", pool)
     await node.create("t", 3)
