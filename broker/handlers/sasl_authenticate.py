@@ -29,7 +29,7 @@ REASON: Final = "SaslAuthenticate request received after successful authenticati
 def handle(
     _services: "Services", _context: "RequestContext", _request: SaslAuthenticateRequest
 ) -> SaslAuthenticateResponse:
-    """Say that nobody is authenticated here."""
+    """Refuse: no listener has SASL."""
     return SaslAuthenticateResponse(
         error_code=int(ErrorCode.ILLEGAL_SASL_STATE), error_message=REASON
     )

@@ -28,5 +28,5 @@ VERSIONS = (0, 1)
 def handle(
     _services: "Services", _context: "RequestContext", _request: SaslHandshakeRequest
 ) -> SaslHandshakeResponse:
-    """Say that nobody is authenticated here."""
+    """Refuse: no listener has SASL."""
     return SaslHandshakeResponse(error_code=int(ErrorCode.ILLEGAL_SASL_STATE))

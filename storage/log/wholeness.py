@@ -1,4 +1,4 @@
-"""Whether closed segments have all that was written to them, or somebody has cut their files.
+"""Whether closed segments have all that was written to them, or their files have been cut.
 
 What is missing of a file would else be a gap that no reader hears of: Kafka passes over it. A cut
 within a batch shows in its segment; one between two batches shows where the next segment begins

@@ -1,4 +1,4 @@
-"""What a segment's indexes are told of the batches that are appended."""
+"""A batch that is appended, as a segment's indexes need it."""
 
 
 class BatchAppend:

@@ -1,11 +1,11 @@
-"""Builds the offset and the time index of a segment anew, from its batches."""
+"""Rebuilds the offset and the time index of a segment from the batches in it."""
 
 from storage.index.offset_index import OffsetIndex
 from storage.index.time_index import NO_TIMESTAMP, TimeIndex
 
 
 class IndexBuilder:
-    """Fills both indexes of a segment from its batches, by the rule that appending follows.
+    """Fills both indexes of a segment by the rule that appending follows.
 
     Attributes:
         interval: `index.interval.bytes`.
