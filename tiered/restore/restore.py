@@ -326,7 +326,8 @@ async def _partition(
             waiting,
             epochs,
             allow_gaps=allow_gaps,
-            log_start_offset=None if history is None else history.log_start_offset,
+            log_start_offset=0 if history is None else history.log_start_offset,
+            copied_from=_copied_from(history),
             empty_from=lambda one: one.empty_from,
         )
         plan = plan._replace(left_out=(*plan.left_out, *unusable))
@@ -344,6 +345,17 @@ async def _partition(
         partition, history.leader_epochs, history.end_offset, unusable
     )
     return RestoredPartition(empty, encode_rows((), 0), history.leader_epoch)
+
+
+def _copied_from(history: HistorySummary | None) -> int | None:
+    """Where the copies begin that a history names; None where it names none.
+
+    One that names none may be older than the first copies behind its end, and these may have
+    expired since: only what a history names goes after it was written anew.
+    """
+    if history is None or history.log_start_offset >= history.end_offset:
+        return None
+    return history.log_start_offset
 
 
 def _lost_end(

@@ -115,7 +115,8 @@ def plan_partition(
     leader_epochs: Sequence[tuple[int, int]],
     *,
     allow_gaps: bool = False,
-    log_start_offset: int | None = None,
+    log_start_offset: int = 0,
+    copied_from: int | None = None,
     empty_from: Callable[[C], int | None] = _unknown,
 ) -> PartitionPlan[C]:
     """Choose among a partition's segments.
@@ -126,8 +127,9 @@ def plan_partition(
         leader_epochs: What was stored with `newest`: of the log up to its end, from the log start
             offset it had then.
         allow_gaps: Keep what lies before a gap.
-        log_start_offset: Where the log starts at least, as recorded elsewhere; None: nowhere. What
-            no segment has from there on is a gap.
+        log_start_offset: Where the log starts at least, as recorded elsewhere.
+        copied_from: From where on there were copies, as recorded elsewhere; None: nowhere. What no
+            segment has from there on is a gap.
         empty_from: From where up to a copy's start the log had no record; None: it had, or unknown.
     """
     end = newest.metadata.end_offset + 1
@@ -136,7 +138,7 @@ def plan_partition(
     left_out: list[LeftOut] = []
     usable: list[C] = [newest]
     # What was deleted from the log start on may still be in the bucket, for a while.
-    floor = max(epochs[0][1] if epochs else newest.metadata.start_offset, log_start_offset or 0)
+    floor = max(epochs[0][1] if epochs else newest.metadata.start_offset, log_start_offset)
     for one in others:
         if not lineage.contains(one.metadata):
             left_out.append(LeftOut(one.metadata, FOREIGN))
@@ -156,7 +158,8 @@ def plan_partition(
             gaps=(),
             left_out=tuple(sorted(left_out, key=lambda one: one.segment.start_offset)),
         )
-    chain, gaps = _lay_out(usable, None if log_start_offset is None else floor, empty_from)
+    begin = None if copied_from is None else max(copied_from, floor)
+    chain, gaps = _lay_out(usable, begin, empty_from)
     first = 0
     if gaps and not allow_gaps:
         first = next(

@@ -209,6 +209,16 @@ async def test_a_beginning_that_only_the_history_has_is_missing() -> None:
     assert [(plan.log_start_offset, len(plan.segments)) for plan in plans] == [(10, 1), (10, 2)]
 
 
+async def test_copies_that_an_older_history_does_not_name_may_have_expired() -> None:
+    """Only what it names goes after it was written anew."""
+    bucket = ManifestBucket()
+    bucket.add("a", 0, 30, 39)
+    add_history(bucket, "a", 0, log_start_offset=20, end_offset=20, stable_end_offset=20)
+    content = await read_bucket(bucket)
+    assert content.problems == []
+    assert content.topics["a"].partitions[0].plan.log_start_offset == 30
+
+
 async def test_an_end_that_only_the_history_has_is_missing() -> None:
     """Unless a later leader has overwritten it."""
     bucket = ManifestBucket()

@@ -44,7 +44,7 @@ def plan(
     *segments: SegmentManifest,
     epochs: Sequence[tuple[int, int]] = ((0, 0),),
     allow_gaps: bool = False,
-    log_start_offset: int | None = None,
+    copied_from: int | None = None,
 ) -> PartitionPlan[SegmentManifest]:
     newest, *others = newest_first(segments)
     return plan_partition(
@@ -52,7 +52,7 @@ def plan(
         others,
         epochs,
         allow_gaps=allow_gaps,
-        log_start_offset=log_start_offset,
+        copied_from=copied_from,
         empty_from=lambda one: one.empty_from,
     )
 
@@ -88,12 +88,12 @@ def test_what_compaction_had_emptied_is_no_gap() -> None:
 def test_a_beginning_that_is_known_and_not_there_is_a_gap() -> None:
     """Without a history nobody knows; what compaction had emptied is none."""
     assert plan(segment(20, 29)).gaps == ()
-    planned = plan(segment(20, 29), segment(30, 39), log_start_offset=5)
+    planned = plan(segment(20, 29), segment(30, 39), copied_from=5)
     assert (planned.log_start_offset, planned.gaps) == (20, (Gap(5, 20),))
     assert ranges(planned) == [(20, 29), (30, 39)]
-    assert plan(segment(20, 29, empty_from=0), log_start_offset=5).gaps == ()
-    assert plan(segment(20, 29), log_start_offset=20).gaps == ()
-    assert plan(segment(20, 29), epochs=((0, 20),), log_start_offset=5).gaps == ()
+    assert plan(segment(20, 29, empty_from=0), copied_from=5).gaps == ()
+    assert plan(segment(20, 29), copied_from=20).gaps == ()
+    assert plan(segment(20, 29), epochs=((0, 20),), copied_from=5).gaps == ()
 
 
 def test_the_highest_epoch_decides_not_the_longest_log() -> None:
