@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from broker.replicas.logs.log_lifecycle import LogLifecycle
     from broker.replicas.replica_manager import ReplicaManager
     from broker.replicas.role_reconciler import RoleReconciler
+    from config.broker import BrokerConfig
     from storage.environment.environment import Environment
     from storage.manager.log_manager import LogManager
 
@@ -47,5 +48,14 @@ def build_log_mover(
         serve=lifecycle.serve,
         config_for=lifecycle.config_for,
         throttle=throttle,
-        threads=settings.num_replica_alter_log_dirs_threads or len(settings.log_dirs),
+        threads=moving_threads(settings),
     )
+
+
+def moving_threads(settings: "BrokerConfig") -> int:
+    """How many logs move at the same time: one for every directory, unless a number is set.
+
+    Kafka takes any number, and no move ends with one below 1.
+    """
+    threads = settings.num_replica_alter_log_dirs_threads
+    return len(settings.log_dirs) if threads is None or threads < 1 else threads
