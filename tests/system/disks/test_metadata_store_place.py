@@ -5,12 +5,14 @@ import errno
 import os
 import shutil
 import sqlite3
+from functools import partial
 from pathlib import Path
 from uuid import UUID, uuid5
 
 import pytest
 from typing_extensions import override
 
+from broker.broker import Broker
 from broker.runtime.startup_errors import StartupError
 from cli.main import main
 from protocol.messages.describe_configs import DescribeConfigsRequest, DescribeConfigsResource
@@ -21,7 +23,7 @@ from storage.environment.filesystem import Buffer
 from storage.environment.local_filesystem import LocalFilesystem
 from storage.errors import DiskError
 from tests.fakes.network.client import Client
-from tests.system.conftest import Node, StartNode
+from tests.system.conftest import Node, StartNode, until
 from tests.unit.broker.controller.images.test_kafka_metadata import config_record, write
 
 STORE = "varve-metadata.sqlite"
@@ -408,6 +410,11 @@ class DyingDisk(LocalFilesystem):
         super().replace_bytes(path, data)
 
 
+def is_decided(broker: Broker) -> bool:
+    """A start that has begun has come to its end."""
+    return broker.ready or broker.failed.done()
+
+
 @pytest.mark.parametrize("kafka", [False, True])
 async def test_a_first_start_may_die_anywhere(
     start_node: StartNode, tmp_path: Path, kafka: bool
@@ -422,7 +429,10 @@ async def test_a_first_start_may_die_anywhere(
             write(Path(dirs[1]), config_record(2, "events", "retention.ms", "-1"))
         disk = DyingDisk(changes)
         try:
-            broken = await start_node(log_dirs=dirs, filesystem=disk)
+            broken = await start_node(log_dirs=dirs, filesystem=disk, wait_until_ready=False)
+            # Directories also get their first checkpoint, when the start is as good as over.
+            await until(partial(is_decided, broken.broker))
+            died += broken.broker.failed.done()
             broken.broker._fail("killed")
             await broken.stop()
         except StartupError:
