@@ -19,8 +19,10 @@ first batch and between segments, and `cleanup.policy` may have changed since. B
 a closed segment may end early, at the end of a batch, or be empty, while the next one is there: the
 kernel writes pages back in any order. That is assumed of a gap between segments only if
 
-    it lies at or above the recovery point   what lies below was on disk: nothing of it can be lost,
-                                             nor is anything known of a log without checkpoint
+    it lies at or above the recovery point   what lies below was on disk: nothing of it can be lost.
+                                             Of a log that its directory's checkpoint lacks, which
+                                             is younger, that is 0; where there is no checkpoint
+                                             at all, nothing is known
     the log was never compacted              not by its settings, nor by the cleaner's checkpoint,
                                              nor by gaps that cannot be anything else
     something is there before it             else the log begins later, as after retention
