@@ -23,8 +23,8 @@ machines that others share. Of such a tier up to `SECOND_TRIES_MAX` failed tests
 more, alone, in a new process; what then passes is named in the summary, to be looked at. More
 failures, or one that fails twice, fail the run.
 
-Modules run two at a time. Those that judge time or memory (`measures`) come after them, one by one,
-with the machine to themselves.
+Modules run two at a time, of the fast tier three. Those that judge time or memory (`measures`) come
+after them, one by one, with the machine to themselves.
 """
 
 import json
@@ -45,6 +45,9 @@ from bench.structure import TIMES
 from native.loader import VARIABLE, CodePath, CompiledCodeError, prefer_compiled
 
 PROCESSES: Final = 2
+
+FAST_PROCESSES: Final = 3
+"""On two cores: a tenth of these tests' time is waiting for leases and time-outs."""
 
 SILENT_S: Final = 480
 """So much longer than one test may take may pytest say nothing: its end may take its time, too."""
@@ -89,6 +92,7 @@ TIERS: Final = {
         profile="fast",
         on_both=True,
         real_time=True,
+        processes=FAST_PROCESSES,
     ),
     "system": Tier(
         "system and not (quick or interop or slow or clients or spark)",
