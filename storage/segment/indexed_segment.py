@@ -163,12 +163,9 @@ class IndexedSegment(SegmentFiles):
                 self._rebuild_beside(error, reads)
         return look_up()
 
-    def _rebuild_beside(self, reason: Exception, reads: Reads) -> None:
-        """Have a thread rebuild the index files; it works on a segment of its own.
-
-        What is appended meanwhile has its entries in memory, beyond those that the files get.
-        """
-        twin = IndexedSegment(
+    def _twin(self) -> "IndexedSegment":
+        """Another object for the same files, that a thread works on."""
+        return IndexedSegment(
             self.directory,
             self.base_offset,
             self._filesystem,
@@ -177,6 +174,13 @@ class IndexedSegment(SegmentFiles):
             size=self.size,
             stage=self.stage,
         )
+
+    def _rebuild_beside(self, reason: Exception, reads: Reads) -> None:
+        """Have a thread rebuild the index files; it works on a segment of its own.
+
+        What is appended meanwhile has its entries in memory, beyond those that the files get.
+        """
+        twin = self._twin()
 
         def rebuild() -> None:
             try:
@@ -228,14 +232,7 @@ class IndexedSegment(SegmentFiles):
         Raises:
             StorageError: The log cannot be read, or the files not be written.
         """
-        twin = IndexedSegment(
-            self.directory,
-            self.base_offset,
-            self._filesystem,
-            index_interval_bytes=self.index_interval_bytes,
-            index_max_bytes=self.offset_index.max_bytes,
-            size=self.size,
-        )
+        twin = self._twin()
         # A start after a crash removes them.
         twin.offset_index.stage = twin.time_index.stage = CLEANED_SUFFIX
         try:
