@@ -196,15 +196,17 @@ class IsrChanges:
             epochs = leading.proposed_epochs
             changes.append(Change(partition, leading, leading.isr, isr, epochs))
         if changes:
-            send = self._send(changes)
+            # The request is of this turn: a later record would lend its partition epoch to what was
+            # proposed before it, and the controller would make what is not counted here any more.
+            send = self._send(changes, self._request(changes))
             self._under_way = asyncio.get_running_loop().create_task(send)
         elif self._noted:
             self._begins = asyncio.get_running_loop().call_soon(self._begin)
 
-    async def _send(self, changes: list[Change]) -> None:
+    async def _send(self, changes: list[Change], request: AlterPartitionRequest) -> None:
         is_clear = False
         try:
-            response = await self._channel.alter_partition(self._request(changes))
+            response = await self._channel.alter_partition(request)
             is_clear = self._take(changes, response)
         except Exception as error:  # noqa: BLE001  because whatever it is, all is asked for again
             self._report(repr(error), changes, error)

@@ -149,6 +149,29 @@ async def test_the_image_settles_and_lets_the_next_be_asked_for(i: IsrWorld) -> 
     assert i.asked[1:] == [[(1, 10), (2, 20), (3, 30)]]
 
 
+async def test_a_request_has_the_partition_epoch_in_which_its_isr_was_proposed(i: IsrWorld) -> None:
+    """A record between them ends the proposal: with its epoch the controller would make the change.
+
+    The ISR would have a member that the high watermark does not wait for.
+    """
+    partition = i.led(state=record((1, 2)))
+    leading = partition.leading
+    assert leading is not None
+    i.fetch_one(0, replica=3)
+    for _ in range(5):
+        if leading.proposed is None:
+            await asyncio.sleep(0)
+    assert leading.proposed is not None
+    assert i.asked == []
+    # As when a replica's log directory is written down.
+    partition.update_isr(record((1, 2), partition_epoch=1))
+    assert leading.proposed is None
+    i.channel.code = ErrorCode.INVALID_UPDATE_VERSION
+    await turn()
+    epochs = [r.topics[0].partitions[0].partition_epoch for r in i.channel.requests]
+    assert epochs[0] == 0
+
+
 @pytest.mark.parametrize(
     "code",
     [
