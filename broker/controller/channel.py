@@ -13,10 +13,12 @@ second time (TOPIC_ALREADY_EXISTS ...), as where a client repeats it.
 
 import asyncio
 from collections.abc import Awaitable, Callable
+from contextlib import suppress
 from typing import Final, Protocol, TypeVar
 
 from broker.controller.active.active_controller import ActiveController
 from broker.controller.images.cluster_image import ClusterImage
+from broker.controller.store.metadata_store import StoreError
 from broker.peers.errors import PeerUnavailableError
 from broker.runtime.errors import ApiError
 from broker.runtime.timer import Timer
@@ -68,6 +70,7 @@ class ControllerChannel:
         image: Callable[[], ClusterImage],
         peers: PeerRequests | None,
         catch_up: Callable[[], Awaitable[None]],
+        valid_until_ms: Callable[[], float],
         timer: Timer,
         clock: Clock,
     ) -> None:
@@ -78,11 +81,14 @@ class ControllerChannel:
             node_id: Of this broker.
             image: The newest.
             peers: None on a single node, which is always the controller.
-            catch_up: Waits until this broker's image has what the store has now.
+            catch_up: Waits until this broker's image has what the store has now; StoreError: the
+                store cannot be read.
+            valid_until_ms: Until when its image is known to be good, on the monotonic clock.
             timer: For trying again.
             clock: For the time that a request has.
         """
         self._catch_up = catch_up
+        self._valid_until_ms = valid_until_ms
         self._moved: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         self._active = active
         self._node_id = node_id
@@ -96,6 +102,20 @@ class ControllerChannel:
     def is_here(self) -> bool:
         """Whether this broker is the active controller."""
         return self._active.is_active
+
+    async def settle(self) -> None:
+        """Have a controller whose lease may have ended hear what the store has now.
+
+        Another may have been elected: its topics would be refused here as unknown.
+
+        Raises:
+            ApiError: NOT_CONTROLLER; the store cannot be read.
+        """
+        if self.is_here and self._clock.monotonic_ms() >= self._valid_until_ms():
+            try:
+                await self._catch_up()
+            except StoreError as error:
+                raise ApiError(ErrorCode.NOT_CONTROLLER, str(error)) from error
 
     def on_image(self, old: ClusterImage, new: ClusterImage) -> None:
         """End the wait for a controller that is none any more; called with every image."""
@@ -170,7 +190,9 @@ class ControllerChannel:
         self.forwarded += 1
         answer = await self._until_answered(here, there, timeout_ms)
         if answer is not None:
-            await self._catch_up()
+            # The change is made; this broker's image shows it once the store can be read.
+            with suppress(StoreError):
+                await self._catch_up()
         return answer
 
     async def _ask(

@@ -15,7 +15,7 @@ from broker.controller.election import ControllerElection
 from broker.controller.forwarded_creation import ForwardedCreation
 from broker.controller.images.cluster_image import ClusterImage
 from broker.controller.images.metadata_records import CONTROLLER_KEY
-from broker.controller.store.metadata_store import MetadataStore, StoreError
+from broker.controller.store.metadata_store import MetadataStore
 from broker.controller.store_compaction import StoreCompaction
 from broker.controller.topics.lingering_brokers import LingeringBrokers
 from broker.lifecycle.replication import receive_buffer_bytes
@@ -76,6 +76,7 @@ class ClusterControl:
             image=lambda: controller.image,
             peers=peers,
             catch_up=self._catch_up,
+            valid_until_ms=lambda: membership.validity.until_ms,
             timer=timer,
             clock=environment.clock,
         )
@@ -120,12 +121,8 @@ class ClusterControl:
         )
 
     async def _catch_up(self) -> None:
-        try:
-            newest = await self._store.range(CONTROLLER_KEY, limit=1)
-            await self._controller.reach(newest.revision)
-        except StoreError:
-            # The change is made; this broker's image shows it once the store can be read.
-            return
+        newest = await self._store.range(CONTROLLER_KEY, limit=1)
+        await self._controller.reach(newest.revision)
 
     def stop(self) -> None:
         """Resign, so that another broker becomes the controller once this one's lease ends."""

@@ -206,8 +206,10 @@ class KafkaApis(Router):
         assert api.handle is not None
         try:
             body: Body | None = None
-            if api.is_forwarded and not self._services.channel.is_here:
-                body = await self._forwarded(api, context, request)
+            if api.is_forwarded:
+                await self._services.channel.settle()
+                if not self._services.channel.is_here:
+                    body = await self._forwarded(api, context, request)
             if body is None:
                 response = await api.handle(self._services, context, request)
                 body = api.codec().encode_response(response, context.api_version)

@@ -1,12 +1,14 @@
 """The way to the controller: here, there, or looked for until the time is up."""
 
 import asyncio
+import math
 from dataclasses import replace
 
 import pytest
 
 from broker.controller.channel import AGAIN_MS, ControllerChannel
 from broker.controller.images.cluster_image import ClusterImage
+from broker.controller.store.metadata_store import StoreError, StoreUnavailableError
 from broker.peers.errors import PeerUnavailableError
 from broker.runtime.errors import ApiError
 from protocol.error_codes import ErrorCode
@@ -42,6 +44,8 @@ class World:
         self.answers = list(answers)
         self.asked: list[int] = []
         self.caught_up = 0
+        self.valid_until_ms = math.inf
+        self.store_error: StoreError | None = None
         self.image = replace(ClusterImage.empty(controller_id=2), controller_epoch=5)
         self.channel = ControllerChannel(
             self.active,  # type: ignore[arg-type]  # the part of it that is used
@@ -49,12 +53,15 @@ class World:
             image=lambda: self.image,
             peers=self,
             catch_up=self.catch_up,
+            valid_until_ms=lambda: self.valid_until_ms,
             timer=self.timer,
             clock=self.timer.clock,
         )
 
     async def catch_up(self) -> None:
         self.caught_up += 1
+        if self.store_error is not None:
+            raise self.store_error
 
     def request(
         self, node_id: int, message: Message, version: int, *, timeout_ms: float, use: str
@@ -159,3 +166,21 @@ async def test_what_is_to_be_handled_here_is_not_forwarded() -> None:
     world.active.is_active = True
     assert await world.channel.forward(EnvelopeRequest(), timeout_ms=1000) is None
     assert world.caught_up == 0
+
+
+async def test_a_controller_without_a_lease_asks_the_store_before_it_answers() -> None:
+    """Another may have been elected, and have made what this one does not know."""
+    world = World()
+    world.active.is_active = True
+    await world.channel.settle()
+    assert world.caught_up == 0
+    world.valid_until_ms = world.timer.clock.monotonic_ms()
+    await world.channel.settle()
+    assert world.caught_up == 1
+    world.store_error = StoreUnavailableError("the store has not answered")
+    with pytest.raises(ApiError) as refused:
+        await world.channel.settle()
+    assert refused.value.code is ErrorCode.NOT_CONTROLLER
+    world.active.is_active = False
+    await world.channel.settle()
+    assert world.caught_up == 2

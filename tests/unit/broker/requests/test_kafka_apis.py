@@ -371,6 +371,9 @@ async def test_a_handler_may_answer_before_a_request_is_forwarded(is_refused: bo
     class Channel:
         is_here = False
 
+        async def settle(self) -> None:
+            pass
+
         async def forward(self, *_: object, **__: object) -> None:
             return None
 
