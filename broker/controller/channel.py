@@ -103,19 +103,20 @@ class ControllerChannel:
         """Whether this broker is the active controller."""
         return self._active.is_active
 
-    async def settle(self) -> None:
+    async def settle(self) -> bool:
         """Have a controller whose lease may have ended hear what the store has now.
 
         Another may have been elected: its topics would be refused here as unknown.
 
-        Raises:
-            ApiError: NOT_CONTROLLER; the store cannot be read.
+        Returns:
+            False: the store cannot be read, so nobody knows who the controller is.
         """
         if self.is_here and self._clock.monotonic_ms() >= self._valid_until_ms():
             try:
                 await self._catch_up()
-            except StoreError as error:
-                raise ApiError(ErrorCode.NOT_CONTROLLER, str(error)) from error
+            except StoreError:
+                return False
+        return True
 
     def on_image(self, old: ClusterImage, new: ClusterImage) -> None:
         """End the wait for a controller that is none any more; called with every image."""

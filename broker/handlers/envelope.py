@@ -31,8 +31,7 @@ async def handle(
     Raises:
         ApiError: See the module.
     """
-    await services.channel.settle()
-    if not services.active_controller.is_active:
+    if not await services.channel.settle() or not services.active_controller.is_active:
         raise ApiError(ErrorCode.NOT_CONTROLLER)
     assert services.open_envelope is not None
     return EnvelopeResponse(

@@ -207,7 +207,10 @@ class KafkaApis(Router):
         try:
             body: Body | None = None
             if api.is_forwarded:
-                await self._services.channel.settle()
+                if not await self._services.channel.settle():
+                    # As by Kafka without a controller there is no answer; other brokers are tried.
+                    connection.close("the metadata store cannot be read")
+                    return None
                 if not self._services.channel.is_here:
                     body = await self._forwarded(api, context, request)
             if body is None:

@@ -371,8 +371,8 @@ async def test_a_handler_may_answer_before_a_request_is_forwarded(is_refused: bo
     class Channel:
         is_here = False
 
-        async def settle(self) -> None:
-            pass
+        async def settle(self) -> bool:
+            return True
 
         async def forward(self, *_: object, **__: object) -> None:
             return None
@@ -398,3 +398,27 @@ async def test_a_handler_may_answer_before_a_request_is_forwarded(is_refused: bo
     response = heartbeat_messages.decode_response(memoryview(answer)[5:], 4)
     assert response.error_code == (2 if is_refused else 1)
     assert bool(handled) is not is_refused
+
+
+async def test_a_controller_that_may_be_none_any_more_answers_nothing() -> None:
+    """Its lease is over and the store cannot be read: what it does not know may be there."""
+    handled: list[object] = []
+
+    async def handle(_: object, __: object, request: object) -> Any:
+        handled.append(request)
+
+    class Channel:
+        is_here = True
+
+        async def settle(self) -> bool:
+            return False
+
+    made = heartbeat_module(handle)
+    made.FORWARDED = True  # type: ignore[attr-defined]  # why: a handler's module
+    world = World(made)
+    world.services.channel = Channel()  # type: ignore[attr-defined]  # why: what the router asks
+    world.send(12, 4, heartbeat(4))
+    for _ in range(10):
+        await asyncio.sleep(0)
+    assert handled == []
+    assert world.h.closed == ["the metadata store cannot be read"]
