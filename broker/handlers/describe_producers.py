@@ -39,9 +39,11 @@ def handle(
         for index in topic.partition_indexes:
             partition = services.replica_manager.replica_of(topic.name, index)
             if partition is None:
-                code = services.replica_manager.missing_error(topic.name, index)
-                if name_problem(topic.name) is not None:
-                    code = ErrorCode.INVALID_TOPIC_EXCEPTION
+                code = (
+                    services.replica_manager.missing_error(topic.name, index)
+                    if name_problem(topic.name) is None
+                    else ErrorCode.INVALID_TOPIC_EXCEPTION
+                )
                 answers.append(PartitionResponse(partition_index=index, error_code=int(code)))
                 continue
             producers = [

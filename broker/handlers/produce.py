@@ -506,12 +506,12 @@ def check_single_batch(records: memoryview | None, version: int) -> None:
         raise ApiError(
             ErrorCode.INVALID_RECORD, "Produce requests must have exactly one record batch"
         )
-    if len(records) < HEADER_SIZE or records[MAGIC_POSITION] < MAGIC:
-        if len(records) >= MESSAGE_SIZE_MIN and records[MAGIC_POSITION] < MAGIC:
-            raise ApiError(
-                ErrorCode.INVALID_RECORD,
-                f"batch has magic {records[MAGIC_POSITION]}, only {MAGIC} is allowed here",
-            )
+    if len(records) >= MESSAGE_SIZE_MIN and records[MAGIC_POSITION] < MAGIC:
+        raise ApiError(
+            ErrorCode.INVALID_RECORD,
+            f"batch has magic {records[MAGIC_POSITION]}, only {MAGIC} is allowed here",
+        )
+    if len(records) < HEADER_SIZE:
         raise CorruptBatchError(f"a batch of {len(records)} bytes is smaller than its header")
     if version < ZSTD_FROM_VERSION and records[22] & 0x07 == 4:
         raise ApiError(

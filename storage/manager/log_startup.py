@@ -285,13 +285,13 @@ class LogStartup:
             elif self._belongs(directory, found, holders):
                 jobs.append(self._job(directory, found.topic_partition, open_log))
         directory.listed = True
-        if not jobs and not directory.has_recovery_points:
-            # Logs that are made from now on are newer than it, whenever the power goes.
-            self._begin_recovery_points(directory)
         # What no directory is left of must not come back to haunt a partition of that name.
         known = {tp for offsets in directory.offsets.values() for tp in offsets} - directory.loading
         self._report_lost(directory, known - holders.keys())
         try:
+            if not jobs and not directory.has_recovery_points:
+                # Logs that are made from now on are newer than it, whenever the power goes.
+                directory.write_checkpoint(RECOVERY_POINT_CHECKPOINT, {})
             directory.forget(known)
         except DiskError as error:
             if error.is_disk_failure:
@@ -305,14 +305,6 @@ class LogStartup:
                 len(jobs),
             )
         return jobs
-
-    def _begin_recovery_points(self, directory: LogDirectory) -> None:
-        try:
-            directory.write_checkpoint(RECOVERY_POINT_CHECKPOINT, {})
-        except DiskError as error:
-            if error.is_disk_failure:
-                raise
-            self._table.fail(directory, error)
 
     def _report_lost(self, directory: LogDirectory, gone: set[TopicPartition]) -> None:
         """Log partitions of this directory that had records and have no folder any more."""
