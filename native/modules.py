@@ -126,6 +126,7 @@ COMPILED: Final = (
     "storage.producers.entry",
     "storage.producers.rules",
     "storage.producers.state",
+    "storage.producers.table",
     "storage.producers.verification",
     "storage.segment.batch_append",
     "storage.segment.flush",

@@ -71,7 +71,8 @@ from storage.log.segment_factory import SegmentFactory
 from storage.log.state import LogState
 from storage.log.truncation import LogTruncation
 from storage.log.write_behind import WriteBehind
-from storage.producers.state import ProducerSettings, ProducerStateManager
+from storage.producers.state import ProducerStateManager
+from storage.producers.table import ProducerSettings
 from storage.segment.flush import FlushTicket
 from storage.segment.readable_segment import TimestampOffset
 from storage.types.append_info import AppendInfo

@@ -15,7 +15,7 @@ from storage.checkpoints.log_loading import LoadJob
 from storage.log.log import Log
 from storage.log.recovery.loader import CheckpointedLog
 from storage.manager.log_table import LogTable
-from storage.producers.state import ProducerSettings
+from storage.producers.table import ProducerSettings
 from storage.types.topic_partition import TopicPartition
 
 

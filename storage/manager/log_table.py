@@ -27,7 +27,7 @@ from storage.errors import (
     LogDirectoryOfflineError,
 )
 from storage.log.log import Log
-from storage.producers.state import PRODUCER_ID_EXPIRATION_MS
+from storage.producers.table import PRODUCER_ID_EXPIRATION_MS
 from storage.types.owner import OnOwner, in_this_thread
 from storage.types.topic_partition import TopicPartition
 

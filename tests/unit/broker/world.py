@@ -36,7 +36,7 @@ from storage.environment.environment import Environment
 from storage.environment.local_filesystem import LocalFilesystem
 from storage.environment.randomness import SeededRandomness
 from storage.log.log import Log
-from storage.producers.state import ProducerSettings
+from storage.producers.table import ProducerSettings
 from storage.types.topic_partition import TopicPartition
 from tests.fakes.broker.registrar import FakeRegistrar
 from tests.fakes.timer import ManualTimer

@@ -6,7 +6,7 @@ from config.topic import TopicConfig
 from protocol.records.control import build_end_transaction_marker
 from storage.errors import BatchTooLargeError, InvalidProducerEpochError
 from storage.log.log import Log
-from storage.producers.state import PRODUCER_ID_EXPIRATION_MS
+from storage.producers.table import PRODUCER_ID_EXPIRATION_MS
 from storage.producers.verification import TransactionTerms
 from storage.types.append_origin import AppendOrigin
 from tests.fakes.filesystem import FakeFilesystem

@@ -26,7 +26,7 @@ from protocol.internal.consumer_offsets import (
 )
 from protocol.records.builder import build_batch
 from protocol.records.control import build_end_transaction_marker
-from storage.producers.state import PRODUCER_ID_EXPIRATION_MS
+from storage.producers.table import PRODUCER_ID_EXPIRATION_MS
 from storage.producers.verification import TransactionTerms
 from storage.types.append_origin import AppendOrigin
 from storage.types.topic_partition import TopicPartition

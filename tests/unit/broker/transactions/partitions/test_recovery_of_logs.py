@@ -37,7 +37,7 @@ from protocol.records.builder import build_batch
 from protocol.records.control import ControlType, parse_end_transaction_marker
 from protocol.records.record import iterate_records
 from storage.log.log import Log
-from storage.producers.state import ProducerSettings
+from storage.producers.table import ProducerSettings
 from storage.producers.verification import TransactionTerms
 from storage.types.topic_partition import TopicPartition
 from tests.code_path import python_only
