@@ -413,6 +413,7 @@ class LogLoader:
         segments = self._segments
         if not len(segments):
             return self._log_start_offset
+        self._check_empty()
         self._check_epochs()
         scan_from = None if self._clean_shutdown else max(self._recovery_point, 0)
         for segment in segments:
@@ -438,6 +439,24 @@ class LogLoader:
         if at >= 0 and segments[at].find_end() is None:
             scan_from = segments[at].base_offset
         return self._scan(segments.from_offset(scan_from))
+
+    def _check_empty(self) -> None:
+        """Take out empty segments that begin where another one has records.
+
+        A roll and a compaction leave none of these: a file was put there, or emptied and renamed.
+        As the last one it would move the log's end back, so that offsets were given out twice; as
+        another one it would hide the records from there on.
+        """
+        misplaced = []
+        holder: Segment | None = None
+        for segment in self._segments:
+            if segment.size:
+                holder = segment
+            elif holder is not None:
+                end = holder.find_end()
+                if end is not None and end > segment.base_offset:
+                    misplaced.append(segment)
+        self._set_aside(misplaced)
 
     def _check_epochs(self) -> None:
         """Read leader epochs from the log that their checkpoint lacks."""
