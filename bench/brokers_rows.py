@@ -1,14 +1,20 @@
 """Rows of a whole machine: two of our brokers, one `varve serve --brokers 2`, beside one Kafka.
 
 Each connection goes to the broker that leads its partition, as clients' do. Costs are those of the
-whole process tree, the supervisor counted.
+whole process tree, the supervisor counted. The limit of consumers is that of `bench.limit`, with a
+program for each of two brokers.
 """
 
+import contextlib
+import sys
 import time
+from collections.abc import Sequence
+from dataclasses import replace
 
 from bench import wire
 from bench.generator import FetchLoad, LoadResult, ProduceLoad, fetch_all, produce, run_apart
 from bench.latency import LatencyLoad, LatencyResult, measure
+from bench.limit import LimitError, LimitLog, beside_limit, segments_of, serving
 from bench.node import Node
 from bench.rows import MIB, TRANSIENT, Bench, Metric, Row, rates, undisturbed
 from bench.verify import verify_partition
@@ -18,6 +24,7 @@ RECORDS = 16
 VALUE = b"b" * 1000
 CONSUMED_BYTES = 512 * MIB
 LED_WITHIN_S = 60.0
+BROKERS = 2
 
 
 def _create(node: Node, topic: str, partitions: int) -> list[int]:
@@ -107,9 +114,37 @@ def _consume(bench: Bench, node: Node) -> dict[str, float]:
                 partition=index,
             )
         )
-    result = fetch_all(loads)
+    found = _consume_beside_limit(node, loads) if bench.beside_limit else None
+    if found is None:
+        found = rates(fetch_all(loads))
     _check(node, _verify_and_delete(node, topic, ports, VALUE), filled)
-    return rates(result) | {"brokers": float(len(set(ports)))}
+    return found | {"brokers": float(len(set(ports)))}
+
+
+def _consume_beside_limit(node: Node, loads: Sequence[FetchLoad]) -> dict[str, float] | None:
+    """The row's figures with its share of the limit; None, and a sentence, where there is none.
+
+    Each program sends a partition of its own, to every second consumer.
+    """
+    try:
+        with contextlib.ExitStack() as stack:
+            halves = []
+            for load in loads[:BROKERS]:
+                segments = segments_of(node, load.topic, load.partition)
+                log = LimitLog(load.topic, load.batch_size, load.batch_records, segments)
+                port, pid = stack.enter_context(serving(log))
+                duration_s = load.duration_s / 2
+                halves.append(
+                    replace(load, port=port, pid=pid, host="127.0.0.1", duration_s=duration_s)
+                )
+            limit = [halves[number % BROKERS] for number in range(len(loads))]
+            before = fetch_all(limit)
+            ours = fetch_all(loads)
+            after = fetch_all(limit)
+    except LimitError as error:
+        print(error, file=sys.stderr)
+        return None
+    return rates(ours) | beside_limit(ours, before, after)
 
 
 def _latency(bench: Bench, node: Node) -> dict[str, float]:
@@ -139,7 +174,7 @@ BROKERS_ROWS: tuple[Row, ...] = (
             _BROKERS,
         ),
         _produce,
-        brokers=2,
+        brokers=BROKERS,
     ),
     Row(
         "brokers2-consume",
@@ -147,11 +182,14 @@ BROKERS_ROWS: tuple[Row, ...] = (
         (
             Metric("mb_per_s", "MB/s", "higher", 1.5),
             Metric("cpu_s_per_gb", "CPU s/GB", "lower"),
+            Metric("limit_mb_per_s", "MB/s of the limit", "higher"),
+            Metric("share_of_limit", "share of the limit", "higher"),
+            Metric("cpu_x_limit", "times the limit's CPU", "lower"),
             _BUSY,
             _BROKERS,
         ),
         _consume,
-        brokers=2,
+        brokers=BROKERS,
     ),
     Row(
         "brokers2-latency-200",
@@ -162,6 +200,6 @@ BROKERS_ROWS: tuple[Row, ...] = (
             Metric("left_out_percent", "%", "lower"),
         ),
         _latency,
-        brokers=2,
+        brokers=BROKERS,
     ),
 )

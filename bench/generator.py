@@ -282,17 +282,20 @@ def fetch_all(loads: Sequence[FetchLoad]) -> LoadResult:
     """`fetch` of each load in a process of its own, all at the same time."""
     barrier = _CONTEXT.Barrier(len(loads))
     together = [_start_apart(None, fetch, load, barrier) for load in loads]
-    return added_up([_result_of(apart) for apart in together])
+    return added_up([_result_of(apart) for apart in together], [load.pid for load in loads])
 
 
-def added_up(results: Sequence[LoadResult]) -> LoadResult:
-    """One result of loads that ran at the same time on the same broker."""
+def added_up(results: Sequence[LoadResult], pids: Sequence[int]) -> LoadResult:
+    """One result of loads that ran at the same time, each on the process of its `pids`."""
+    cpu_s: dict[int, float] = {}
+    for pid, result in zip(pids, results, strict=True):
+        # Each load has seen what all of its process cost.
+        cpu_s[pid] = max(cpu_s.get(pid, 0.0), result.broker_cpu_s)
     return LoadResult(
         sum(result.requests for result in results),
         max(result.seconds for result in results),
         sum(result.size_bytes for result in results),
-        # Each has seen the cost of all.
-        max(result.broker_cpu_s for result in results),
+        sum(cpu_s.values()),
         sum(result.generator_busy for result in results),
     )
 

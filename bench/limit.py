@@ -67,7 +67,8 @@ def segments_of(node: Node, topic: str, partition: int) -> list[Path]:
     """
     if not isinstance(node, OwnedNode):
         raise LimitError(f"{node.name} runs already: its segment files are not known here")
-    segments = sorted((node.data_directory / f"{topic}-{partition}").glob("*.log"))
+    # With several brokers each has a directory of its own in there.
+    segments = sorted(node.data_directory.rglob(f"{topic}-{partition}/*.log"))
     if not segments:
         raise LimitError(f"{node.name}: no segments of {topic}-{partition} are where they belong")
     return segments

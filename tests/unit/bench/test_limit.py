@@ -84,7 +84,8 @@ def test_the_share_is_of_both_halves_together() -> None:
 def test_consumers_side_by_side_count_the_broker_once() -> None:
     first = LoadResult(10, 2.0, 1000, 0.50, 0.2)
     second = LoadResult(20, 2.1, 2000, 0.52, 0.3)
-    assert added_up([first, second]) == LoadResult(30, 2.1, 3000, 0.52, 0.5)
+    assert added_up([first, second], [7, 7]) == LoadResult(30, 2.1, 3000, 0.52, 0.5)
+    assert added_up([first, second], [7, 8]) == LoadResult(30, 2.1, 3000, 1.02, 0.5)
 
 
 @needs_compiler
