@@ -68,7 +68,8 @@ class SharedDirectories:
             for path in self._paths:
                 try:
                     self._make(path)
-                    self._locks.append(self._filesystem.lock(join(path, LOCK_FILE)))
+                    lock = self._filesystem.lock(join(path, LOCK_FILE), with_folder=True)
+                    self._locks.append(lock)
                 except DiskError as error:
                     self._take_offline(path, error)
             if self._store:

@@ -146,7 +146,7 @@ class LogDirectory:
             with suppress(DiskError):
                 self._filesystem.sync_directory(dirname(self.path) or ".")
         self._filesystem.mkdir(self.path)
-        self._lock = self._filesystem.lock(join(self.path, LOCK_FILE))
+        self._lock = self._filesystem.lock(join(self.path, LOCK_FILE), with_folder=True)
         self.meta = read_meta_properties(self._filesystem, join(self.path, META_PROPERTIES))
         self.opened = True
 

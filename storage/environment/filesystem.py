@@ -202,8 +202,18 @@ class Filesystem(Protocol):
         """
         ...
 
-    def lock(self, path: str) -> Lock:
-        """Claim `path` (created when missing). Raises LockedDirectoryError when it is taken."""
+    def lock(self, path: str, *, with_folder: bool = False) -> Lock:
+        """Claim a file for as long as the process lives.
+
+        Args:
+            path: Of the file; created when missing.
+            with_folder: Claim its folder, too, where the disk can: the claim then holds on when
+                somebody removes the file.
+
+        Raises:
+            LockedDirectoryError: It is taken.
+            DiskError: The disk refused.
+        """
         ...
 
     def mtime_ms(self, path: str) -> int:

@@ -261,19 +261,22 @@ class LocalFile:
 
 
 class LocalLock:
-    """An `flock` on a file: goes with the process, whatever way the process ends."""
+    """An `flock` on files: goes with the process, whatever way the process ends."""
 
-    __slots__ = ("_fd",)
+    __slots__ = ("_fds",)
 
-    def __init__(self, fd: int) -> None:
-        self._fd = fd
+    def __init__(self, fds: list[int]) -> None:
+        self._fds = fds
+
+    def add(self, fd: int) -> None:
+        """Hold another descriptor with it."""
+        self._fds.append(fd)
 
     def release(self) -> None:
         """Give it up; a second call does nothing."""
-        fd, self._fd = self._fd, -1
-        if fd >= 0:
+        while self._fds:
             with contextlib.suppress(OSError):
-                os.close(fd)
+                os.close(self._fds.pop())
 
 
 @mypyc_attr(allow_interpreted_subclasses=True)
@@ -471,10 +474,24 @@ class LocalFilesystem:
         self.rename(temporary, path)
         self.sync_directory(os.path.dirname(path) or ".")
 
-    def lock(self, path: str) -> LocalLock:
-        """Claim `path` with `flock`."""
+    def lock(self, path: str, *, with_folder: bool = False) -> LocalLock:
+        """Claim `path` with `flock`, its folder likewise where the disk can: NFS cannot."""
+        lock = LocalLock([self._claim(path, os.O_RDWR | os.O_CREAT)])
+        if with_folder:
+            try:
+                lock.add(self._claim(os.path.dirname(path) or ".", os.O_RDONLY | os.O_DIRECTORY))
+            except LockedDirectoryError:
+                lock.release()
+                raise
+            except DiskError:
+                # The claim of the file has to do.
+                pass
+        return lock
+
+    def _claim(self, path: str, flags: int) -> int:
+        """A descriptor with the `flock` of `path`."""
         try:
-            fd = self._open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC)
+            fd = self._open(path, flags | os.O_CLOEXEC)
         except OSError as error:
             _fail(error, path, "open")
         try:
@@ -484,7 +501,7 @@ class LocalFilesystem:
             if error.errno in (errno.EWOULDBLOCK, errno.EACCES):
                 raise LockedDirectoryError(f"another process holds {path}") from error
             _fail(error, path, "lock")
-        return LocalLock(fd)
+        return fd
 
     def mtime_ms(self, path: str) -> int:
         """Last modification."""

@@ -279,12 +279,12 @@ class FakeFile:
 
 
 class FakeLock:
-    def __init__(self, filesystem: "FakeFilesystem", path: str) -> None:
+    def __init__(self, filesystem: "FakeFilesystem", paths: tuple[str, ...]) -> None:
         self._filesystem = filesystem
-        self._path = path
+        self._paths = paths
 
     def release(self) -> None:
-        self._filesystem.locks.discard(self._path)
+        self._filesystem.locks.difference_update(self._paths)
 
 
 class FakeFilesystem:
@@ -554,12 +554,14 @@ class FakeFilesystem:
         self.rename(path + ".tmp", path)
         self.sync_directory(os.path.dirname(path))
 
-    def lock(self, path: str) -> FakeLock:
-        if path in self.locks:
+    def lock(self, path: str, *, with_folder: bool = False) -> FakeLock:
+        held = path in self.locks and self._find(path) is not None
+        paths = (path, os.path.dirname(path)) if with_folder else (path,)
+        if held or not self.locks.isdisjoint(paths[1:]):
             raise LockedDirectoryError(f"another process holds {path}")
         self.open(path, create=True).close()
-        self.locks.add(path)
-        return FakeLock(self, path)
+        self.locks.update(paths)
+        return FakeLock(self, paths)
 
     def mtime_ms(self, path: str) -> int:
         found = self._find(path)

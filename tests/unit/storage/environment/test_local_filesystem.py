@@ -165,6 +165,21 @@ def test_a_lock_is_taken_once(disk: Disk) -> None:
     filesystem.lock(f"{root}/.lock").release()
 
 
+def test_a_lock_with_its_folder_outlives_its_file(disk: Disk) -> None:
+    """A file that was removed lets no second broker in. Another file beside it is another claim."""
+    filesystem, root = disk
+    lock = filesystem.lock(f"{root}/.lock", with_folder=True)
+    other = filesystem.lock(f"{root}/other.lock")
+    filesystem.unlink(f"{root}/.lock")
+    with pytest.raises(LockedDirectoryError):
+        filesystem.lock(f"{root}/.lock", with_folder=True)
+    lock.release()
+    filesystem.lock(f"{root}/.lock", with_folder=True).release()
+    with pytest.raises(LockedDirectoryError):
+        filesystem.lock(f"{root}/other.lock")
+    other.release()
+
+
 def test_a_file_syncs_and_has_a_time(disk: Disk) -> None:
     """Nothing to see without a crash, but it must not fail."""
     filesystem, root = disk
