@@ -24,6 +24,9 @@ from storage.environment.alerts import AlertKind, Alerts
 
 LOGGER = logging.getLogger(__name__)
 
+PROCESSORS_MAX = 256
+"""Of a listener. They spread bookkeeping, not work: more of them would be memory for nothing."""
+
 MakeProcessor = Callable[[str, int], Processor]
 """A processor of a listener, by the listener's name and its own number in it."""
 
@@ -50,7 +53,8 @@ class OpenListener:
         self.retired: list[Processor] = []
 
     def resize(self, count: int, make: MakeProcessor) -> None:
-        """Have `count` processors, at least one."""
+        """Have `count` processors, at least one and no more than `PROCESSORS_MAX`."""
+        count = min(count, PROCESSORS_MAX)
         while len(self.processors) > count:
             self.retired.append(self.processors.pop())
         while len(self.processors) < count:
@@ -158,9 +162,10 @@ class Listeners:
 
     def _add(self, listener: Listener, processors: int) -> OpenListener:
         bound = self._bind(listener)
-        own = [self._make_processor(listener.name, number) for number in range(processors)]
+        own: list[Processor] = []
         acceptor = self._make_acceptor(listener.name, bound, own)
         one = self._open[listener.name] = OpenListener(listener, acceptor, own)
+        one.resize(processors, self._make_processor)
         return one
 
     @property

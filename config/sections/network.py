@@ -55,7 +55,8 @@ class NetworkSettings(Settings):
         default=3,
         text="Processors of every listener; a connection stays with one of them.",
         difference="Processors take turns on one event loop instead of being threads: the number "
-        "spreads bookkeeping, not work over cores. More cores are used by more brokers.",
+        "spreads bookkeeping, not work over cores, and above 256 is taken as that. More cores are "
+        "used by more brokers.",
         dynamic=True,
     )
     num_io_threads: int = config_key(

@@ -6,7 +6,7 @@ from typing import Any, cast
 import pytest
 
 from broker.network.acceptor import Acceptor
-from broker.network.listeners import Listeners
+from broker.network.listeners import PROCESSORS_MAX, Listeners
 from broker.network.network import Listening
 from broker.network.processor import Processor
 from config.listeners import Listener
@@ -72,6 +72,16 @@ class World:
 
 
 A, B = Listener("A", "h", 1), Listener("B", "h", 2)
+
+
+def test_a_very_large_number_of_processors_is_made_a_bearable_one() -> None:
+    """As many as were asked for would have taken all memory, at a start and by AlterConfigs."""
+    w = World()
+    w.listeners.open_all([A], 2**31 - 1)
+    assert len(w.acceptors[0].processors) == PROCESSORS_MAX
+    w.listeners.apply([A], 2)
+    w.listeners.apply([A], 2**31 - 1)
+    assert len(w.acceptors[0].processors) == PROCESSORS_MAX
 
 
 def test_one_that_comes_does_not_touch_those_there_are() -> None:
