@@ -62,7 +62,7 @@ async def handle(
         if context.api_version >= 4:
             with contextlib.suppress(DiskError):
                 disk = services.disk.of(directory.path)
-                total_bytes, usable_bytes = await disk.run(directory.volume)
+                total_bytes, usable_bytes, _ = await disk.run(directory.volume)
         results.append(
             DescribeLogDirsResult(
                 error_code=int(ErrorCode.NONE),

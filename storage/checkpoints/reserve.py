@@ -29,6 +29,9 @@ DISK_SHARE: Final = 64
 PROBED_MIN: Final = 1 << 20
 """Bytes that must be there before appends go on, however small the reserve is."""
 
+FILES_MIN: Final = 64
+"""Files for which the disk must have inodes before appends go on: a roll makes up to five."""
+
 
 class Reserve:
     """The reserve of one directory. Every call but `needed_bytes` may wait for the disk.
@@ -65,7 +68,10 @@ class Reserve:
     def try_take(self) -> bool:
         """Take it again, if there is as much room beside it; whether there was."""
         try:
-            if self._filesystem.volume(self._directory).free_bytes < self.needed_bytes:
+            volume = self._filesystem.volume(self._directory)
+            if volume.free_bytes < self.needed_bytes:
+                return False
+            if volume.free_files is not None and volume.free_files < FILES_MIN:
                 return False
             # Twice the size is really allocated: the volume does not report a quota.
             self._take(self.needed_bytes)

@@ -35,10 +35,12 @@ class DirEntry(NamedTuple):
 
 
 class Volume(NamedTuple):
-    """A disk: all its bytes, and those an unprivileged process may still write."""
+    """A disk: all its bytes, and what an unprivileged process may still write of it."""
 
     total_bytes: int
     free_bytes: int
+    free_files: int | None = None
+    """Files and folders that it has inodes for; None: as many as there is room for."""
 
 
 class File(Protocol):

@@ -524,4 +524,8 @@ class LocalFilesystem:
             found = os.statvfs(path)
         except OSError as error:
             _fail(error, path, "stat disk")
-        return Volume(found.f_blocks * found.f_frsize, found.f_bavail * found.f_frsize)
+        return Volume(
+            found.f_blocks * found.f_frsize,
+            found.f_bavail * found.f_frsize,
+            found.f_favail if found.f_files else None,
+        )

@@ -279,8 +279,8 @@ class LogTable:
             AlertKind.DIRECTORY_FULL,
             directory.path,
             f"no room left ({error}): writes to its partitions are refused, all else continues. "
-            f"Free {directory.reserve.needed_bytes >> 20} MiB: it then accepts writes again by "
-            "itself",
+            f"Free {directory.reserve.needed_bytes >> 20} MiB, and files where `df -i` has none: "
+            "it then accepts writes again by itself",
         )
 
     def refuse_if_full(self, directory: LogDirectory, log: Log) -> None:

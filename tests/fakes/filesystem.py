@@ -307,6 +307,7 @@ class FakeFilesystem:
         self.opens = 0
         self.reads = 0
         self.free = 1 << 40
+        self.free_files: int | None = None
         # Whether a file's pages are not in memory.
         self.is_cold: Callable[[str], bool] = lambda _path: False
         self._count = 0
@@ -581,7 +582,7 @@ class FakeFilesystem:
         return str(found.number)
 
     def volume(self, path: str) -> Volume:
-        return Volume(2 * self.free, self.free)
+        return Volume(2 * self.free, self.free, self.free_files)
 
     # -- for tests: the disk from outside ----------------------------------------------------
 

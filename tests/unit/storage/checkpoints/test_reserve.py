@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from storage.checkpoints.reserve import DISK_SHARE, PROBED_MIN, RESERVE_FILE, Reserve
+from storage.checkpoints.reserve import DISK_SHARE, FILES_MIN, PROBED_MIN, RESERVE_FILE, Reserve
 from storage.environment.local_filesystem import LocalFilesystem
 from storage.errors import DiskError
 from tests.fakes.filesystem import FakeFilesystem
@@ -42,6 +42,17 @@ def test_on_a_small_disk_it_is_small(disk: FakeFilesystem) -> None:
         reserve.hold()
     assert reserve.size == total // DISK_SHARE
     assert not disk.exists(PATH)
+
+
+def test_it_is_not_taken_again_while_the_disk_has_no_inodes(disk: FakeFilesystem) -> None:
+    """The one that it had given back would be its own again, and the next roll fail."""
+    reserve = Reserve("/d", disk, SIZE)
+    reserve.hold()
+    reserve.give_up()
+    disk.free_files = FILES_MIN - 1
+    assert not reserve.try_take()
+    disk.free_files = FILES_MIN
+    assert reserve.try_take()
 
 
 def test_it_is_taken_again_only_with_as_much_room_beside_it(disk: FakeFilesystem) -> None:
