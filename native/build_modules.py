@@ -23,7 +23,7 @@ from native import stamp as stamps
 from native.build import NO_COMPILER, BuildError, find_compiler
 from native.imports import closure
 from native.modules import COMPILED, ROOT
-from native.mypyc_run import OPTIMIZATION
+from native.mypyc_run import FLAGS, OPTIMIZATION
 from native.sources import built_folder
 
 LIST: Final = Path(modules.__file__)
@@ -90,7 +90,7 @@ def tools_of(environment: Mapping[str, str]) -> str:
     except importlib.metadata.PackageNotFoundError:
         return ""
     compiler = shlex.join(find_compiler(environment) or [])
-    words = ["Python", sys.version.split()[0], "mypy", mypy, compiler, f"-O{OPTIMIZATION}"]
+    words = ["Python", sys.version.split()[0], "mypy", mypy, compiler, f"-O{OPTIMIZATION}", *FLAGS]
     return " ".join([*words, environment.get("CFLAGS", "")]).strip()
 
 

@@ -18,6 +18,10 @@ from native.stamp import LIBRARY, STAMP, first_changed_object, read_stamp
 
 OPTIMIZATION = "2"
 
+FLAGS = ("-fvisibility=hidden",)
+"""Else another library could replace each function: calls within go by a table of addresses, and
+none is inlined. Modules find what they need of each other through Python."""
+
 
 def write_c(folder: Path, cache: Path) -> list[object]:
     """Let mypyc write C; returns what setuptools is to compile."""
@@ -63,7 +67,11 @@ def loads(build: Path) -> bool:
 
 def compile_c(extensions: list[object], objects: Path, temporary: Path) -> None:
     """Compile and link."""
-    from setuptools import Distribution
+    from setuptools import Distribution, Extension
+
+    for extension in extensions:
+        assert isinstance(extension, Extension)
+        extension.extra_compile_args.extend(FLAGS)
 
     command = Distribution({"name": "varve", "ext_modules": extensions}).get_command_obj(
         "build_ext"

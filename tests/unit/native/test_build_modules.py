@@ -1,5 +1,6 @@
 """Compiling modules: when it is done, what stays, and what is said where it cannot be done."""
 
+import ctypes
 import fcntl
 import os
 import shutil
@@ -52,6 +53,14 @@ def test_a_fresh_build_is_what_runs(project: Path) -> None:
         "python (VARVE_NATIVE=off)",
         "large False False",
     ]
+
+
+@needs_compiler
+def test_functions_are_called_and_inlined_within_the_library(project: Path) -> None:
+    """It shows nothing but its start: what may be replaced from outside cannot be inlined."""
+    library = ctypes.CDLL(str(next(builds(project)[0].glob("*.so"))))
+    assert hasattr(library, "PyInit_varve__mypyc")
+    assert not hasattr(library, "CPyDef_draw___draw")
 
 
 @needs_compiler
