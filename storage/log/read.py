@@ -53,7 +53,8 @@ class LogReader:
         Raises:
             OffsetOutOfRangeError: Below the log start or above the log end.
             OffsetNotLocalError: Below the local log start: remote storage has it.
-            CutSegmentError: It was in what is missing of a closed segment's file.
+            CutSegmentError: It was in what is missing of a closed segment's file; or in the active
+                segment, whose file is cut, until the next append closes it.
             DiskError: The file could not be opened, or the log is out of service.
             WouldBlockError: `reads` do not wait, and what is needed is not in memory.
         """
@@ -69,8 +70,12 @@ class LogReader:
             raise OffsetNotLocalError(offset, segments[0].base_offset, state.log_end_offset)
         while at <= last:
             segment = segments[at]
-            if at < last and segment.file is not None and segment.file.is_short:
-                segment.take_size()
+            if segment.file is not None and segment.file.is_short:
+                if at < last:
+                    segment.take_size()
+                elif offset < end_offset:
+                    segment.note_cut()
+                    raise self.wholeness.cut(segment, offset, state.log_end_offset)
             if end_offset >= segments.end_of(at, state.log_end_offset):
                 end_position = segment.size
                 if at == last:
@@ -95,7 +100,7 @@ class LogReader:
                     return found
                 if at < last and segment.may_be_cut:
                     # With the next segment it would be a gap that nobody hears of.
-                    raise self.wholeness.error_of(segment, offset, segments[at + 1])
+                    raise self.wholeness.cut(segment, offset, segments[at + 1].base_offset)
             if end_offset <= segments.end_of(at, state.log_end_offset):
                 return None
             at += 1

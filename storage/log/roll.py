@@ -56,7 +56,7 @@ class SegmentRoller:
         return (
             segment.size > self.segment_bytes - size
             or waited_ms > self.segment_ms - segment.roll_jitter_ms
-            or (segment.needs_roll and segment.size > 0 and segment.has_full_index())
+            or (segment.needs_roll and segment.size > 0 and segment.is_full())
             or not segment.can_hold(last_offset)
         )
 
@@ -91,7 +91,7 @@ class SegmentRoller:
             queue.tail_size > self.segment_bytes - size
             or waited_ms > self.segment_ms - tail.roll_jitter_ms
             or not tail.can_hold(last_offset)
-            or (tail.needs_roll and tail.size > 0 and tail.is_warm and tail.has_full_index())
+            or (tail.needs_roll and tail.size > 0 and tail.is_warm and tail.is_full())
         )
 
     def roll_to(self, base_offset: int) -> Segment:

@@ -57,7 +57,7 @@ class Wholeness:
         if at + 1 < len(segments) and segment.may_be_cut:
             self.end_of(segment, segments[at + 1], WAITING)
             if segment.may_be_cut:
-                raise self.error_of(segment, segment.whole_next_offset, segments[at + 1])
+                raise self.cut(segment, segment.whole_next_offset, segments[at + 1].base_offset)
 
     def check_at_time(
         self, segment: Segment, following: Segment, timestamp_ms: int, end_offset: int
@@ -73,11 +73,14 @@ class Wholeness:
             return
         self.end_of(segment, following, WAITING)
         if segment.may_be_cut and segment.whole_next_offset < end_offset:
-            raise self.error_of(segment, segment.whole_next_offset, following)
+            raise self.cut(segment, segment.whole_next_offset, following.base_offset)
 
-    def error_of(self, segment: Segment, offset: int, following: Segment) -> CutSegmentError:
-        """The error of a reader who asks for an offset that is missing; others hear of it, too."""
-        cut = CutSegmentError(segment.path, offset, following.base_offset)
+    def cut(self, segment: Segment, offset: int, next_offset: int) -> CutSegmentError:
+        """The error of a reader who asks for an offset that is missing; others hear of it, too.
+
+        `next_offset` is where the next segment begins, or the log ends.
+        """
+        cut = CutSegmentError(segment.path, offset, next_offset)
         self._state.on_cut(cut)
         return cut
 

@@ -1,4 +1,4 @@
-"""Closed segments whose files were cut: an alert, and filling them up from another replica.
+"""Segments whose files were cut: an alert, and filling closed ones up from another replica.
 
     the cut file ──its whole batches──> .cleaned ──batches of another replica──> whole
                                                    ──in its place, as after a compaction──> .log
@@ -91,7 +91,7 @@ class CutSegments:
         """Clear the alerts of segments that are whole, or have left the log."""
         for topic_partition, (path, _) in list(self._reported.items()):
             log = self._table.serving.get(topic_partition)
-            if log is None or _find(log, path) is None:
+            if log is None or not _is_cut(log, path):
                 self._reported.pop(topic_partition, None)
                 self._table.alerts.clear(AlertKind.SEGMENT_CUT, str(topic_partition))
 
@@ -284,6 +284,12 @@ class SegmentFill:
 def _aborts(header: BatchHeader, batch: memoryview) -> bool:
     marker = read_control(batch) if header.is_control else None
     return marker is not None and marker[0] == ControlType.ABORT
+
+
+def _is_cut(log: Log, path: str) -> bool:
+    """Whether a segment may lack something; the active one until the next append closes it."""
+    active = log.segments.active
+    return (active.is_cut and active.path == path) or _find(log, path) is not None
 
 
 def _find(log: Log, path: str) -> tuple[Segment, int] | None:

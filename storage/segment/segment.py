@@ -28,7 +28,8 @@ class Segment(ReadableSegment):
 
     Attributes:
         created_ms: When it was made, for rolling segments without timestamps.
-        needs_roll: An index may be full (`segment.index.bytes`): ask `has_full_index`.
+        is_cut: Its file was found to be shorter than what was appended: no more is.
+        needs_roll: An index may be full (`segment.index.bytes`), or it is cut: ask `is_full`.
         roll_jitter_ms: Taken off `segment.ms`, so that partitions do not roll together.
         written_back: Up to here a writeback was begun, or none is needed.
     """
@@ -36,6 +37,7 @@ class Segment(ReadableSegment):
     __slots__ = (
         "_bytes_since_index_entry",
         "created_ms",
+        "is_cut",
         "needs_roll",
         "roll_jitter_ms",
         "written_back",
@@ -80,6 +82,7 @@ class Segment(ReadableSegment):
             stage=stage,
         )
         self.written_back = size
+        self.is_cut = False
         self.created_ms = created_ms
         self.roll_jitter_ms = roll_jitter_ms
         # The indexes of one that was there are not read yet. With room for a single time a new one
@@ -300,8 +303,18 @@ class Segment(ReadableSegment):
         self.time_index.set_max_bytes(max_bytes)
         self.needs_roll = True
 
-    def has_full_index(self) -> bool:
-        """Whether it must be rolled for want of room in an index; `needs_roll` says so then."""
+    def note_cut(self) -> None:
+        """Its file was cut while it is the active segment: what came next would follow zeros.
+
+        It is rolled by the next append; after that it is as any closed segment that was cut.
+        """
+        self.is_cut = self.needs_roll = self.may_be_cut = True
+        self.forget_whole_end()
+
+    def is_full(self) -> bool:
+        """Whether it must be rolled for want of room in an index, or is cut; see `needs_roll`."""
+        if self.is_cut:
+            return True
         try:
             self.needs_roll = self.offset_index.is_full or self.time_index.is_full
         except CorruptFileError as error:

@@ -269,6 +269,43 @@ def test_a_closed_segment_that_is_cut_while_it_is_open_is_refused_from_there_on(
     assert not whole.file.is_short
 
 
+@pytest.mark.parametrize("kept_batches", [0, 2])
+def test_an_active_segment_that_is_cut_gets_no_more_records(kept_batches: int) -> None:
+    """They would follow a hole of zeros, which consumers take for records."""
+    filesystem = FakeFilesystem()
+    log = open_log(filesystem, small_segments(9999))
+    told: list[CutSegmentError] = []
+    log.on_cut = told.append
+    for number in range(6):
+        append(log, make_batch(b"%d" % number * 50))
+
+    def read(offset: int) -> FileSlice | None:
+        return log.reader.read(
+            offset, max_bytes=9999, end_offset=log.log_end_offset, min_one_batch=True
+        )
+
+    whole = read(0)
+    assert whole is not None
+    size = whole.length // 6
+    _cut(filesystem, log.segments.active.path, kept_batches * size + 7)
+    whole.file.is_short = True
+    with pytest.raises(CutSegmentError, match=r"offset 0 .* below 6 is missing"):
+        read(0)
+    assert read(6) is None
+    assert append(log, make_batch(b"x" * 50)).first_offset == 6
+    assert [segment.base_offset for segment in log.segments] == [0, 6]
+    after = read(6)
+    assert after is not None
+    assert after.position == 0
+    if kept_batches:
+        before = read(0)
+        assert before is not None
+        assert before.length == kept_batches * size
+    with pytest.raises(CutSegmentError, match=rf"offset {kept_batches} .* below 6 is missing"):
+        read(kept_batches)
+    assert {one.next_offset for one in told} == {6}
+
+
 def test_a_closed_segment_is_looked_at_once() -> None:
     """Of a segment that was closed here it is known that it ends with a whole batch."""
     filesystem = FakeFilesystem()

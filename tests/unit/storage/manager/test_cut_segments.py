@@ -211,6 +211,41 @@ def test_the_alert_lasts_until_the_segment_is_whole() -> None:
     assert world.alerts == []
 
 
+def test_an_active_segment_is_filled_up_once_the_next_append_has_closed_it() -> None:
+    """Its alert stays from the first reader that finds it cut until then."""
+    disk = Disk()
+    manager = disk.started(small_segments(9999))
+    log = manager.creation.get_or_create(A0, ID_A, small_segments(9999))
+    for _ in range(4):
+        append(log, value=b"v" * 20)
+    batches = read_batches(log)
+    active = log.segments.active
+    file = active.open_file()
+    file.truncate(2 * len(batches[0]) + 7)
+    file.is_short = True
+    segments = manager.cut_segments
+    with pytest.raises(CutSegmentError) as caught:
+        read_batches(log)
+    segments.report(A0, caught.value)
+    assert segments.begin(log, caught.value) is None
+    segments.refresh()
+    assert [one.subject for one in manager.alerts.all()] == [str(A0)]
+    append(log, value=b"v" * 20)
+    segments.refresh()
+    assert [one.subject for one in manager.alerts.all()] == [str(A0)]
+    with pytest.raises(CutSegmentError) as caught:
+        read_batches(log)
+    fill = segments.begin(log, caught.value)
+    assert fill is not None
+    assert (fill.next_offset, fill.end_offset) == (2, 4)
+    assert fill.add(memoryview(b"".join(batches[2:])))
+    fill.put()
+    fill.close()
+    segments.refresh()
+    assert not manager.alerts.all()
+    assert read_batches(log)[:4] == batches
+
+
 def test_the_alert_goes_with_the_log() -> None:
     world = World()
     world.manager.cut_segments.report(A0, world.cut())
