@@ -362,7 +362,9 @@ class Machine(RuleBasedStateMachine):
         self.log.update_high_watermark(self.log.log_end_offset)
         self.written = self.log.log_end_offset
         self.durable = min(self.durable, self.written)
-        self._sync_producers()
+        if clean:
+            # Else what is left of the records is to be found out first.
+            self._sync_producers()
 
     def _keep_below(self, offset: int) -> None:
         self.batches = [b for b in self.batches if b[0] + len(b[1]) <= offset]
