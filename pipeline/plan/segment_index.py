@@ -1,9 +1,10 @@
 """The offset index of a segment in the bucket: positions in its log at which batches begin.
 
 Each entry has the position of a batch and the batch's last offset; positions ascend, as offsets do.
-It may have no entries: one is made only after so many bytes.
+It may have no entries: one is made only after so many bytes, and a damaged one has none.
 """
 
+import logging
 import sys
 from array import array
 from bisect import bisect_left, bisect_right
@@ -16,6 +17,8 @@ from pipeline.plan.segment_files import read_segment_files
 from storage.index.offset_index import ENTRY_SIZE
 from tiered.segment_metadata import RemoteLogSegmentMetadata
 from tiered.tier import SideFile
+
+_log = logging.getLogger(__name__)
 
 
 class SegmentIndex(NamedTuple):
@@ -47,23 +50,27 @@ class SegmentIndex(NamedTuple):
 
 
 async def read_segment_index(bucket: Bucket, metadata: RemoteLogSegmentMetadata) -> SegmentIndex:
-    """A segment's index.
+    """A segment's index; one without entries where it is damaged.
+
+    Rows do not depend on it: then all of the segment is read for any part of it.
 
     Raises:
-        DamagedBucketError: It is not one.
         ObjectNotFoundError: The segment was removed.
         RemoteStorageError: The store cannot give it, or a key pair is missing.
     """
-    keys, _, files = await read_segment_files(bucket, metadata, (SideFile.OFFSET,))
+    size = metadata.segment_size_bytes
+    try:
+        keys, _, files = await read_segment_files(bucket, metadata, (SideFile.OFFSET,))
+    except DamagedBucketError as error:
+        _log.warning("%s: the segment is read without its offset index", error)
+        return SegmentIndex(size, (), ())
     try:
         return parse_offset_index(
-            files[SideFile.OFFSET],
-            metadata.start_offset,
-            metadata.end_offset,
-            metadata.segment_size_bytes,
+            files[SideFile.OFFSET], metadata.start_offset, metadata.end_offset, size
         )
     except ValueError as error:
-        raise DamagedBucketError(keys.indexes, -1, str(error)) from error
+        _log.warning("%s: %s: the segment is read without it", keys.indexes, error)
+        return SegmentIndex(size, (), ())
 
 
 def parse_offset_index(

@@ -54,11 +54,18 @@ NO_LIMITS: Final = SplitLimits()
 
 
 class OffsetRange(NamedTuple):
-    """Offsets wanted of a partition, exclusive end."""
+    """Offsets wanted of a partition, exclusive end.
+
+    Attributes:
+        log: Whose.
+        start, end: Which.
+        aborted: Aborted transactions of them, where they are known; None: they are read.
+    """
 
     log: PartitionLog
     start: int
     end: int
+    aborted: AbortedTransactions | None = None
 
 
 class _Part(NamedTuple):
@@ -122,7 +129,9 @@ async def plan_pieces(
         wanted, of_range = one
         aborted = NONE_ABORTED
         if read_committed:
-            aborted = await read_aborts(bucket, wanted.log, wanted.start, wanted.end)
+            aborted = wanted.aborted or NONE_ABORTED
+            if wanted.aborted is None:
+                aborted = await read_aborts(bucket, wanted.log, wanted.start, wanted.end)
 
         async def index_of(number: int) -> SegmentIndex:
             return await read_segment_index(bucket, of_range[number].laid.metadata)

@@ -2,7 +2,8 @@
 
     span         [start ............................... end)
     lost         start .. log start                             nowhere: `failOnDataLoss`
-    bucket               [piece][piece] gap [piece]             below the handover
+    bucket               [piece][piece] gap [piece]             below the handover; committed rows
+                                                                are those known to be
     broker                              [gap]      [piece .. )  if there is one; else a gap is lost
     lost                                                .. end  above the log's end
 
@@ -13,6 +14,9 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from pipeline.plan.bucket import Bucket
 from pipeline.plan.handover import absent_ranges
+from pipeline.plan.in_parallel import PARTITIONS_AT_A_TIME, in_parallel
+from pipeline.plan.known_outcomes import with_known_outcomes
+from pipeline.plan.partition_log import PartitionLog
 from pipeline.plan.piece import BrokerPiece, Piece
 from pipeline.plan.splits import OffsetRange, SplitLimits, plan_pieces
 from pipeline.source.bucket_view import Views
@@ -42,16 +46,29 @@ async def plan_spans(
         LostOffsetsError, ReadError: As `losses` has it.
         PlanError, RemoteStorageError: As `plan_pieces`.
     """
-    ranges: list[OffsetRange] = []
-    asked: list[BrokerPiece] = []
+    kept: dict[TopicPartition, OffsetSpan] = {}
     for partition, span in sorted(spans.items()):
         view = views[partition]
         if view.problem and span.start < span.end:
             losses.unreadable(view.problem)
-        kept = _kept(view, span, losses)
-        asked += _of_broker(view, kept, losses)
-        if view.log is not None and kept.start < min(kept.end, view.handover):
-            ranges.append(OffsetRange(view.log, kept.start, min(kept.end, view.handover)))
+        kept[partition] = _kept(view, span, losses)
+
+    async def wanted(partition: TopicPartition) -> OffsetRange | None:
+        view, (start, end) = views[partition], kept[partition]
+        end = min(end, view.handover)
+        if bucket is None or view.log is None or start >= end:
+            return None
+        if not options.read_committed:
+            return OffsetRange(view.log, start, end)
+        known = await with_known_outcomes(bucket, view.log, start, end)
+        return OffsetRange(known.log, start, end, known.aborted)
+
+    found = await in_parallel(kept, wanted, PARTITIONS_AT_A_TIME)
+    asked: list[BrokerPiece] = []
+    for (partition, span), one in zip(kept.items(), found, strict=True):
+        view = views[partition]
+        asked += _of_broker(view, view.log if one is None else one.log, span, losses)
+    ranges = [one for one in found if one is not None]
     limits = SplitLimits(
         options.max_partition_bytes, options.min_partitions, options.max_records_per_partition
     )
@@ -72,26 +89,35 @@ def _kept(view: PartitionView, span: OffsetSpan, losses: PlanLosses) -> OffsetSp
     return OffsetSpan(kept, max(min(end, view.end), kept))
 
 
-def _of_broker(view: PartitionView, span: OffsetSpan, losses: PlanLosses) -> Iterator[BrokerPiece]:
-    """What the bucket does not have of a span: the broker is asked, or it is lost."""
-    ranges = absent_ranges(view.log, view.handover, span.start, span.end)
+def _of_broker(
+    view: PartitionView, log: PartitionLog | None, span: OffsetSpan, losses: PlanLosses
+) -> Iterator[BrokerPiece]:
+    """What the bucket does not have of a span: the broker is asked, or it is lost.
+
+    `log`: the view's, perhaps without rows of which nothing says whether they were committed.
+    """
+    ranges = absent_ranges(log, view.handover, span.start, span.end)
     absent = [OffsetSpan(*found) for found in ranges]
-    if view.log is not None:
-        _report_damage(view, absent, losses)
+    if log is not None:
+        _report_damage(view, log, absent, losses)
+    reason = "no segment of the bucket has them"
+    if log is not view.log:
+        reason += ", or says how their transactions ended"
     for start, end in absent:
         if view.has_broker:
             yield BrokerPiece(view.name, view.leader_epoch, start, end)
         else:
-            losses.lost(view.name, start, end, "no segment of the bucket has them")
+            losses.lost(view.name, start, end, reason)
 
 
-def _report_damage(view: PartitionView, absent: Sequence[OffsetSpan], losses: PlanLosses) -> None:
+def _report_damage(
+    view: PartitionView, log: PartitionLog, absent: Sequence[OffsetSpan], losses: PlanLosses
+) -> None:
     """Unreadable objects that may have held wanted offsets which are nowhere else."""
-    assert view.log is not None
     if view.has_broker:
         return
-    for one in view.log.damaged:
-        beyond = one.start_offset < 0 or one.start_offset >= view.log.end_offset
+    for one in log.damaged:
+        beyond = one.start_offset < 0 or one.start_offset >= log.end_offset
         in_gap = any(start <= one.start_offset < end for start, end in absent)
         if beyond or in_gap:
             losses.unreadable(f"{view}: {one.key} at byte {one.position}: {one.problem}")

@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pipeline.plan.partition_log import DamagedObject
-from pipeline.plan.piece import BrokerPiece, RemotePiece
+from pipeline.plan.piece import BrokerPiece, Piece, RemotePiece
 from pipeline.plan.splits import PIECES_MAX
 from pipeline.read.read_errors import LostOffsetsError, ReadError
 from pipeline.source.data_loss import PlanLosses
@@ -30,14 +30,12 @@ async def plan(
     bucket = BucketWorld().bucket
     views, spans = {ZERO: view}, {ZERO: OffsetSpan(start, end)}
     pieces = await plan_spans(bucket, options, views, spans, losses)
-    return [
-        (
-            "bucket" if isinstance(piece, RemotePiece) else "broker",
-            piece.start_offset,
-            piece.end_offset,
-        )
-        for piece in pieces
-    ], losses
+    return [who_and_what(piece) for piece in pieces], losses
+
+
+def who_and_what(piece: Piece) -> tuple[str, int, int]:
+    who = "bucket" if isinstance(piece, RemotePiece) else "broker"
+    return who, piece.start_offset, piece.end_offset
 
 
 async def test_a_bucket_gives_a_piece_a_segment() -> None:
@@ -180,3 +178,39 @@ def test_larger_partitions_are_split_more() -> None:
     """As Spark's Kafka source splits them."""
     split = split_by_offsets([broker_piece(ZERO, 0, 900), broker_piece(ONE, 0, 100)], 10, None)
     assert [piece.partition.partition for piece in split] == [0] * 9 + [1]
+
+
+async def test_rows_that_may_be_aborted_are_asked_of_the_broker() -> None:
+    """The marker of 5 .. 7 was in a segment that is gone; nothing in the bucket tells of it."""
+    world = BucketWorld()
+    leader = world.replica("a")
+    leader.write(5)
+    leader.transaction(7, 3)
+    leader.roll()
+    leader.finish(7, commit=False)
+    leader.roll()
+    leader.write()
+    leader.roll()
+    world.remove((await world.copy(leader))[1])
+    log = await world.log()
+    view = PartitionView(log.partition, 0, 10, log, 10, True, 0)
+    read_committed = {"path": "/tier", "subscribe": "t", "isolationLevel": "read_committed"}
+    committed = parse_options(read_committed)
+    lenient = parse_options({**read_committed, "failOnDataLoss": "false"})
+
+    async def ranges(of: PartitionView, options: SourceOptions) -> tuple[Asked, PlanLosses]:
+        losses = PlanLosses(fail=options.fail_on_data_loss)
+        spans = {ZERO: OffsetSpan(0, 10)}
+        pieces = await plan_spans(world.bucket, options, {ZERO: of}, spans, losses)
+        return [who_and_what(one) for one in pieces], losses
+
+    asked, _ = await ranges(view, committed)
+    assert asked == [("bucket", 0, 5), ("broker", 5, 9), ("bucket", 9, 10)]
+    asked, _ = await ranges(view, OPTIONS)
+    assert asked == [("bucket", 0, 8), ("broker", 8, 9), ("bucket", 9, 10)]
+    alone = view._replace(has_broker=False)
+    with pytest.raises(LostOffsetsError, match=r"offsets 5 to 8 .* how their transactions ended"):
+        await ranges(alone, committed)
+    asked, losses = await ranges(alone, lenient)
+    assert asked == [("bucket", 0, 5), ("bucket", 9, 10)]
+    assert "5 to 8" in losses.sentences[0]
