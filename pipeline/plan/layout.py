@@ -79,8 +79,9 @@ def lay_out(
         newest: The first of `newest_first` that can be read.
         others: The partition's other segments.
         leader_epochs: Stored with `newest`: of the log up to its end.
-        log_start_offset: As its leader has recorded; what is below is not read, and what is missing
-            from there on is a gap. None: it begins with the first segment.
+        log_start_offset: As its leader has recorded, perhaps before `newest` was copied; what is
+            below is not read, and what is missing from there on is a gap. None: it begins with the
+            first segment.
     """
     end = newest.metadata.end_offset + 1
     rest = [*others]
@@ -94,7 +95,9 @@ def lay_out(
         kept = [one for one in cut if one is not None]
         if kept:
             plan = plan_partition(newest, [*rest, *kept], leader_epochs, allow_gaps=True)
-    start = plan.log_start_offset if log_start_offset is None else log_start_offset
+    start = plan.log_start_offset
+    if log_start_offset is not None:
+        start = max(log_start_offset, _start_of_copy(rest, leader_epochs, log_start_offset))
     segments = []
     gaps = []
     covered = start
@@ -113,6 +116,20 @@ def lay_out(
         tuple(segments),
         tuple(gaps),
     )
+
+
+def _start_of_copy(
+    others: Iterable[FoundSegment], leader_epochs: Sequence[tuple[int, int]], recorded: int
+) -> int:
+    """Where the log began when the newest segment was copied, by the epochs stored with it.
+
+    What was recorded may be older than that: records that were never copied have expired since.
+    Where there is a copy of what lies between, one of the two is wrong, and nothing is passed over.
+    """
+    start = min((offset for _, offset in leader_epochs), default=0)
+    if any(one.whole.start_offset < start and one.whole.end_offset >= recorded for one in others):
+        return recorded
+    return start
 
 
 def found(metadata: RemoteLogSegmentMetadata, created_ms: int) -> FoundSegment:

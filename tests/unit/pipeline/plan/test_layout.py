@@ -102,6 +102,13 @@ def test_a_told_log_start_counts() -> None:
     assert (laid.log_start_offset, laid.gaps) == (12, ())
     later = lay(segment(10, 19), log_start=5)
     assert (later.log_start_offset, later.gaps) == (5, (Gap(5, 10),))
+    # Epochs that were stored with the copy begin where the log began then: 5 .. 9 had expired.
+    behind = lay(segment(10, 19), epochs=((0, 10),), log_start=5)
+    assert (behind.log_start_offset, behind.gaps) == (10, ())
+    doubted = lay(segment(3, 6), segment(10, 19), epochs=((0, 10),), log_start=5)
+    assert (doubted.log_start_offset, doubted.gaps) == (5, (Gap(5, 10),))
+    removed = lay(segment(3, 4), segment(10, 19), epochs=((0, 10),), log_start=5)
+    assert (removed.log_start_offset, removed.gaps) == (10, ())
     beyond = lay(segment(10, 19), log_start=25)
     assert (beyond.log_start_offset, beyond.end_offset, beyond.segments) == (25, 25, ())
     assert beyond.leader_epochs == ((0, 25),)
