@@ -1,5 +1,8 @@
 """A streaming query: offsets are those of Spark's Kafka source, so a checkpoint can move both ways.
 
+Beside them a checkpoint has the topics' ids: a topic that was deleted and recreated while no query
+ran has other records at its offsets.
+
     initialOffset ─> latestOffset ─> partitions ─> (executors: read) ─> latestOffset ─> ...
                        ^ limits        ^ plans what the write-ahead log has, also after a restart
 
@@ -8,6 +11,7 @@ Nothing rests on `commit`: Spark does not call it for the last batch.
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
+from uuid import UUID
 
 from pyspark.sql.datasource import DataSourceStreamReader, InputPartition
 from pyspark.sql.streaming.datasource import (
@@ -27,12 +31,18 @@ from pipeline.source.broker_view import remade_topics
 from pipeline.source.bucket_view import Views
 from pipeline.source.data_loss import PlanLosses, warn_of_options
 from pipeline.source.executor import rows_of
-from pipeline.source.options.offsets import OffsetDict, offset_dict, offsets_of
+from pipeline.source.options.offsets import (
+    OffsetDict,
+    offset_dict,
+    offsets_of,
+    topic_ids_of,
+)
 from pipeline.source.options.options import SourceOptions
 from pipeline.source.partition_view import OffsetSpan
 from pipeline.source.planner import Planner
 from storage.environment.clock import Clock, SystemClock
 from storage.types.topic_partition import TopicPartition
+from storage.types.uuid_text import NIL, format_uuid
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -64,7 +74,7 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
     def initialOffset(self) -> dict[str, Any]:
         """Starting offsets of a query without a checkpoint."""
         views = self._read_views()
-        return dict(offset_dict(self._driver().starting(views)))
+        return dict(offset_dict(self._driver().starting(views), _topic_ids(views)))
 
     @override
     def getDefaultReadLimit(self) -> ReadLimit:
@@ -83,17 +93,18 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         """End offsets of the next micro-batch; its start if there is nothing, or too little."""
         begun = offsets_of(start)
         views = self._read_views()
+        _check_ids(start, views)
         losses = PlanLosses(fail=self._options.fail_on_data_loss)
         latest = self._latest(views, begun, losses)
         losses.warn()
         if isinstance(limit, ReadAllAvailable):
-            return dict(offset_dict(latest))
+            return dict(offset_dict(latest, _topic_ids(views)))
         starts = {
             partition: begun.get(partition, views[partition].start)
             for partition in latest
             if partition in views
         }
-        return dict(offset_dict(self._limited(views, starts, latest)))
+        return dict(offset_dict(self._limited(views, starts, latest), _topic_ids(views)))
 
     @override
     def reportLatestOffset(self) -> dict[str, Any] | None:
@@ -119,6 +130,8 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
             for partition, offset in ended.items()
         ):
             views = self._read_views()
+        for offsets in (start, end):
+            _check_ids(offsets, views)
         losses = PlanLosses(fail=self._options.fail_on_data_loss)
         spans = self._spans(views, begun, ended, losses)
         plan = self._driver().plan(views, spans, losses)
@@ -224,3 +237,28 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         """A piece's rows."""
         piece: Piece | None = partition.value
         return rows_of(piece, self._options)
+
+
+def _topic_ids(views: Views) -> dict[str, UUID]:
+    """Ids of the topics, as far as they are known."""
+    return {
+        partition.topic: view.name.topic_id
+        for partition, view in views.items()
+        if view.name.topic_id != NIL
+    }
+
+
+def _check_ids(offsets: OffsetDict, views: Views) -> None:
+    """Offsets of a checkpoint must be those of the topics that are viewed.
+
+    Raises:
+        TopicError: One was recreated.
+    """
+    now = _topic_ids(views)
+    for topic, topic_id in topic_ids_of(offsets).items():
+        if now.get(topic, topic_id) != topic_id:
+            raise TopicError(
+                f"topic {topic} was deleted and recreated since the query read it: the checkpoint "
+                f"has offsets of the id {format_uuid(topic_id)}, and now it has the id "
+                f"{format_uuid(now[topic])}; begin a query with a new checkpoint"
+            )

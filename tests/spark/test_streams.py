@@ -115,7 +115,10 @@ def test_a_checkpoint_moves_there_and_back_with_a_batch_planned_and_not_finished
         number, offsets = query.last_planned()
         assert number == killed_in, f"turn {turn}"
         assert query.committed() == killed_in - 1
-        assert json.loads(offsets).keys() == {"orders"}
+        # Of ours a topic's id is beside its offsets, which the Kafka source passes over.
+        names = json.loads(offsets).keys()
+        assert [key for key in names if "@" not in key] == ["orders"]
+        assert len(names) == (2 if name == "varve" else 1)
     query.run("kafka", limit)
     theirs = kafka(spark, tiered, subscribe="orders", **{"kafka.isolation.level": LEVEL})
     assert fingerprint(query.read()) == fingerprint(theirs)
@@ -135,7 +138,7 @@ def test_a_query_of_the_bucket_alone_reads_all_of_it(
         str(partition.partition): end
         for partition, end in tiered.bucket_ends("orders", LEVEL).items()
     }
-    assert json.loads(query.last_planned()[1]) == {"orders": ends}
+    assert json.loads(query.last_planned()[1])["orders"] == ends
     theirs = kafka(
         spark,
         tiered,

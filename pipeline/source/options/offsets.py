@@ -4,19 +4,30 @@
 
 The offset is that of the next record to read. In options -1 stands for the latest offset and -2 for
 the earliest; in a checkpoint there are only real ones. Source: Spark, JsonUtils.scala.
+
+A checkpoint of ours says as well which incarnation of a topic the offsets are of:
+
+    {"topicA":{"0":23},"topicA@dGhlIGlkIG9mIGEgdG9waQ":{}}
+
+The Kafka source reads that as a topic of no partitions, that is as nothing, and goes on.
 """
 
 import json
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, Final
+from uuid import UUID
 
 from storage.types.topic_partition import TopicPartition
+from storage.types.uuid_text import format_uuid, parse_uuid
 
 EARLIEST = -2
 LATEST = -1
 
 SPECIAL_OFFSETS = f" ({LATEST}: latest, {EARLIEST}: earliest)"
 """For errors about offsets; times have no such values."""
+
+_ID_BEHIND: Final = "@"
+"""In no topic's name."""
 
 _INT_MAX = (1 << 31) - 1
 _LONG_MAX = (1 << 63) - 1
@@ -80,14 +91,34 @@ def offsets_of(value: OffsetDict) -> dict[TopicPartition, int]:
     Raises:
         ValueError: It is not what the Kafka source or this one writes.
     """
-    return _checked(value, '{"topicA":{"0":23}}', repr(value)) if value else {}
+    if not any(value.values()):
+        return {}
+    return _checked(value, '{"topicA":{"0":23}}', repr(value))
 
 
-def offset_dict(offsets: Mapping[TopicPartition, int]) -> OffsetDict:
-    """Offsets for a checkpoint, topics and partitions in order."""
+def topic_ids_of(value: OffsetDict) -> dict[str, UUID]:
+    """The topics' ids in a checkpoint; none of those that the Kafka source wrote."""
+    ids: dict[str, UUID] = {}
+    for name, partitions in value.items():
+        topic, is_id, text = name.partition(_ID_BEHIND)
+        if is_id and not partitions:
+            try:
+                ids[topic] = parse_uuid(text)
+            except ValueError:
+                continue
+    return ids
+
+
+def offset_dict(
+    offsets: Mapping[TopicPartition, int], topic_ids: Mapping[str, UUID] | None = None
+) -> OffsetDict:
+    """Offsets for a checkpoint, topics and partitions in order, and then their topics' ids."""
     result: OffsetDict = {}
     for (topic, partition), offset in sorted(offsets.items()):
         result.setdefault(topic, {})[str(partition)] = offset
+    for topic, topic_id in sorted((topic_ids or {}).items()):
+        if topic in result:
+            result[f"{topic}{_ID_BEHIND}{format_uuid(topic_id)}"] = {}
     return result
 
 

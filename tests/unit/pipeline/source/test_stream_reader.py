@@ -1,6 +1,7 @@
 """A streaming query: offsets, limits, and what happened between two batches."""
 
 from typing import Any
+from uuid import UUID
 
 import pytest
 from pyspark.sql.streaming.datasource import (
@@ -10,13 +11,15 @@ from pyspark.sql.streaming.datasource import (
     ReadMinRows,
 )
 
+from pipeline.plan.errors import TopicError
 from pipeline.read.read_errors import LostOffsetsError, ReadError
 from pipeline.source.options.options import Query, parse_options
 from pipeline.source.stream_reader import StreamReader
+from storage.types.uuid_text import format_uuid
 from tests.fakes.clock import ManualClock
 from tests.unit.pipeline.plan.bucket_world import BucketWorld, Replica
 from tests.unit.pipeline.source.test_planner import planner
-from tests.unit.storage.log.log_model import NOW_MS
+from tests.unit.storage.log.log_model import NOW_MS, TOPIC_ID
 
 
 class World:
@@ -44,8 +47,13 @@ def _without_start(given: dict[str, str]) -> dict[str, str]:
     return {name: text for name, text in given.items() if text != "latest"}
 
 
-def offsets(*ends: int) -> dict[str, Any]:
+def kafka_offsets(*ends: int) -> dict[str, Any]:
+    """As the Kafka source writes them."""
     return {"t": {str(number): end for number, end in enumerate(ends)}}
+
+
+def offsets(*ends: int, topic_id: UUID = TOPIC_ID) -> dict[str, Any]:
+    return {**kafka_offsets(*ends), f"t@{format_uuid(topic_id)}": {}}
 
 
 def spans(
@@ -77,7 +85,7 @@ async def test_a_batch_has_what_came_since_the_last(world: World) -> None:
     assert spans(reader, end, end) == []
     await world.grow(5)
     assert reader.latestOffset(end, ReadAllAvailable()) == offsets(15)
-    assert reader.reportLatestOffset() == offsets(15)
+    assert reader.reportLatestOffset() == kafka_offsets(15)
 
 
 async def test_a_batch_that_was_planned_before_a_restart_is_planned_as_it_was(
@@ -86,6 +94,30 @@ async def test_a_batch_that_was_planned_before_a_restart_is_planned_as_it_was(
     """From the checkpoint alone, though there is more by now; it may be the Kafka source's."""
     await world.grow(5)
     assert spans(world.reader(), offsets(2), offsets(7)) == [(2, 7)]
+
+
+async def test_a_checkpoint_of_the_kafka_source_is_continued(world: World) -> None:
+    """It has no topic's id."""
+    end = world.reader().latestOffset(kafka_offsets(4), ReadAllAvailable())
+    assert end == offsets(10)
+    assert spans(world.reader(), kafka_offsets(4), end) == [(4, 10)]
+    assert spans(world.reader(), kafka_offsets(4), kafka_offsets(7)) == [(4, 7)]
+
+
+@pytest.mark.parametrize("lenient", ["true", "false"])
+async def test_a_topic_recreated_while_no_query_ran_is_an_error(world: World, lenient: str) -> None:
+    """It may end behind the offset that was read, and has other records below."""
+    of_another = offsets(4, topic_id=UUID(int=9))
+    reader = world.reader(failOnDataLoss=lenient)
+    with pytest.raises(TopicError, match="topic t was deleted and recreated since the query read"):
+        reader.latestOffset(of_another, ReadAllAvailable())
+    # Also a batch that was planned before, or whose plan came after.
+    for start, end in (
+        (of_another, offsets(10)),
+        (kafka_offsets(4), offsets(10, topic_id=UUID(int=9))),
+    ):
+        with pytest.raises(TopicError, match="deleted and recreated"):
+            world.reader().partitions(start, end)
 
 
 async def test_nothing_rests_on_commit(world: World) -> None:

@@ -1,18 +1,21 @@
 """Offsets as Spark's Kafka source writes them."""
 
 import json
+from uuid import UUID
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from pipeline.source.options.offsets import (
+    OffsetDict,
     format_offsets,
     offset_dict,
     offsets_of,
     parse_offsets,
     parse_partitions,
     parse_timestamps,
+    topic_ids_of,
 )
 from storage.types.topic_partition import TopicPartition
 
@@ -35,6 +38,25 @@ def test_text_is_that_of_the_kafka_source() -> None:
 def test_what_is_written_is_read(offsets: dict[TopicPartition, int]) -> None:
     assert parse_offsets(format_offsets(offsets)) == offsets
     assert offsets_of(json.loads(json.dumps(offset_dict(offsets)))) == offsets
+
+
+def test_a_checkpoint_has_the_topics_ids_as_topics_without_partitions() -> None:
+    """The Kafka source maps over the partitions of each topic, and so passes them over."""
+    offsets = {TopicPartition("a", 0): 7, TopicPartition("b.c", 1): 3}
+    written = offset_dict(offsets, {"a": UUID(int=1), "gone": UUID(int=2)})
+    assert written == {"a": {"0": 7}, "b.c": {"1": 3}, "a@AAAAAAAAAAAAAAAAAAAAAQ": {}}
+    assert offsets_of(written) == offsets
+    assert topic_ids_of(written) == {"a": UUID(int=1)}
+    # What is copied from a query's progress is an option.
+    assert parse_offsets(json.dumps(written)) == offsets
+    strange: list[OffsetDict] = [
+        {"a@b": {}},
+        {"a@AAAAAAAAAAAAAAAAAAAAAQ": {"0": 1}},
+        {"a": {"0": 1}},
+        {},
+    ]
+    assert [topic_ids_of(each) for each in strange] == [{}] * 4
+    assert offsets_of({"a@AAAAAAAAAAAAAAAAAAAAAQ": {}}) == offsets_of({}) == {}
 
 
 @pytest.mark.parametrize(
