@@ -22,7 +22,7 @@ from uuid import UUID
 
 from storage.checkpoints.checkpoint_files import decode_epochs
 from storage.errors import CorruptFileError
-from storage.producers.snapshot import encode_rows
+from storage.producers.snapshot import decode_snapshot, encode_rows
 from tiered.errors import CorruptRemoteDataError, ObjectNotFoundError
 from tiered.format.manifest import SegmentManifest
 from tiered.format.manifest_repair import repair_manifest
@@ -219,6 +219,7 @@ async def read_bucket(
         )
         if restored is not None:
             content.topics[partition.topic].partitions[partition.partition] = restored
+            content.notes += await _unsettled(tier, restored.plan)
     content.notes += _without_segments(content, histories.values())
     for name in set(topics or ()) - content.topics.keys():
         content.problems.append(f"topic {name} is not in the bucket")
@@ -345,6 +346,35 @@ async def _partition(
         partition, history.leader_epochs, history.end_offset, unusable
     )
     return RestoredPartition(empty, encode_rows((), 0), history.leader_epoch)
+
+
+async def _unsettled(tier: Tier, plan: PartitionPlan[SegmentManifest]) -> list[str]:
+    """Sentences about records before a gap whose transactions may have been aborted in it.
+
+    Whether they were is told by the transaction index of the segment that has the marker, and
+    nothing else; so brokers give them to read_committed consumers.
+    """
+    sentences = []
+    for gap in plan.gaps:
+        before = [one for one in plan.segments if one.metadata.end_offset < gap.start]
+        if not before:
+            continue
+        try:
+            data = await tier.fetch_side_file(before[-1].metadata, SideFile.PRODUCER_SNAPSHOT)
+            producers = decode_snapshot(data, "of the segment before a gap")
+        except (CorruptRemoteDataError, CorruptFileError, ObjectNotFoundError):
+            first = before[-1].metadata.start_offset
+        else:
+            open_at = [one.txn_first_offset for one in producers if one.txn_first_offset >= 0]
+            if not open_at:
+                continue
+            first = max(min(open_at), plan.log_start_offset)
+        sentences.append(
+            f"{plan.partition}: transactions that were open before offset {gap.start}, from offset "
+            f"{first} on, may have been aborted in what is missing: read_committed consumers get "
+            "their records"
+        )
+    return sentences
 
 
 def _copied_from(history: HistorySummary | None) -> int | None:

@@ -4,6 +4,7 @@ from uuid import UUID
 
 import pytest
 
+from storage.producers.entry import ProducerEntry
 from tests.fakes.producer_snapshots import encode_snapshot
 from tests.fakes.tiered.manifest_bucket import CLUSTER, TIERED, ManifestBucket, topic_id
 from tiered.errors import StoreUnavailableError
@@ -86,6 +87,23 @@ async def test_segments_that_are_not_whole_are_gaps() -> None:
     assert len(content.problems) == 4
     allowed = await read_bucket(bucket, allow_gaps=True)
     assert allowed.topics["a"].partitions[0].plan.log_start_offset == 0
+
+
+async def test_what_may_have_been_aborted_in_a_gap_that_is_allowed_is_told() -> None:
+    """Markers went with the segment, and so did its transaction index."""
+    opened = ProducerEntry(7, 0, txn_first_offset=4)
+    bucket = ManifestBucket()
+    first = bucket.add("a", 0, 0, 9, producers=[opened, ProducerEntry(8, 0)])
+    bucket.add("a", 0, 20, 29)
+    bucket.add("a", 1, 0, 9, producers=[ProducerEntry(8, 0)])
+    bucket.add("a", 1, 20, 29)
+    told = "a-0: transactions that were open before offset 10, from offset {} on, may have been"
+    (note,) = (await read_bucket(bucket, allow_gaps=True)).notes
+    assert note.startswith(told.format(4))
+    assert (await read_bucket(bucket)).notes == []
+    bucket.side_files[first.id, SideFile.PRODUCER_SNAPSHOT] = b"no snapshot"
+    (note,) = (await read_bucket(bucket, allow_gaps=True)).notes
+    assert note.startswith(told.format(0))
 
 
 async def test_the_latest_incarnation_of_a_topic_counts() -> None:
