@@ -115,7 +115,7 @@ class Planner:
             starting_offsets(
                 views,
                 self._options.starting,
-                self._offset_for_time,
+                self._start_for_time,
                 latest_if_no_match=self._options.latest_if_no_match,
             )
         )
@@ -135,8 +135,11 @@ class Planner:
         return spans_between(views, starting, ending, losses or self._losses())
 
     def offset_for_time(self, view: PartitionView, time_ms: int) -> int | None:
-        """The first offset whose record is of a time or later; None: no record is."""
-        return self._run(self._offset_for_time(view, time_ms))
+        """The first offset whose record is of a time or later; None: no record is.
+
+        That of a gap before it where the record may have been there.
+        """
+        return self._run(self._start_for_time(view, time_ms))
 
     def since(
         self, views: Views, spans: Mapping[TopicPartition, OffsetSpan], time_ms: int
@@ -188,7 +191,7 @@ class Planner:
         for partition, span in spans.items():
             first = None
             if span.start < span.end:
-                first = await self._offset_for_time(views[partition], time_ms)
+                first = await self._start_for_time(views[partition], time_ms)
             start = span.end if first is None else min(max(span.start, first), span.end)
             result[partition] = OffsetSpan(start, span.end)
         return result
@@ -216,6 +219,17 @@ class Planner:
         return await offset_for_time(
             bucket, view.log, time_ms, read_committed=self._options.read_committed
         )
+
+    async def _start_for_time(self, view: PartitionView, time_ms: int) -> int | None:
+        """Where to begin for a time.
+
+        Where the first record that is found is the first behind a gap, there may be earlier ones in
+        the gap: it is begun there, so that what is lost is reported.
+        """
+        found = await self._offset_for_time(view, time_ms)
+        if found is None or view.has_broker or view.log is None:
+            return found
+        return next((gap.start for gap in view.log.gaps if gap.end == found), found)
 
     def _offset_at_broker(self, view: PartitionView, time_ms: int) -> int | None:
         """The broker searches tiered segments as well; nothing is fetched for it."""

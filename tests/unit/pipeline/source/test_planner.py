@@ -71,6 +71,33 @@ async def test_committed_rows_end_at_the_first_open_transaction() -> None:
             assert piece.end_offset == end
 
 
+async def test_a_time_in_a_missing_segment_is_a_loss_and_not_passed_over() -> None:
+    """Record n has the time NOW_MS + n; 5 .. 11 are missing."""
+    world = BucketWorld()
+    leader = world.replica("a")
+    for size in (5, 7, 5):
+        leader.write(size)
+        leader.roll()
+    world.remove((await world.copy(leader))[1])
+
+    def span(**given: str) -> OffsetSpan:
+        with planner(world, **given) as driver:
+            views = driver.view()
+            spans = driver.batch_spans(views)
+            driver.plan(views, spans)
+            return spans[ZERO]
+
+    assert span(startingTimestamp=str(NOW_MS + 13)) == OffsetSpan(13, 17)
+    for time_ms in (NOW_MS + 8, NOW_MS + 12):
+        with pytest.raises(LostOffsetsError, match="offsets 5 to 11"):
+            span(startingTimestamp=str(time_ms))
+        lenient = span(startingTimestamp=str(time_ms), failOnDataLoss="false")
+        assert lenient == OffsetSpan(5, 17)
+    assert span(endingTimestamp=str(NOW_MS + 3)) == OffsetSpan(0, 3)
+    with pytest.raises(LostOffsetsError, match="offsets 5 to 11"):
+        span(endingTimestamp=str(NOW_MS + 8))
+
+
 async def test_times_are_looked_up_in_the_bucket() -> None:
     """Record n has the time NOW_MS + n."""
     world = await world_of(5, 7)
