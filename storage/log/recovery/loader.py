@@ -1,7 +1,8 @@
 """Log recovery: from the files in a partition's directory to a log that can be appended to.
 
     1  leftovers         .deleted, .cleaned, indexes without log removed; .swap put in place
-    2  segments          one for each .log file
+    2  segments          one for each .log file; an empty one that cannot be the log's is set
+                         aside, so that the log does not end where that begins
     3  after a clean     only the end of the active segment is read, to learn the log end offset
        stop
        else              every segment from the one that holds the recovery point is scanned
@@ -170,6 +171,8 @@ class LogLoader:
         self._make_producer_state = producer_state
         self._clean_shutdown = checkpointed.clean_shutdown
         self._recovery_point = recovery_point or 0
+        # Where the log ended, by a clean stop.
+        self._clean_end = recovery_point if checkpointed.clean_shutdown else None
         # Gaps below are compaction's; without a checkpoint all may be.
         self._gaps_until = OFFSET_MAX if was_compacted or recovery_point is None else recovery_point
         self._log_start_offset = checkpointed.log_start_offset
@@ -210,6 +213,7 @@ class LogLoader:
         """
         while True:
             self._find_segments()
+            self._set_aside_empty()
             try:
                 log_end_offset = self._find_end()
                 break
@@ -393,6 +397,33 @@ class LogLoader:
         self._set_aside_numbers.add(number)
         set_aside(self._filesystem, folder, live)
 
+    def _set_aside_empty(self) -> None:
+        """Take segments without a byte out of the log that cannot be its own.
+
+        The log would end where the last of them begins: below what the segment before it has, or
+        beyond what a clean stop has noted. A roll that fails, on a disk that then refuses to remove
+        the new file, leaves one in the way of what is appended after it; so does a hand.
+        """
+        foreign = []
+        before: Segment | None = None
+        for segment in list(self._segments):
+            if segment.size == 0 and before is not None and self._is_foreign(segment, before):
+                foreign.append(segment)
+            else:
+                before = segment
+        self._set_aside(foreign)
+
+    def _is_foreign(self, segment: Segment, before: Segment) -> bool:
+        end = before.next_offset()
+        if segment.base_offset <= end:
+            return segment.base_offset < end
+        # The gap may be compaction's; but a clean stop knew of no segment up there.
+        return (
+            self._clean_end is not None
+            and segment.base_offset > self._clean_end
+            and not any(one.size for one in self._segments if one.base_offset > segment.base_offset)
+        )
+
     def _set_aside_end(self, segment: Segment, position: int) -> None:
         """Cut a segment; what is cut off is sound, and kept in a file of its own."""
         file = segment.open_file()
@@ -413,7 +444,6 @@ class LogLoader:
         segments = self._segments
         if not len(segments):
             return self._log_start_offset
-        self._check_empty()
         self._check_epochs()
         scan_from = None if self._clean_shutdown else max(self._recovery_point, 0)
         for segment in segments:
@@ -439,24 +469,6 @@ class LogLoader:
         if at >= 0 and segments[at].find_end() is None:
             scan_from = segments[at].base_offset
         return self._scan(segments.from_offset(scan_from))
-
-    def _check_empty(self) -> None:
-        """Take out empty segments that begin where another one has records.
-
-        A roll and a compaction leave none of these: a file was put there, or emptied and renamed.
-        As the last one it would move the log's end back, so that offsets were given out twice; as
-        another one it would hide the records from there on.
-        """
-        misplaced = []
-        holder: Segment | None = None
-        for segment in self._segments:
-            if segment.size:
-                holder = segment
-            elif holder is not None:
-                end = holder.find_end()
-                if end is not None and end > segment.base_offset:
-                    misplaced.append(segment)
-        self._set_aside(misplaced)
 
     def _check_epochs(self) -> None:
         """Read leader epochs from the log that their checkpoint lacks."""

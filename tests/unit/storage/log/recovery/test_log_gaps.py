@@ -344,3 +344,48 @@ def test_batches_that_are_damaged_in_the_middle_still_cut() -> None:
     log = open_log(filesystem, WIDE)
     assert offsets_of(log) == [0]
     assert [header.base_offset for header in map(read_header, read_batches(log))] == [0]
+
+
+@pytest.mark.parametrize("base_offset", [3, 5, 9, 50])
+@pytest.mark.parametrize("has_indexes", [False, True])
+@pytest.mark.parametrize("opened", [Opened(10, clean_shutdown=True), Opened(5), Opened(10)])
+def test_an_empty_file_with_a_segments_name_does_not_move_the_end(
+    opened: Opened, has_indexes: bool, base_offset: int
+) -> None:
+    """Offsets that were acknowledged would be given out again, and their records be unreadable."""
+    filesystem = empty_partition()
+    put_segment(filesystem, 0, *(batch_at(n) for n in range(10)))
+    put_segment(filesystem, base_offset)
+    if has_indexes:
+        filesystem.poke(f"{DIRECTORY}/{base_offset:020d}.index", bytes(8))
+        filesystem.poke(f"{DIRECTORY}/{base_offset:020d}.timeindex", bytes(12))
+    log = open_log(filesystem, WIDE, opened=opened)
+    assert log.log_end_offset == 10
+    assert offsets_of(log) == list(range(10))
+    assert f"set-aside-1/{base_offset:020d}.log" in set_aside_files(filesystem)
+    assert append(log, make_batch(b"next")).first_offset == 10
+    again = open_log(filesystem.after_crash(KEEP_ALL), WIDE)
+    assert offsets_of(again) == list(range(11))
+
+
+@pytest.mark.parametrize("opened", [Opened(20, clean_shutdown=True), Opened(0), Opened(20)])
+def test_an_empty_file_between_segments_takes_no_other_with_it(opened: Opened) -> None:
+    """What lies after it goes on where the segment before it ends."""
+    filesystem = empty_partition()
+    put_segment(filesystem, 0, *(batch_at(n) for n in range(10)))
+    put_segment(filesystem, 4)
+    put_segment(filesystem, 10, *(batch_at(n) for n in range(10, 20)))
+    log = open_log(filesystem, WIDE, opened=opened)
+    assert offsets_of(log) == list(range(20))
+    assert list(set_aside_files(filesystem)) == [f"set-aside-1/{4:020d}.log"]
+
+
+@pytest.mark.parametrize("opened", [Opened(50, clean_shutdown=True), Opened(None), Opened(50)])
+def test_an_empty_active_segment_after_a_gap_stays(opened: Opened) -> None:
+    """Compaction may have taken the last records before it: the log ends where it begins."""
+    filesystem = empty_partition()
+    put_segment(filesystem, 0, *(batch_at(n) for n in range(10)))
+    put_segment(filesystem, 50)
+    compacted = small_segments(10_000, cleanup_policy=("compact",))
+    log = open_log(filesystem, compacted, opened=opened)
+    assert (log.log_end_offset, log.set_aside) == (50, ())
