@@ -80,6 +80,11 @@ class ConfigKey:
         Raises:
             InvalidConfigError: With Kafka's sentence.
         """
+        if "\0" in text:
+            # No path can have one, and a message that shows it would be cut there.
+            raise InvalidConfigError(
+                f"Invalid value for configuration {self.name}: it has a NUL character"
+            )
         try:
             return self.kind.parse(self.name, text)
         except ValueError as error:

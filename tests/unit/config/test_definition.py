@@ -65,3 +65,12 @@ def test_secrets_are_masked_where_they_are_shown() -> None:
     assert row.shown("abc") == SECRET_SHOWN
     assert row.shown(None) is None
     assert row.format("abc") == "abc"
+
+
+def test_a_nul_character_is_refused_in_one_line() -> None:
+    """A path with one ended the start with a traceback; a secret is not shown."""
+    for name in ("some.count", "some.secret"):
+        with pytest.raises(InvalidConfigError) as refused:
+            Sample.rows()[name].parse("a\0b")
+        sentence = f"Invalid value for configuration {name}: it has a NUL character"
+        assert str(refused.value) == sentence
