@@ -175,6 +175,7 @@ class LogLoader:
         self._clean_end = recovery_point if checkpointed.clean_shutdown else None
         # Gaps below are compaction's; without a checkpoint all may be.
         self._gaps_until = OFFSET_MAX if was_compacted or recovery_point is None else recovery_point
+        self._is_compacted = was_compacted
         self._log_start_offset = checkpointed.log_start_offset
         self._last_known_epoch = (
             checkpointed.latest_epoch if new_leader_epoch is None else new_leader_epoch - 1
@@ -246,6 +247,9 @@ class LogLoader:
         if is_new:
             segments.add(self._factory.create(self._log_start_offset))
             log_end_offset = self._log_start_offset
+            if not self._is_compacted:
+                # No checkpoint knows it, but there is nothing that could have been compacted.
+                self._gaps_until = 0
         local_start = max(self._log_start_offset, segments[0].base_offset)
         log_start_offset = self._log_start_offset if self._remote_storage else local_start
         recovery_point = min(self._recovery_point, log_end_offset)
