@@ -73,8 +73,7 @@ class LogReader:
             if segment.file is not None and segment.file.is_short:
                 if at < last:
                     segment.take_size()
-                elif offset < end_offset:
-                    segment.note_cut()
+                elif offset < end_offset and segment.find_cut():
                     raise self.wholeness.cut(segment, offset, state.log_end_offset)
             if end_offset >= segments.end_of(at, state.log_end_offset):
                 end_position = segment.size

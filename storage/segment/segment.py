@@ -303,13 +303,22 @@ class Segment(ReadableSegment):
         self.time_index.set_max_bytes(max_bytes)
         self.needs_roll = True
 
-    def note_cut(self) -> None:
-        """Its file was cut while it is the active segment: what came next would follow zeros.
+    def find_cut(self) -> bool:
+        """Whether the file of the active segment was cut; asked when it was short for a slice.
 
-        It is rolled by the next append; after that it is as any closed segment that was cut.
+        What came next would follow zeros: it is rolled by the next append, and after that it is as
+        any closed segment that was cut. A slice from before the log was truncated is no sign.
+
+        Raises:
+            DiskError: The disk refused.
         """
+        file = self.open_file()
+        if file.size() >= self.size:
+            file.is_short = False
+            return False
         self.is_cut = self.needs_roll = self.may_be_cut = True
         self.forget_whole_end()
+        return True
 
     def is_full(self) -> bool:
         """Whether it must be rolled for want of room in an index, or is cut; see `needs_roll`."""

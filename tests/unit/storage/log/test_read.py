@@ -269,6 +269,24 @@ def test_a_closed_segment_that_is_cut_while_it_is_open_is_refused_from_there_on(
     assert not whole.file.is_short
 
 
+def test_a_slice_from_before_a_truncation_is_no_sign_of_a_cut() -> None:
+    """A leader that becomes a follower truncates; a slow consumer's answer then ends early."""
+    filesystem = FakeFilesystem()
+    log = open_log(filesystem, small_segments(9999))
+    for number in range(6):
+        append(log, make_batch(b"%d" % number * 50))
+    log.on_cut = lambda error: pytest.fail(str(error))
+    whole = log.reader.read(0, max_bytes=9999, end_offset=6, min_one_batch=True)
+    assert whole is not None
+    log.truncation.truncate_to(3)
+    whole.file.is_short = True
+    left = log.reader.read(0, max_bytes=9999, end_offset=3, min_one_batch=True)
+    assert left is not None
+    assert left.length == whole.length // 2
+    append(log, make_batch(b"x" * 50))
+    assert len(log.segments) == 1
+
+
 @pytest.mark.parametrize("kept_batches", [0, 2])
 def test_an_active_segment_that_is_cut_gets_no_more_records(kept_batches: int) -> None:
     """They would follow a hole of zeros, which consumers take for records."""
