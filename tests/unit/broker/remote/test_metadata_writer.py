@@ -95,8 +95,14 @@ async def test_without_a_lease_nothing_is_sent_again(w: LeaderWorld) -> None:
     w.leader.codes = [E.NOT_ENOUGH_REPLICAS] * 2
     validity = Validity(w.world.clock.monotonic_ms() + 10)
     w.world.replicas.terms.validity = validity
+    appended = asyncio.ensure_future(w.writer.append(0, [b"a"]))
+    for _ in range(400):
+        # On a busy machine the clock would else go on before the first attempt.
+        await asyncio.sleep(0.001)
+        if w.leader.requests:
+            break
     with pytest.raises(RemoteStorageError, match="no valid lease"):
-        await w.passing(w.writer.append(0, [b"a"]))
+        await w.passing(appended)
     assert (w.leader.requests, w.leader.values) == (["Produce"], [])
     with pytest.raises(RemoteStorageError, match="no valid lease"):
         await w.writer.append(0, [b"a"])
