@@ -191,12 +191,14 @@ class LogCreation:
             try:
                 self._table.filesystem.mkdir(path)
                 if topic_id != NIL:
-                    # Not synced: if it is lost, the directory is taken for one that knows no id.
+                    # Synced with the first records that are. Lost before, the directory is taken
+                    # for one that knows no id.
                     file = self._table.filesystem.open(join(path, PARTITION_METADATA), create=True)
                     file.truncate(0)
                     file.write_at(encode_partition_metadata(topic_id), 0)
                     file.close()
                 log = self._opener.open(directory, topic_partition, topic_id, config, None)
+                log.flusher.is_new_directory = True
                 if leader_epoch is not None:
                     log.leader_epochs.begin(leader_epoch)
             except DiskError as error:

@@ -14,7 +14,10 @@ from config.topic import TopicConfig
 from protocol.records.builder import build_batch
 from storage.checkpoints.checkpoint_files import CLEANER_CHECKPOINT, RECOVERY_POINT_CHECKPOINT
 from storage.checkpoints.log_directory import LogDirectory
-from storage.checkpoints.partition_metadata import encode_partition_metadata
+from storage.checkpoints.partition_metadata import (
+    encode_partition_metadata,
+    read_partition_metadata,
+)
 from storage.environment.randomness import SeededRandomness
 from storage.errors import (
     DiskError,
@@ -1232,3 +1235,14 @@ def test_a_log_that_could_not_be_made_leaves_its_name_free(disk: Disk) -> None:
         manager.creation.get_or_create(A0, ID_A, CONFIG)
     log = manager.creation.get_or_create(A0, ID_A, CONFIG)
     assert log.directory == "/two/a-0"
+
+
+def test_flushed_records_keep_their_topics_id_over_a_power_cut(disk: Disk) -> None:
+    """Without it they would be taken for those of a topic that was created again meanwhile."""
+    manager = disk.started()
+    log = manager.creation.get_or_create(A0, ID_A, CONFIG)
+    append(log)
+    log.flusher.flush()
+    disk.filesystem.crash(None)
+    path = f"{log.directory}/partition.metadata"
+    assert read_partition_metadata(disk.filesystem, path) == ID_A
