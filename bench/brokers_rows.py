@@ -5,16 +5,12 @@ whole process tree, the supervisor counted. The limit of consumers is that of `b
 program for each of two brokers.
 """
 
-import contextlib
-import sys
 import time
-from collections.abc import Sequence
-from dataclasses import replace
 
 from bench import wire
+from bench.consume_rows import fetch_beside_limit
 from bench.generator import FetchLoad, LoadResult, ProduceLoad, fetch_all, produce, run_apart
 from bench.latency import LatencyLoad, LatencyResult, measure
-from bench.limit import LimitError, LimitLog, beside_limit, segments_of, serving
 from bench.node import Node
 from bench.rows import MIB, TRANSIENT, Bench, Metric, Row, rates, undisturbed
 from bench.verify import verify_partition
@@ -114,37 +110,11 @@ def _consume(bench: Bench, node: Node) -> dict[str, float]:
                 partition=index,
             )
         )
-    found = _consume_beside_limit(node, loads) if bench.beside_limit else None
+    found = fetch_beside_limit(node, loads, BROKERS) if bench.beside_limit else None
     if found is None:
         found = rates(fetch_all(loads))
     _check(node, _verify_and_delete(node, topic, ports, VALUE), filled)
     return found | {"brokers": float(len(set(ports)))}
-
-
-def _consume_beside_limit(node: Node, loads: Sequence[FetchLoad]) -> dict[str, float] | None:
-    """The row's figures with its share of the limit; None, and a sentence, where there is none.
-
-    Each program sends a partition of its own, to every second consumer.
-    """
-    try:
-        with contextlib.ExitStack() as stack:
-            halves = []
-            for load in loads[:BROKERS]:
-                segments = segments_of(node, load.topic, load.partition)
-                log = LimitLog(load.topic, load.batch_size, load.batch_records, segments)
-                port, pid = stack.enter_context(serving(log))
-                duration_s = load.duration_s / 2
-                halves.append(
-                    replace(load, port=port, pid=pid, host="127.0.0.1", duration_s=duration_s)
-                )
-            limit = [halves[number % BROKERS] for number in range(len(loads))]
-            before = fetch_all(limit)
-            ours = fetch_all(loads)
-            after = fetch_all(limit)
-    except LimitError as error:
-        print(error, file=sys.stderr)
-        return None
-    return rates(ours) | beside_limit(ours, before, after)
 
 
 def _latency(bench: Bench, node: Node) -> dict[str, float]:

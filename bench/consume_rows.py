@@ -4,8 +4,9 @@ The limit is taken on the same segment files, with the same consumers, half of i
 of it after the broker's sample: a shared machine's speed drifts.
 """
 
+import contextlib
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 from bench import wire
@@ -13,7 +14,7 @@ from bench.generator import (
     FetchLoad,
     LoadResult,
     ProduceLoad,
-    fetch_side_by_side,
+    fetch_all,
     produce,
     run_apart,
 )
@@ -44,9 +45,10 @@ def _consume_row(consumers: int) -> Callable[[Bench, Node], dict[str, float]]:
             *(node.port, node.pid, topic, len(batch), RECORDS, end_offset, MIB, bench.duration_s),
             host=node.host,
         )
-        found = _beside_limit(node, load, consumers) if bench.beside_limit else None
+        loads = [load] * consumers
+        found = fetch_beside_limit(node, loads) if bench.beside_limit else None
         if found is None:
-            found = rates(fetch_side_by_side(load, consumers))
+            found = rates(fetch_all(loads))
         with node.connect() as connection:
             verify_partition(connection, topic, 0, expected_records=end_offset, value=VALUE)
             wire.delete_topics(connection, [topic])
@@ -55,19 +57,31 @@ def _consume_row(consumers: int) -> Callable[[Bench, Node], dict[str, float]]:
     return run
 
 
-def _beside_limit(node: Node, load: FetchLoad, consumers: int) -> dict[str, float] | None:
-    """The row's figures with its share of the limit; None, and a sentence, where there is none."""
+def fetch_beside_limit(
+    node: Node, loads: Sequence[FetchLoad], programs: int = 1
+) -> dict[str, float] | None:
+    """A row's figures with its share of the limit; None, and a sentence, where there is none.
+
+    Args:
+        node: Whose segment files are sent.
+        loads: One for each consumer.
+        programs: As many send the partitions of the first loads, to the consumers in turn.
+    """
     try:
-        log = LimitLog(
-            load.topic, load.batch_size, load.batch_records, segments_of(node, load.topic, 0)
-        )
-        with serving(log) as (port, pid):
-            half = replace(
-                load, port=port, pid=pid, host="127.0.0.1", duration_s=load.duration_s / 2
-            )
-            before = fetch_side_by_side(half, consumers)
-            ours = fetch_side_by_side(load, consumers)
-            after = fetch_side_by_side(half, consumers)
+        with contextlib.ExitStack() as stack:
+            halves = []
+            for load in loads[:programs]:
+                segments = segments_of(node, load.topic, load.partition)
+                log = LimitLog(load.topic, load.batch_size, load.batch_records, segments)
+                port, pid = stack.enter_context(serving(log))
+                half_s = load.duration_s / 2
+                halves.append(
+                    replace(load, port=port, pid=pid, host="127.0.0.1", duration_s=half_s)
+                )
+            limit = [halves[number % programs] for number in range(len(loads))]
+            before = fetch_all(limit)
+            ours = fetch_all(loads)
+            after = fetch_all(limit)
     except LimitError as error:
         print(error, file=sys.stderr)
         return None

@@ -273,11 +273,6 @@ class FetchLoad:
     partition: int = 0
 
 
-def fetch_side_by_side(load: FetchLoad, consumers: int) -> LoadResult:
-    """`fetch` in as many processes at once, all of the same records."""
-    return fetch_all([load] * consumers)
-
-
 def fetch_all(loads: Sequence[FetchLoad]) -> LoadResult:
     """`fetch` of each load in a process of its own, all at the same time."""
     barrier = _CONTEXT.Barrier(len(loads))

@@ -103,31 +103,6 @@ def test_what_follows_a_gap_is_dropped() -> None:
     assert read_batches(log)[-1] == filesystem.peek(first.path)
 
 
-@pytest.mark.parametrize("opened", [Opened(8, clean_shutdown=True), Opened(0), Opened(7)])
-@pytest.mark.parametrize("bases", [(2,), (6,), (2, 3, 6, 7)])
-def test_an_empty_file_with_a_segments_name_moves_no_end(
-    opened: Opened, bases: tuple[int, ...]
-) -> None:
-    """It begins where another segment has records; it is put aside and nothing else is."""
-    filesystem = FakeFilesystem()
-    config = small_segments(500)
-    log = open_log(filesystem, config)
-    for number in range(8):
-        append(log, make_batch(bytes([65 + number]) * 40, timestamp_ms=NOW_MS + number))
-    expected = read_batches(log)
-    assert len(log.segment_facts()) == 2
-    assert not {fact.base_offset for fact in log.segment_facts()} & set(bases)
-    log.flusher.flush()
-    log.close(clean=opened.clean_shutdown)
-    for base_offset in bases:
-        filesystem.poke(f"{DIRECTORY}/{base_offset:020d}.log", b"")
-    log = open_log(filesystem, config, opened=opened)
-    assert log.log_end_offset == 8
-    assert read_batches(log) == expected
-    assert append(log, make_batch(b"x")).first_offset == 8
-    assert len(log.set_aside) == 1
-
-
 def test_a_base_offset_that_jumps_is_found_in_a_compacted_log_too() -> None:
     """Gaps are allowed there, but the next batch must lie beyond."""
     filesystem = FakeFilesystem()
