@@ -17,6 +17,7 @@ from bench.group_rows import GROUP_ROWS
 from bench.group_shape_rows import GROUP_SHAPE_ROWS
 from bench.kafka_release import KAFKA_VERSION, KafkaReleaseError
 from bench.node import Node, NodeError, RunningNode
+from bench.process import end_on_sigterm
 from bench.report import RowResult, write
 from bench.rows import ROWS as LOCAL_ROWS
 from bench.rows import Bench
@@ -81,6 +82,7 @@ def _given(arguments: argparse.Namespace, parser: argparse.ArgumentParser) -> di
 
 def main() -> int:
     """Run, print the table, write the files; 1 when a row failed."""
+    end_on_sigterm()
     parser = _parser()
     arguments = parser.parse_args()
     if arguments.list:

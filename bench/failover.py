@@ -26,6 +26,7 @@ from bench.cluster.kinds import KafkaCluster, VarveCluster
 from bench.cluster.namespaces import NamespaceError, Namespaces, enter
 from bench.kafka_release import KAFKA_VERSION, KafkaReleaseError
 from bench.node import NodeError
+from bench.process import end_on_sigterm
 
 RESULTS = Path(__file__).parent / "results"
 KINDS = ("varve", "kafka")
@@ -149,6 +150,7 @@ def table(measured: Mapping[str, Mapping[str, Sequence[Sample]]]) -> str:
 
 def main() -> int:
     """Measure, print the table, write the file; 1 when a sample failed."""
+    end_on_sigterm()
     parser = _parser()
     arguments = parser.parse_args()
     try:

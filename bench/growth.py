@@ -34,7 +34,7 @@ from bench.calibration import calibrate, machine_line
 from bench.generator import run_apart
 from bench.instructions import billions
 from bench.node import KafkaNode, OwnedNode, VarveNode
-from bench.process import cpu_seconds
+from bench.process import cpu_seconds, end_on_sigterm
 
 RESULTS: Final = Path(__file__).parent / "results"
 SIZES: Final = (10, 1_000, 10_000)
@@ -346,6 +346,7 @@ def connections_allowed(wanted: int) -> int:
 
 def main() -> int:
     """Measure, print the table, write the files."""
+    end_on_sigterm()
     arguments = _parser().parse_args()
     kind = {"varve": VarveNode, "kafka": KafkaNode}[arguments.broker]
     base = arguments.directory or Path(tempfile.gettempdir())

@@ -8,10 +8,12 @@ Source: proc(5).
 import contextlib
 import os
 import signal
+import sys
 import time
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from pathlib import Path
+from types import FrameType
 from typing import Final, NamedTuple
 
 _TICKS_PER_SECOND = os.sysconf("SC_CLK_TCK")
@@ -26,6 +28,15 @@ class Host(NamedTuple):
 
 
 LOOPBACK: Final = Host("127.0.0.1", ())
+
+
+def end_on_sigterm() -> None:
+    """Have SIGTERM end this program as Ctrl-C does: the servers it has started are ended first."""
+
+    def end(number: int, _frame: FrameType | None) -> None:
+        sys.exit(128 + number)
+
+    signal.signal(signal.SIGTERM, end)
 
 
 def tree(pid: int) -> list[int]:

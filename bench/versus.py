@@ -27,7 +27,7 @@ from bench.consume_rows import CONSUME_ROWS
 from bench.group_rows import GROUP_ROWS
 from bench.instructions import billions
 from bench.node import REPOSITORY, VarveNode
-from bench.process import measure_cost_by
+from bench.process import end_on_sigterm, measure_cost_by
 from bench.report import RowResult, write
 from bench.rows import ROWS as LOCAL_ROWS
 from bench.rows import Bench, Metric, Row
@@ -122,6 +122,7 @@ def _parser() -> argparse.ArgumentParser:
 
 def main() -> int:
     """Run, print the table, write the files; 1 when a row failed."""
+    end_on_sigterm()
     parser = _parser()
     arguments = parser.parse_args()
     if (arguments.commit is None) is not arguments.same:
