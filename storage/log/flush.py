@@ -214,6 +214,7 @@ class LogFlusher:
             ticket.epochs.ended(failed=True)
         self.directory_changed |= state.directory in ticket.directories
         self.is_new_directory |= parent in ticket.directories
+        state.leader_epochs.sync_with_flush |= state.leader_epochs.path in ticket.small_files
         sealed = [segment for segment in ticket.segments if segment is not state.segments.active]
         if sealed:
             self._sealed = [*sealed, *(self._sealed or ())]

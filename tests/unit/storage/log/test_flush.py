@@ -132,6 +132,25 @@ def test_epochs_that_a_killed_process_wrote_are_synced_with_the_first_flush() ->
     assert (log.log_end_offset, log.leader_epochs.entries()) == (3, [(1, 0), (3, 1)])
 
 
+def test_epochs_that_a_flush_could_not_sync_are_synced_with_the_next() -> None:
+    """It had no descriptor for a file that goes with the log: that is no failure of the disk."""
+    filesystem = FakeFilesystem()
+    log = open_log(filesystem)
+    append(log, make_batch(b"x"), leader_epoch=1)
+    log.flusher.flush()
+    filesystem.sync_directory("/data")
+    filesystem.sync_directory("/")
+    log.begin_epoch(3)
+    append(log, make_batch(b"y"), leader_epoch=3)
+    ticket = log.flusher.begin_flush()
+    assert ticket is not None
+    log.flusher.abandon_flush(ticket)
+    log.flusher.flush()
+    filesystem.crash()
+    log = open_log(filesystem, opened=Opened(2))
+    assert (log.log_end_offset, log.leader_epochs.entries()) == (2, [(1, 0), (3, 1)])
+
+
 def test_an_epoch_is_on_disk_before_the_recovery_point_passes_its_records() -> None:
     """Taking over writes no file; what a crash would not scan must be known without it."""
     filesystem = FakeFilesystem()
