@@ -26,7 +26,7 @@ from storage.environment.environment import Environment
 from storage.environment.local_filesystem import LocalFilesystem
 from storage.environment.randomness import SeededRandomness
 from storage.log.log import Log
-from storage.log.recovery.loader import CheckpointedLog
+from storage.log.recovery.loaded_log import CheckpointedLog
 from storage.types.topic_partition import TopicPartition
 
 MIB = 1 << 20

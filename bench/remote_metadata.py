@@ -41,7 +41,7 @@ from storage.environment.environment import Environment
 from storage.environment.local_filesystem import LocalFilesystem
 from storage.environment.randomness import SeededRandomness, SystemRandomness
 from storage.log.log import Log
-from storage.log.recovery.loader import CheckpointedLog
+from storage.log.recovery.loaded_log import CheckpointedLog
 from storage.types.append_origin import AppendOrigin
 from storage.types.topic_partition import TopicPartition
 from tiered.metadata.partitioner import metadata_partition

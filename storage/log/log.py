@@ -62,7 +62,8 @@ from storage.log.deletion import SegmentDeletion
 from storage.log.disk_work import LogDiskWork
 from storage.log.flush import LogFlusher
 from storage.log.read import LogReader
-from storage.log.recovery.loader import CheckpointedLog, LogLoader, Progress
+from storage.log.recovery.loaded_log import CheckpointedLog
+from storage.log.recovery.loader import LogLoader, Progress
 from storage.log.replacement import SegmentReplacement
 from storage.log.retention_pass import LogRetention
 from storage.log.roll import SegmentRoller

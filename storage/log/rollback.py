@@ -10,7 +10,7 @@ before the next batch. A leader then begins its epoch again, where the log ends 
 """
 
 from storage.errors import DiskError
-from storage.log.recovery.loader import replay
+from storage.log.recovery.replay import replay
 from storage.log.state import LogState
 from storage.log.write_ticket import BackTicket
 from storage.producers.state import ProducerStateManager

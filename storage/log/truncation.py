@@ -11,7 +11,7 @@ from typing import NamedTuple
 from storage.log.deletion import SegmentDeletion
 from storage.log.disk_work import LogDiskWork
 from storage.log.flush import LogFlusher
-from storage.log.recovery.loader import replay
+from storage.log.recovery.replay import replay
 from storage.log.segment_factory import SegmentFactory
 from storage.log.state import LogState
 from storage.segment.segment import Segment

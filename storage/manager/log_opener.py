@@ -13,7 +13,7 @@ from storage.checkpoints.checkpoint_files import (
 from storage.checkpoints.log_directory import LogDirectory
 from storage.checkpoints.log_loading import LoadJob
 from storage.log.log import Log
-from storage.log.recovery.loader import CheckpointedLog
+from storage.log.recovery.loaded_log import CheckpointedLog
 from storage.manager.log_table import LogTable
 from storage.producers.table import ProducerSettings
 from storage.types.topic_partition import TopicPartition

@@ -22,7 +22,7 @@ from storage.cleaner.log_cleaner_manager import measure
 from storage.errors import CorruptFileError, DiskError
 from storage.index.transaction_index import TransactionIndex
 from storage.log.log import Log
-from storage.log.recovery.loader import CheckpointedLog
+from storage.log.recovery.loaded_log import CheckpointedLog
 from storage.types.append_origin import AppendOrigin
 from storage.types.owner import OnOwner, in_this_thread
 from storage.types.topic_partition import TopicPartition

@@ -12,7 +12,7 @@ from storage.environment.environment import Environment
 from storage.environment.filesystem import Filesystem
 from storage.environment.randomness import SeededRandomness
 from storage.log.log import Log
-from storage.log.recovery.loader import CheckpointedLog
+from storage.log.recovery.loaded_log import CheckpointedLog
 from storage.types.append_info import AppendInfo
 from storage.types.append_origin import AppendOrigin
 from storage.types.topic_partition import TopicPartition

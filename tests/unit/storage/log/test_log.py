@@ -5,7 +5,7 @@ import pytest
 from storage.environment.environment import Environment
 from storage.environment.randomness import SeededRandomness
 from storage.log.log import Log
-from storage.log.recovery.loader import CheckpointedLog
+from storage.log.recovery.loaded_log import CheckpointedLog
 from tests.fakes.clock import ManualClock
 from tests.fakes.filesystem import FakeFilesystem
 from tests.unit.storage.log.log_model import (

@@ -9,7 +9,7 @@ from protocol.records.builder import build_batch
 from storage.environment.environment import Environment
 from storage.environment.randomness import SeededRandomness
 from storage.log.log import Log
-from storage.log.recovery.loader import CheckpointedLog
+from storage.log.recovery.loaded_log import CheckpointedLog
 from storage.log.truncation import StateBelow
 from storage.producers.entry import BatchMetadata, ProducerEntry
 from storage.types.topic_partition import TopicPartition

@@ -7,7 +7,7 @@ import pytest
 from protocol.records.batch import read_header
 from storage.cleaner.cleaned_segment import CleanedSegment
 from storage.log.log import Log
-from storage.log.recovery.loader import CheckpointedLog
+from storage.log.recovery.loaded_log import CheckpointedLog
 from tests.fakes.environment import FakeEnvironment
 from tests.fakes.filesystem import KEEP_ALL, Event, FakeFilesystem
 from tests.unit.storage.log.log_model import (

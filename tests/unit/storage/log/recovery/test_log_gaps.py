@@ -9,7 +9,7 @@ import pytest
 from config.topic import TopicConfig
 from protocol.records.batch import read_header
 from storage.log.log import Log
-from storage.log.recovery.loader import CheckpointedLog
+from storage.log.recovery.loaded_log import CheckpointedLog
 from tests.fakes.clock import ManualClock
 from tests.fakes.environment import FakeEnvironment
 from tests.fakes.filesystem import KEEP_ALL, FakeFilesystem
