@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple, Protocol
 
-from storage.errors import StorageError
+from storage.errors import DiskError, StorageError
 from storage.log.retention import SegmentFacts
 from storage.types.owner import OnOwner, in_this_thread
 from storage.types.topic_partition import TopicPartition
@@ -77,6 +77,10 @@ class ReplacesSegments(Protocol):
 
     def undo(self, segment: "Segment") -> None:
         """Remove a prepared segment that is not to be put in place."""
+        ...
+
+    def undo_after(self, error: DiskError, segment: "Segment") -> None:
+        """Remove a segment that could not be put in place because of `error`."""
         ...
 
 
@@ -260,7 +264,8 @@ def replace_segments(
 
     Raises:
         CleaningAbortedError: `check_done` said so; the log is as before.
-        DiskError: The disk refused; the next start puts it right.
+        DiskError: The disk refused. Where it `is_disk_failure` the next start puts it right, else
+            the log is as before.
     """
     segment = log.replacement.prepare(base_offset)
 
@@ -273,5 +278,8 @@ def replace_segments(
         on_owner(put)
     except CleaningAbortedError:
         log.replacement.undo(segment)
+        raise
+    except DiskError as error:
+        log.replacement.undo_after(error, segment)
         raise
     log.replacement.sync()

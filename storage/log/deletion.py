@@ -15,6 +15,7 @@ from storage.log.flush import LogFlusher
 from storage.log.state import LogState
 from storage.log.write_ticket import RetireTicket
 from storage.segment.segment import Segment
+from storage.segment.segment_files import rename_files
 from storage.types.log_files import DELETED_SUFFIX, SNAPSHOT_SUFFIX, log_file_name
 
 
@@ -68,11 +69,16 @@ class SegmentDeletion:
         """Take a segment out of the log and rename its files; its producer snapshot stays.
 
         Raises:
-            DiskError: The disk refused.
+            DiskError: The disk refused; the segment is in the log.
         """
+        rename_files(self._state.filesystem, segment.renames(DELETED_SUFFIX))
+        self.retired(segment)
+
+    def retired(self, segment: Segment) -> None:
+        """The files of a segment have the suffix `.deleted`: it leaves the log."""
         self._state.segments.remove(segment)
         segment.close()
-        segment.rename_stage(DELETED_SUFFIX)
+        segment.finish_rename(DELETED_SUFFIX)
         self._note_deleted(segment)
 
     def begin(self) -> RetireTicket:

@@ -4,18 +4,23 @@
                             └──undo──> removed
 
 Wherever a crash stops it, the next start finishes or undoes it (`storage.log.recovery.loader`).
+Where there is no room for a name, or no descriptor, nothing has happened: the log goes on, and a
+`.swap` left behind would be put over what it is by the next start.
 
 Source: Kafka, LocalLog.java (replaceSegments).
 """
 
 from collections.abc import Sequence
 
+from storage.errors import DiskError
 from storage.log.deletion import SegmentDeletion
 from storage.log.state import LogState
 from storage.segment.segment import Segment
 from storage.types.log_files import (
     CLEANED_SUFFIX,
+    DELETED_SUFFIX,
     LOG_SUFFIX,
+    SEGMENT_SUFFIXES,
     SKIPPED_SUFFIX,
     SWAP_SUFFIX,
     TRANSACTION_INDEX_SUFFIX,
@@ -47,11 +52,15 @@ class SegmentReplacement:
             keep: Their files are not removed later, but stay as `.skipped`.
 
         Raises:
-            DiskError: The disk refused; the next start finishes or undoes it.
+            DiskError: As `prepare`, `put` and `sync`.
             LogDirectoryOfflineError: The log is out of service.
         """
         segment = self.prepare(base_offset)
-        self.put(segment, replaced, keep=keep)
+        try:
+            self.put(segment, replaced, keep=keep)
+        except DiskError as error:
+            self.undo_after(error, segment)
+            raise
         self.sync()
 
     # Each step is one that a start after a crash can finish or undo: see storage.log.recovery.
@@ -80,8 +89,12 @@ class SegmentReplacement:
         )
         # Written in this life, whole.
         segment.may_be_cut = False
-        segment.rename_stage(SWAP_SUFFIX)
-        state.filesystem.sync_directory(segment.directory)
+        try:
+            segment.rename_stage(SWAP_SUFFIX)
+            state.filesystem.sync_directory(segment.directory)
+        except DiskError as error:
+            self.undo_after(error, segment)
+            raise
         return segment
 
     def put(self, segment: Segment, replaced: Sequence[int], *, keep: bool = False) -> None:
@@ -90,7 +103,8 @@ class SegmentReplacement:
         `keep` as for `replace`.
 
         Raises:
-            DiskError: The disk refused; the next start finishes or undoes it.
+            DiskError: The disk refused. Where it `is_disk_failure` the next start finishes or
+                undoes it; else the log is as before, or out of service if that could not be.
             LogDirectoryOfflineError: The log is out of service.
         """
         state = self._state
@@ -98,17 +112,47 @@ class SegmentReplacement:
         old = [one for one in state.segments if one.base_offset in set(replaced)]
         assert len(old) == len(replaced), (segment, replaced)
         assert state.segments.active not in old, segment
+        snapshots = state.producer_state.snapshots
+        renames: list[tuple[str, str]] = []
+        for retired in old:
+            renames += retired.renames(SKIPPED_SUFFIX if keep else DELETED_SUFFIX)
+            if retired.base_offset != segment.base_offset:
+                path = snapshots.path(retired.base_offset)
+                renames.append((path, path + DELETED_SUFFIX))
+        self._rename_all([*renames, *segment.renames("")])
         for retired in old:
             if keep:
                 state.segments.remove(retired)
                 retired.close()
-                retired.rename_stage(SKIPPED_SUFFIX)
+                retired.finish_rename(SKIPPED_SUFFIX)
             else:
-                self._deletion.retire(retired)
+                self._deletion.retired(retired)
             if retired.base_offset != segment.base_offset:
-                state.producer_state.snapshots.retire(retired.base_offset)
-        segment.rename_stage("")
+                snapshots.forget(retired.base_offset)
+        segment.finish_rename("")
         state.segments.add(segment)
+
+    def _rename_all(self, renames: Sequence[tuple[str, str]]) -> None:
+        """Rename all files that are there, or none."""
+        filesystem = self._state.filesystem
+        done: list[tuple[str, str]] = []
+        try:
+            for source, target in renames:
+                if filesystem.exists(source):
+                    filesystem.rename(source, target)
+                    done.append((source, target))
+        except DiskError as error:
+            if not error.is_disk_failure:
+                self._rename_back(done)
+            raise
+
+    def _rename_back(self, done: Sequence[tuple[str, str]]) -> None:
+        try:
+            for source, target in reversed(done):
+                self._state.filesystem.rename(target, source)
+        except DiskError as error:
+            # The files are neither the old segments nor the new one.
+            self._state.fail(error)
 
     def sync(self) -> None:
         """Have the names of a replacement on disk. For a thread.
@@ -121,3 +165,21 @@ class SegmentReplacement:
     def undo(self, segment: Segment) -> None:
         """Remove a prepared segment that is not to be put in place. For a thread."""
         segment.delete_files()
+
+    def undo_after(self, error: DiskError, segment: Segment) -> None:
+        """Remove a segment that could not be put in place, if the log goes on without it.
+
+        `error`: why; after a failure of the disk the next start decides.
+        """
+        if error.is_disk_failure or self._state.failure is not None:
+            return
+        filesystem = self._state.filesystem
+        try:
+            segment.close()
+            for stage in (SWAP_SUFFIX, CLEANED_SUFFIX):
+                for kind in SEGMENT_SUFFIXES:
+                    name = log_file_name(segment.base_offset, kind, stage)
+                    filesystem.unlink(f"{segment.directory}/{name}", missing_ok=True)
+        except DiskError as worse:
+            # Else the next start would put it over what the log is by then.
+            self._state.fail(worse)

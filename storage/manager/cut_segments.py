@@ -258,7 +258,7 @@ class SegmentFill:
 
         Raises:
             CleaningAbortedError: As `copy`; the log is as before.
-            DiskError: The disk refused; the next start puts it right.
+            DiskError: As `replace_segments`.
         """
         self._cleaned.finish()
         self._check()
