@@ -26,7 +26,7 @@ from broker.controller.store.metadata_store import StoreError
 from broker.runtime.errors import ApiError
 from protocol.error_codes import ErrorCode
 from storage.checkpoints.log_directory import LogDirectory
-from storage.errors import StorageError
+from storage.errors import DiskError, StorageError
 from storage.manager.log_copy import CopyCancelledError, LogCopy, Throttled
 from storage.types.partition_directory import FUTURE_NAME_EXTRA, NAME_SIZE_MAX
 from storage.types.topic_partition import TopicPartition
@@ -288,7 +288,7 @@ class LogMover:
             self._check(move, partition)
             if await self._in_thread(copy_segments, partition.log, copy) <= CAUGHT_UP_BYTES:
                 break
-        await self._flush(partition.log)
+        await self._flush(partition)
         self._check(move, partition)
 
     def _check(self, move: Move, partition: "Partition") -> None:
@@ -299,15 +299,19 @@ class LogMover:
             # A follower's log has been cut by its leader: the copy has records that it has not.
             raise CopyCancelledError(f"{move.topic_partition} was truncated while it was copied")
 
-    async def _flush(self, log: "Log") -> None:
+    async def _flush(self, partition: "Partition") -> None:
         """Flush the log, so that closing it is quick."""
+        log = partition.log
         ticket = log.flusher.begin_flush()
         if ticket is None:
             return
         try:
             await self._in_thread(ticket.run)
-        except BaseException:
+        except BaseException as error:
             log.flusher.abandon_flush(ticket)
+            if isinstance(error, DiskError):
+                # The kernel tells of a failed sync once: the next one would find nothing.
+                self._replicas.disk_failed(partition, error)
             raise
         log.flusher.finish_flush(ticket)
 
@@ -361,7 +365,10 @@ class LogMover:
             )
         return False
 
-    async def _serve_again(self, log: "Log", partition: "Partition") -> None:
+    async def _serve_again(self, log: "Log | None", partition: "Partition") -> None:
+        if log is None:
+            # It is offline with its directory, of which all parts have been told.
+            return
         topic = self._controller.image.topics.get(log.topic_partition.topic)
         if topic is not None and topic.topic_id == partition.topic_id:
             log.update_config(self._config_for(topic.name))

@@ -122,8 +122,13 @@ class LogMoves:
             target.write_checkpoint(CLEANER_CHECKPOINT, known)
         self._checkpoints.write()
 
-    def swap(self, log: Log, copy: LogCopy, target: LogDirectory, config: TopicConfig) -> Log:
+    def swap(
+        self, log: Log, copy: LogCopy, target: LogDirectory, config: TopicConfig
+    ) -> Log | None:
         """Let a finished copy take the log's place; the log that serves from now on.
+
+        Returns:
+            None: the new directory has gone offline, and the log with it.
 
         Raises:
             DiskError: The new directory's disk refused; the log is where it was.
@@ -147,8 +152,13 @@ class LogMoves:
             pass
         return self._serve_again(target, log, config)
 
-    def put_back(self, log: Log, copy: LogCopy, target: LogDirectory, config: TopicConfig) -> Log:
+    def put_back(
+        self, log: Log, copy: LogCopy, target: LogDirectory, config: TopicConfig
+    ) -> Log | None:
         """Open a log again that was taken out: it is not moved.
+
+        Returns:
+            None: its directory has gone offline meanwhile, and the log with it.
 
         Raises:
             DiskError: The disk refused; its directory is offline now.
@@ -178,13 +188,12 @@ class LogMoves:
         due_ms = self._table.clock.monotonic_ms() + log.config.file_delete_delay_ms
         self._deletion.schedule(path, due_ms)
 
-    def _serve_again(self, directory: LogDirectory, log: Log, config: TopicConfig) -> Log:
+    def _serve_again(self, directory: LogDirectory, log: Log, config: TopicConfig) -> Log | None:
         with self._table.failing(directory):
             opened = self._opener.open(
                 directory, log.topic_partition, log.topic_id, config, None, is_new=False
             )
-        self._opener.serve(directory, opened)
-        return opened
+        return opened if self._opener.serve(directory, opened) else None
 
 
 def _offsets_of(log: Log) -> dict[str, int]:

@@ -11,7 +11,7 @@ from broker.controller.store.metadata_store import StoreError, StoreUnavailableE
 from broker.replicas.log_mover import CLEANER_RETRY_MS, NOTE_RETRY_MS, LogMover
 from broker.runtime.errors import ApiError
 from protocol.error_codes import ErrorCode
-from storage.errors import DiskError
+from storage.errors import DiskError, LogDirectoryOfflineError
 from storage.log.log import Log
 from storage.manager.log_copy import unthrottled
 from storage.types.topic_partition import TopicPartition
@@ -180,6 +180,44 @@ async def test_what_was_noted_is_taken_back_with_the_move(moving: Moving) -> Non
     assert partition.directory_on(1) == ids[moving.here]
     await moving.mover.stop()
     moving.node.close()
+
+
+async def test_a_failed_sync_of_the_log_that_moves_is_final(moving: Moving) -> None:
+    """The kernel has told of it: the next sync of the file succeeds, and proves nothing."""
+    node = moving.node
+    log = node.log("t")
+    node.replicas.on_disk_failure = node.logs.fail_log
+    node.filesystem.break_directory(moving.here, "sync")
+    moving.mover.move(T0, moving.there)
+    await moving.end()
+    node.filesystem.broken.clear()
+    assert [directory.path for directory in node.logs.offline_directories] == [moving.here]
+    with pytest.raises(LogDirectoryOfflineError):
+        log.check_failure()
+    assert log.recovery_point == 0
+    await moving.mover.stop()
+    node.close()
+
+
+async def test_a_log_whose_directory_fails_while_it_is_out_is_not_served(moving: Moving) -> None:
+    """It was served again, from the directory that had just gone offline."""
+    node = moving.node
+    moves = node.logs.moves
+    before_take_out = moves.before_take_out
+
+    def breaking(log: Log) -> None:
+        before_take_out(log)
+        node.filesystem.break_directory(moving.here, "sync")
+
+    object.__setattr__(moves, "before_take_out", breaking)
+    moving.mover.move(T0, moving.there)
+    await moving.end()
+    node.filesystem.broken.clear()
+    assert [directory.path for directory in node.logs.offline_directories] == [moving.here]
+    assert node.replicas.replica_of("t", 0) is None
+    assert node.logs.get(T0) is None
+    await moving.mover.stop()
+    node.close()
 
 
 async def test_where_it_is_there_is_nothing_to_do(moving: Moving) -> None:

@@ -70,7 +70,9 @@ class Node:
         manager.moves.take_out(log)
         manager.moves.finish_move(log, copy, target)
         self.place = target.id
-        return manager.moves.swap(log, copy, target, SMALL)
+        moved = manager.moves.swap(log, copy, target, SMALL)
+        assert moved is not None
+        return moved
 
 
 def check(log: Log | None, at_least: int) -> None:
@@ -141,7 +143,9 @@ def test_all_that_a_producer_has_in_flight_may_be_sent_again(fails: bool) -> Non
         node.manager.moves.before_take_out(log)
         node.manager.moves.take_out(log)
         node.manager.moves.finish_move(log, copy, target)
-        log = node.manager.moves.put_back(log, copy, target, SMALL)
+        opened = node.manager.moves.put_back(log, copy, target, SMALL)
+        assert opened is not None
+        log = opened
     else:
         log = node.move(log, "/two")
     assert [send(log, sequence) for sequence in range(5)] == [(True, offset) for offset in sent]
