@@ -61,7 +61,7 @@ def build_network(local: "LocalParts", apis: "KafkaApis") -> NetworkServer:
         loop=local.loop,
         environment=local.environment,
         network=local.network,
-        read_cold=local.replicas.cold_reads.run,
+        read_cold=local.replicas.read_slice,
         router=apis,
         iteration_end=local.iteration_end,
         connections_max=local.descriptors.connections,

@@ -6,8 +6,10 @@ because one system call less is worth more than the copy.
 
 The loop never waits for a disk: before a file is sent it is asked whether the pages are cached
 (`File.is_cached`); a thread first reads those that are not (`File.warm`), and the queue waits.
+Likewise where the disk refuses: the thread is told what is wrong, and whoever asked it.
 """
 
+import errno
 from collections import deque
 from typing import TYPE_CHECKING, Any, Final
 
@@ -38,7 +40,7 @@ class Sender:
         queue: Buffers and slices left to send.
     """
 
-    __slots__ = ("_stream", "bytes_sent", "cold", "queue", "queued_bytes")
+    __slots__ = ("_refused", "_stream", "bytes_sent", "cold", "queue", "queued_bytes")
 
     def __init__(self, stream: Stream) -> None:
         self._stream = stream
@@ -46,6 +48,8 @@ class Sender:
         self.queued_bytes = 0
         self.bytes_sent = 0
         self.cold: FileSlice | None = None
+        # What the disk has refused once: a thread has read it since.
+        self._refused: FileSlice | None = None
 
     @property
     def queued_pieces(self) -> int:
@@ -181,8 +185,9 @@ class Sender:
         """A small slice's bytes if they are in memory, else None."""
         try:
             data: bytes | bytearray | None = piece.file.read_cached(piece.length, piece.position)
-        except DiskError as error:
-            raise OSError(error.errno, str(error)) from error
+        except DiskError:
+            # It is sent like a large one, if it can be.
+            return None
         return data if data is not None and len(data) == piece.length else None
 
     def _send_slice(self, piece: "FileSlice") -> bool:
@@ -202,7 +207,14 @@ class Sender:
         while piece.length > 0:
             if left <= 0:
                 return False
-            sent = self._stream.send_file(file, piece.position, min(piece.length, left))
+            try:
+                sent = self._stream.send_file(file, piece.position, min(piece.length, left))
+            except OSError as error:
+                if error.errno != errno.EIO or self._refused is piece:
+                    raise
+                # The disk's error, not the peer's.
+                self._refused = self.cold = piece
+                return False
             if sent == 0:
                 # The response cannot be ended, only its connection can. The next one is asked for
                 # in vain, too, unless whoever reads from the file knows.
@@ -219,4 +231,4 @@ class Sender:
         """Drop everything: the connection is gone."""
         self.queue.clear()
         self.queued_bytes = 0
-        self.cold = None
+        self.cold = self._refused = None

@@ -14,7 +14,7 @@ from posixpath import dirname
 from typing import TYPE_CHECKING
 from uuid import UUID
 
-from broker.replicas.cold_reads import ColdReads
+from broker.replicas.cold_reads import ColdReads, Done
 from broker.replicas.delayed_produce import DelayedCommit
 from broker.replicas.partition import Partition
 from broker.replicas.partition_context import PartitionContext
@@ -474,6 +474,23 @@ class ReplicaManager:
                 return memoryview(b"")
             file: File = slice_.file
             return memoryview(await disk.run(file.read_at, slice_.length, slice_.position))
+
+    def read_slice(self, directory: str, work: Callable[[], object], on_done: Done) -> None:
+        """Have a thread read what is on its way to a client; a disk that refuses has failed.
+
+        Else the client would be cut off whenever it asks again, in the midst of an answer that has
+        records of other directories, too. Arguments: as of `ColdReads.run`.
+        """
+
+        def done(result: object, error: StorageError | None) -> None:
+            if isinstance(error, DiskError) and error.is_disk_failure:
+                there = [p for p in self.partitions() if dirname(p.log.directory) == directory]
+                there.sort(key=lambda p: p.log.directory != dirname(error.path))
+                for partition in there[:1]:
+                    self.disk_failed(partition, error)
+            on_done(result, error)
+
+        self.cold_reads.run(directory, work, done)
 
     def disk_failed(self, partition: Partition, error: DiskError) -> None:
         """Log a disk error of a log once; the log manager decides about the directory.

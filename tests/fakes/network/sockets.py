@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from storage.environment.filesystem import File
+from storage.errors import DiskError
 
 
 class FakePoller:
@@ -92,7 +93,11 @@ class FakeStream:
         return self._take(b"".join(bytes(b) for b in buffers))
 
     def send_file(self, file: File, position: int, count: int) -> int:
-        return self._take(file.read_at(count, position))
+        try:
+            data = file.read_at(count, position)
+        except DiskError as error:
+            raise OSError(error.errno, str(error)) from error
+        return self._take(data)
 
     def expect(self, count: int) -> None:
         if self.closed:

@@ -160,14 +160,36 @@ def test_a_small_slice_that_is_not_in_memory_is_not_waited_for() -> None:
     assert bytes(stream.sent) == b"head23456"
 
 
-def test_a_disk_that_refuses_a_small_slice_ends_the_connection() -> None:
-    """As for a large one: the connection sees an OSError."""
+@pytest.mark.parametrize("size", [5, INLINE_SLICE_MAX + 5])
+def test_what_the_disk_refuses_is_left_to_a_thread(size: int) -> None:
+    """There it is known what has refused: the disk, and not the peer."""
     disk = FakeFilesystem()
-    file = disk.open("/small", create=True)
-    file.write_at(b"0123456789", 0)
-    disk.fail("read")
+    file = disk.open("/log", create=True)
+    file.write_at(bytes(size), 0)
+    disk.fail("read", times=2 if size <= INLINE_SLICE_MAX else 1)
+    stream = FakeStream()
+    sender = Sender(stream)
+    piece = FileSlice(file, 0, size)
+    sender.push([b"head", piece])
+    while not sender.flush():
+        if sender.cold is not None:
+            break
+    assert sender.cold is piece
+    assert bytes(stream.sent) == b"head"
+    file.warm(0, size)
+    assert sender.flush()
+    assert len(stream.sent) == 4 + size
+
+
+def test_what_the_disk_refuses_again_ends_the_connection() -> None:
+    """The thread has found nothing wrong: no turn of the loop is to be the last one's again."""
+    disk = FakeFilesystem()
+    file = disk.open("/log", create=True)
+    file.write_at(bytes(INLINE_SLICE_MAX + 5), 0)
+    disk.fail("read", times=2)
     sender = Sender(FakeStream())
-    sender.push([b"head", FileSlice(file, 2, 5)])
+    sender.push([FileSlice(file, 0, INLINE_SLICE_MAX + 5)])
+    assert not sender.flush()
     with pytest.raises(OSError, match="injected"):
         sender.flush()
 

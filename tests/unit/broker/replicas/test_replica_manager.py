@@ -1,7 +1,9 @@
 """The partitions here: found, missing, removed; woken; written by coordinators."""
 
+import asyncio
 import errno
 import logging
+from posixpath import dirname
 from typing import Any
 
 import pytest
@@ -12,7 +14,8 @@ from broker.replicas.replica_manager import INTERNAL_APPEND_TIMEOUT_MS
 from config.topic import TopicConfig
 from protocol.error_codes import ErrorCode
 from protocol.records.batch import read_header
-from storage.errors import DiskError, OffsetOutOfRangeError
+from storage.errors import DiskError, OffsetOutOfRangeError, StorageError
+from storage.log.log import Log
 from storage.types.topic_partition import TopicPartition
 from tests.code_path import python_only
 from tests.unit.broker.world import World, batch, lead, topic_id
@@ -275,6 +278,32 @@ async def test_coordinators_read_what_is_committed(world: World) -> None:
         await read(T0, 4, 1 << 20)
     with pytest.raises(KeyError):
         await read(TopicPartition("absent", 0), 0, 1)
+
+
+@pytest.mark.parametrize(("code", "fails"), [(errno.EIO, True), (errno.EMFILE, False)])
+async def test_a_slice_that_cannot_be_read_is_a_failure_of_its_log(
+    world: World, code: int, fails: bool
+) -> None:
+    """Whoever asks for it would be cut off each time, with the records of sound disks beside it."""
+    first, second = world.add("t", 0), world.add("t", 1)
+    failed: list[Log] = []
+    world.replicas.on_disk_failure = lambda log, _error: failed.append(log)
+    path = f"{second.log.directory}/00000000000000000000.log"
+    told: list[StorageError | None] = []
+
+    def read() -> None:
+        raise DiskError("cannot read", path, code)
+
+    world.replicas.read_slice(
+        dirname(second.log.directory), read, lambda _result, error: told.append(error)
+    )
+    async with asyncio.timeout(60):
+        while not told:  # noqa: ASYNC110  it works in a thread
+            await asyncio.sleep(0.001)
+    assert isinstance(told[0], DiskError)
+    assert failed == ([second.log] if fails else [])
+    assert (second.log.failure is not None) is fails
+    assert first.log.failure is None
 
 
 @python_only
