@@ -208,6 +208,10 @@ class LogTable:
         """Whether the partition's log could not be opened, in a directory that serves."""
         return topic_partition in self.unopened
 
+    def is_loading(self, topic_partition: TopicPartition) -> bool:
+        """Whether the partition's log was found and is still to be opened: there may be no room."""
+        return topic_partition in self.loading
+
     def for_each(self, act: Callable[[Log], int]) -> int:
         """The sum of `act` over all logs that serve; a DiskError fails the log it is about."""
         total = 0

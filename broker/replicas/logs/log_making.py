@@ -196,7 +196,8 @@ class LogMaking:
         """Partitions without a log that are to get one, once all that was found is open.
 
         Not those whose directory is missing or offline, nor, with any directory so, those of an
-        unknown directory: an empty log in their place would hide that their records are lost.
+        unknown directory: an empty log in their place would hide that their records are lost. Nor
+        those that were found, and are opened when their directory has room.
         """
         manager, directory_of = self._log_manager, self._assignment.directory_of
         missing = [
@@ -211,6 +212,7 @@ class LogMaking:
         )
         is_whole = not manager.offline_directories
         kept = []
+        missing = [pair for pair in missing if not manager.is_loading(pair[0])]
         for pair in missing:
             directory_id = directory_of(pair[0])
             if (
