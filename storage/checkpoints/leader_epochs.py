@@ -253,15 +253,23 @@ class LeaderEpochCache:
         self.is_synced = True
 
     def clear(self) -> None:
-        """Forget all epochs."""
-        self.replace(())
+        """Forget all epochs. Without room for the file it is as after `forget_from_end`."""
+        self._entries = []
+        self._starts = []
+        self._pending.clear()
+        self.is_damaged = False
+        self.version += 1
+        self._write_cut()
 
     def truncate_from_end(self, end_offset: int) -> None:
-        """The log now ends at `end_offset`: drop epochs that begin there or later."""
+        """The log now ends at `end_offset`: drop epochs that begin there or later.
+
+        Without room for the file it is as after `forget_from_end`.
+        """
         if self._entries is None:
             self._pending.append((True, end_offset))
         elif self._truncate_from_end(self._entries, end_offset):
-            self._write()
+            self._write_cut()
 
     def _truncate_from_end(self, epochs: list[int], end_offset: int) -> bool:
         keep = bisect_left(self._starts, max(end_offset, 0))
@@ -387,8 +395,16 @@ class LeaderEpochCache:
                 self._truncate_from_start(epochs, offset)
         self._pending.clear()
         if changed:
-            self._write()
+            self._write_cut()
         return epochs
+
+    def _write_cut(self) -> None:
+        try:
+            self._write()
+        except DiskError as error:
+            if error.is_disk_failure:
+                raise
+            self.is_ahead_on_disk = True
 
     def _write(self) -> None:
         self._filesystem.replace_bytes(self.path, encode_epochs(self.entries()))

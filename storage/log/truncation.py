@@ -8,6 +8,7 @@ Source: Kafka, UnifiedLog.java (truncateTo, truncateFullyAndStartAt).
 from collections.abc import Sequence
 from typing import NamedTuple
 
+from storage.errors import DiskError
 from storage.log.deletion import SegmentDeletion
 from storage.log.disk_work import LogDiskWork
 from storage.log.flush import LogFlusher
@@ -63,7 +64,8 @@ class LogTruncation:
             Whether anything was removed.
 
         Raises:
-            DiskError: The disk refused.
+            DiskError: The disk refused; the log is out of service. Not where there is no room for
+                what goes with the log: that is written later.
         """
         state = self._state
         assert offset >= 0, offset
@@ -75,6 +77,17 @@ class LogTruncation:
         if offset < state.segments[0].base_offset:
             self.truncate_fully_and_start_at(offset)
             return True
+        try:
+            self._truncate_to(offset)
+        except DiskError as error:
+            # It ends nowhere: a second attempt would find the end where it is to be, with the
+            # producers and the epochs of what was there.
+            state.fail(error)
+            raise
+        return True
+
+    def _truncate_to(self, offset: int) -> None:
+        state = self._state
         state.generation += 1
         at = state.segments.index_of(offset)
         # From the end, and on disk before the last is cut: wherever this stops, there is no gap.
@@ -94,8 +107,12 @@ class LogTruncation:
                 end,
             )
         state.producer_state.map_end_offset = end
-        self._flusher.take_snapshot(end)
-        return True
+        try:
+            self._flusher.take_snapshot(end)
+        except DiskError as error:
+            if error.is_disk_failure:
+                raise
+            # A start reads the batches instead.
 
     def _end_at(self, end: int) -> None:
         state = self._state
@@ -112,8 +129,15 @@ class LogTruncation:
         """Remove everything; the next record gets `offset`. Blocks for the disk.
 
         Raises:
-            DiskError: The disk refused.
+            DiskError: The disk refused; the log is out of service.
         """
+        try:
+            self._start_at(offset)
+        except DiskError as error:
+            self._state.fail(error)
+            raise
+
+    def _start_at(self, offset: int) -> None:
         state = self._state
         self._disk_work.drop_queued()
         state.generation += 1
@@ -160,7 +184,12 @@ class LogTruncation:
         if first.base_offset != end:
             state.segments.remove(first)
             first.delete_files()
-            state.segments.add(self._factory.create(end))
+            try:
+                state.segments.add(self._factory.create(end))
+            except DiskError as error:
+                # A log without a segment is none.
+                state.fail(error)
+                raise
             self._flusher.directory_changed = True
             state.filesystem.sync_directory(state.directory)
         state.log_end_offset = state.recovery_point = end

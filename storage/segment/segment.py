@@ -14,7 +14,7 @@ Source: Kafka, LogSegment.java.
 """
 
 from storage.environment.filesystem import Buffer, Filesystem
-from storage.errors import CorruptFileError
+from storage.errors import CorruptFileError, DiskError
 from storage.index.batch_scan import read_batch_header
 from storage.index.sparse_index import IndexWrite
 from storage.index.time_index import NO_TIMESTAMP
@@ -372,8 +372,13 @@ class Segment(ReadableSegment):
         def cut_indexes() -> None:
             self.offset_index.truncate_to(next_offset)
             self.time_index.truncate_to(next_offset)
-            self.offset_index.save()
-            self.time_index.save()
+            for index in (self.offset_index, self.time_index):
+                try:
+                    index.save()
+                except DiskError as error:
+                    if error.is_disk_failure:
+                        raise
+                    # Written from its beginning with the next entries: till then a start scans.
 
         self._with_rebuild(cut_indexes)
         self.transaction_index.truncate_to(next_offset)

@@ -1,11 +1,13 @@
 """Truncation: what is left, and who may still be reading what is not."""
 
+import errno
 from random import Random
 
 import pytest
 
 from config.topic import TopicConfig
-from storage.errors import CutSegmentError
+from storage.checkpoints.leader_epochs import LeaderEpochCache
+from storage.errors import CutSegmentError, DiskError, LogDirectoryOfflineError
 from storage.log.log import Log
 from storage.log.truncation import StateBelow
 from storage.producers.snapshot import encode_rows
@@ -55,6 +57,81 @@ def test_a_slice_outlives_its_segment() -> None:
     assert b"A" * 40 in data
     assert (log.log_start_offset, log.log_end_offset, log.recovery_point) == (100, 100, 100)
     assert append(log, make_batch(b"n")).first_offset == 100
+
+
+def written(filesystem: FakeFilesystem) -> Log:
+    """Six batches of one producer in three epochs and several segments, all of it on disk."""
+    log = open_log(filesystem, small_segments(250))
+    for number in range(6):
+        batch = make_batch(b"x" * 40, producer_id=7, producer_epoch=0, base_sequence=number)
+        append(log, batch, leader_epoch=number // 2)
+    log.flusher.flush()
+    for path in ("/data", "/"):
+        filesystem.sync_directory(path)
+    return log
+
+
+@pytest.mark.parametrize(
+    ("kind", "path"),
+    [
+        ("create", "leader-epoch-checkpoint.tmp"),
+        ("rename", "leader-epoch-checkpoint.tmp"),
+        ("write", ".index"),
+        ("write", ".timeindex"),
+        ("create", ".index"),
+        ("create", ".snapshot"),
+        ("write", ".snapshot"),
+    ],
+)
+@pytest.mark.parametrize("offset", range(6))
+def test_a_truncation_without_room_is_a_whole_one(kind: str, path: str, offset: int) -> None:
+    """The end had moved by the time the disk refused: a second attempt found nothing to do.
+
+    So the producers of what was gone stayed: of a leader of them, what they sent again was a
+    duplicate of records that it did not have.
+    """
+    filesystem = FakeFilesystem()
+    log = written(filesystem)
+    filesystem.fail(kind, errno.ENOSPC, path=path)
+    log.truncation.truncate_to(offset)
+    filesystem.heal()
+    assert log.log_end_offset == offset
+    entry = log.producer_state.last_entry(7)
+    assert (-1 if entry is None else entry.last_sequence) == offset - 1
+    assert log.latest_leader_epoch == (offset - 1) // 2
+    log.begin_to_lead(3)
+    batch = make_batch(b"y" * 40, producer_id=7, producer_epoch=0, base_sequence=offset)
+    assert append(log, batch, leader_epoch=3).first_offset == offset
+    epochs = log.leader_epochs.entries()
+    log.flusher.flush()
+    on_disk = LeaderEpochCache(log.leader_epochs.path, filesystem.after_crash())
+    assert on_disk.entries() == epochs
+    records = read_records(log)
+    again = open_log(filesystem, small_segments(250), opened=Opened(log.recovery_point))
+    assert read_records(again) == records
+    assert len(records) == offset + 1
+
+
+@pytest.mark.parametrize("kind", ["open", "sync_directory"])
+def test_a_truncation_that_stops_half_way_puts_the_log_out_of_service(kind: str) -> None:
+    """Wherever that is, the next start finds a log with the producers that it has."""
+    stopped = 0
+    for skip in range(20):
+        filesystem = FakeFilesystem(open_files_max=1)
+        log = written(filesystem)
+        filesystem.fail(kind, errno.EMFILE, skip=skip)
+        try:
+            log.truncation.truncate_to(1)
+        except DiskError:
+            stopped += 1
+            with pytest.raises(LogDirectoryOfflineError):
+                log.check_failure()
+            log = open_log(filesystem, small_segments(250), opened=Opened(0))
+        filesystem.heal()
+        entry = log.producer_state.last_entry(7)
+        assert entry is not None
+        assert entry.last_sequence == log.log_end_offset - 1
+    assert stopped
 
 
 EPOCHS = ((0, 0), (2, 4), (5, 9))
