@@ -3,6 +3,7 @@
 Source: Kafka, LogManager.scala (getOrCreateLog).
 """
 
+import errno
 import threading
 from collections.abc import Iterable
 from posixpath import join
@@ -118,6 +119,13 @@ class LogCreation:
             log = self._table.serving.get(topic_partition)
             if log is not None:
                 return log
+            leaving = self._table.leaving.get(topic_partition)
+            if leaving is not None:
+                raise LogDirectoryFullError(
+                    f"the folder of a deleted log of {topic_partition} could not be renamed yet",
+                    leaving.path,
+                    errno.ENOSPC,
+                )
             directory = self._directory_for(topic_partition)
             self._creating.add(topic_partition)
             directory.partition_count += 1

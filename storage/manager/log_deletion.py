@@ -1,5 +1,8 @@
 """Deleting logs: their directories are renamed at once, and removed a while later.
 
+    served ──delete──> renamed ──file.delete.delay.ms──> removed
+                └─no room for the name─> leaving ──tried again──^
+
 Source: Kafka, LogManager.scala (asyncDelete, deleteLogs).
 """
 
@@ -51,7 +54,8 @@ class LogDeletion:
 
         Raises:
             PartitionLoadingError: One of them is still being recovered; the others are gone.
-            DiskError: The disk refused; the directory is offline now. The first of several errors.
+            DiskError: The disk refused; the directory is offline now, or where there was no room
+                for a name `remove_deleted` tries again. The first of several errors.
         """
         errors: list[StorageError] = []
         leaving: list[Log] = []
@@ -130,14 +134,21 @@ class LogDeletion:
             log.close(clean=False)
             log.rename_directory(path)
 
-        with self._table.failing(directory):
-            self._table.on_owner(leave)
+        try:
+            with self._table.failing(directory):
+                self._table.on_owner(leave)
+        except DiskError as error:
+            if not error.is_disk_failure:
+                with self._table.lock:
+                    self._table.leaving[topic_partition] = directory
+            raise
         due = self._table.clock.monotonic_ms() + log.config.file_delete_delay_ms
         self._deleted.append((due, path))
 
     def remove_deleted(self) -> int:
         """Remove files and directories that left long ago; returns how many directories."""
         self._table.for_each(lambda log: log.deletion.remove_deleted_files())
+        self._rename_leaving()
         self._set_aside_alerts.refresh()
         self._cut_segments.refresh()
         now_ms = self._table.clock.monotonic_ms()
@@ -163,6 +174,23 @@ class LogDeletion:
                     with self._table.lock:
                         self._deleted.append((now_ms, path))
         return removed
+
+    def _rename_leaving(self) -> None:
+        """Try again to rename the folders of deleted logs for whose names there was no room."""
+        for topic_partition, directory in list(self._table.leaving.items()):
+            name = marked_name(
+                topic_partition, DirectoryState.DELETE, self._table.randomness.uuid4()
+            )
+            path = join(directory.path, name)
+            if directory.is_online:
+                try:
+                    self._table.filesystem.rename(join(directory.path, str(topic_partition)), path)
+                except DiskError as error:
+                    self._table.fail(directory, error)
+                    continue
+                self.schedule(path, self._table.clock.monotonic_ms())
+            with self._table.lock:
+                del self._table.leaving[topic_partition]
 
     @property
     def deleted_count(self) -> int:

@@ -24,6 +24,7 @@ from storage.errors import (
     InconsistentDirectoryError,
     InconsistentTopicIdError,
     LockedDirectoryError,
+    LogDirectoryFullError,
     LogDirectoryOfflineError,
     PartitionLoadingError,
     StorageError,
@@ -710,6 +711,30 @@ def test_one_log_that_cannot_be_deleted_does_not_keep_the_others(
     ]
     assert sorted(names) == ["a-1", "b-0"]
     assert [d.path for d in manager.offline_directories] == ["/one"]
+
+
+@pytest.mark.parametrize("code", [errno.ENOSPC, errno.EMFILE])
+def test_a_new_log_is_not_made_of_the_files_of_a_deleted_one(disk: Disk, code: int) -> None:
+    """Its folder could not be renamed: records of the deleted topic were those of the new one."""
+    manager = disk.started()
+    append(manager.creation.get_or_create(A0, ID_A, CONFIG), 5)
+    disk.filesystem.fail("rename", code, times=2)
+    with pytest.raises(DiskError):
+        manager.deletion.delete(A0)
+    assert manager.get(A0) is None
+    with pytest.raises(LogDirectoryFullError):
+        manager.creation.get_or_create(A0, ID_B, CONFIG)
+    assert manager.deletion.remove_deleted() == 0
+    with pytest.raises(LogDirectoryFullError):
+        manager.creation.get_or_create(A0, ID_B, CONFIG)
+    assert manager.deletion.remove_deleted() == 1
+    for _ in range(2):
+        # The reserve is released, then taken again.
+        manager.room.check()
+    assert manager.creation.get_or_create(A0, ID_B, CONFIG).log_end_offset == 0
+    names = [e.name for e in disk.filesystem.list_directory("/one") if e.is_directory]
+    assert names == ["a-0"]
+    assert not manager.offline_directories
 
 
 def test_damaged_log_is_left_alone(disk: Disk) -> None:
