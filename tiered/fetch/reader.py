@@ -42,6 +42,7 @@ from tiered.cache.remote_segment import IndexesEvictedError, RemoteSegment
 from tiered.errors import (
     CorruptRemoteDataError,
     ObjectNotFoundError,
+    QueueFullError,
     RemoteOffsetNotFoundError,
     RemotePausedError,
     RemoteStorageError,
@@ -68,6 +69,17 @@ _log = logging.getLogger(__name__)
 RELEASED_MS: Final = 900.0
 """How long after an answer without it a read's client has to ask again; below a second, so that
 downloads have stopped within one where they are to be stopped."""
+
+LOGGED_AGAIN_MS: Final = 10_000.0
+"""Between two lines about reads that fail: consumers try again and again."""
+
+_NOT_TOLD: Final = (
+    QueueFullError,
+    RemoteOffsetNotFoundError,
+    RemotePausedError,
+    RemoteStorageNotReadyError,
+)
+"""A read's errors with which nothing is wrong."""
 
 RETRIES_MAX: Final = 2
 """Attempts after trouble that a second try may mend, per read."""
@@ -111,6 +123,8 @@ class Reader:
         self._metadata = metadata
         self._settings = settings
         self._timer = environment.timer
+        self._clock = clock
+        self._logged_ms = float("-inf")
         self._metadata_waits: dict[TopicIdPartition, tuple[asyncio.Task[None], set[Read]]] = {}
         self.queue = FairQueue(
             settings.remote_log_reader_threads, settings.remote_log_reader_max_pending_tasks
@@ -442,12 +456,26 @@ class Reader:
         elif not isinstance(error, TieredError | StorageError):
             _log.error("remote log read failed unexpectedly", exc_info=error)
             error = RemoteStorageError(f"unexpected {type(error).__name__}: {error}")
+        if not isinstance(error, _NOT_TOLD):
+            self._tell(read, error)
         read.error = error
         counters = self.topics.get(read.request.partition.topic)
         if counters is not None and not isinstance(error, RemoteOffsetNotFoundError):
             counters.errors += 1
         self._give_stream_back(read)
         self._end(read)
+
+    def _tell(self, read: Read, error: Exception) -> None:
+        """Log why a read has failed: its client is told only to try again."""
+        now_ms = self._clock.monotonic_ms()
+        if now_ms - self._logged_ms >= LOGGED_AGAIN_MS:
+            self._logged_ms = now_ms
+            _log.warning(
+                "remote log read failed partition=%s offset=%d error=%s",
+                read.request.partition,
+                read.request.offset,
+                error,
+            )
 
     def _end(self, read: Read) -> None:
         read.finished = True

@@ -29,7 +29,7 @@ from tiered.errors import (
     StoreUnavailableError,
     TierProcessError,
 )
-from tiered.fetch.reader import RELEASED_MS
+from tiered.fetch.reader import LOGGED_AGAIN_MS, RELEASED_MS
 from tiered.remote_read import RemoteReader
 from tiered.segment_metadata import SegmentState
 
@@ -308,6 +308,27 @@ async def test_a_segment_that_metadata_still_name_is_missing() -> None:
     await settle()
     assert isinstance(read.error, ObjectNotFoundError)
     assert history.reader.topics["t"].errors == 1
+
+
+async def test_why_reads_fail_is_told_now_and_then(caplog: pytest.LogCaptureFixture) -> None:
+    """A consumer tries again without end, and nobody else would see that it gets nothing."""
+    history = _filled()
+    history.tier.remove(history.copied[0])
+
+    async def lines() -> list[str]:
+        caplog.clear()
+        history.read(0)
+        await settle()
+        return [record.message for record in caplog.records if record.levelname == "WARNING"]
+
+    (line,) = await lines()
+    assert line.startswith(f"remote log read failed partition={PARTITION} offset=0 error=")
+    assert await lines() == []
+    history.clock.advance(LOGGED_AGAIN_MS)
+    assert len(await lines()) == 1
+    history.clock.advance(LOGGED_AGAIN_MS)
+    history.metadata.tell(history.copied[0], SegmentState.DELETE_SEGMENT_STARTED)
+    assert await lines() == [], "it is not there any more: nothing is wrong"
 
 
 class _Once(dict[tuple[int, int], Exception]):
