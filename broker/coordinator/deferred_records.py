@@ -8,12 +8,14 @@ one append; for an idle one the record is written after the delay:
     held ──> the log's next record comes ──> written before it, in one batch
        ├───> DEFER_MS to twice DEFER_MS ─────> written
        ├───> as many as a batch should have > written
+       ├───> refused ────> held again, up to RETRY_MAX_MS: a topic may lack replicas for hours
        └───> the coordinator stops ────────> written
 
 No response that depends on the record is sent before it is written.
 """
 
 import logging
+from functools import partial
 from typing import Final, Protocol
 
 from broker.runtime.timer import Timer, TimerHandle
@@ -22,6 +24,9 @@ logger = logging.getLogger(__name__)
 
 DEFER_MS: Final = 20.0
 """Least delay. Producers that commit without a pause cause the next append sooner."""
+
+RETRY_MAX_MS: Final = 1_000.0
+"""Longest delay of records that were refused; doubled from DEFER_MS with each refusal."""
 
 
 class HoldingLog(Protocol):
@@ -33,19 +38,28 @@ class HoldingLog(Protocol):
 
 
 class DeferredRecords:
-    """Logs with deferred records; two generations of them share one timer."""
+    """Logs with deferred records; two generations of them share one timer.
 
-    __slots__ = ("_due", "_handle", "_new", "_timer")
+    Those whose records were refused have one each: a shard of the topic has one log.
+    """
+
+    __slots__ = ("_due", "_handle", "_new", "_refused", "_timer")
 
     def __init__(self, timer: Timer) -> None:
         self._timer = timer
         # Ordered, and each log once.
         self._new: dict[HoldingLog, None] = {}
         self._due: dict[HoldingLog, None] = {}
+        self._refused: dict[HoldingLog, TimerHandle] = {}
         self._handle: TimerHandle | None = None
 
-    def add(self, log: HoldingLog) -> None:
-        """Register `log`, which defers its first record, or again records that were refused."""
+    def add(self, log: HoldingLog, refusals: int = 0) -> None:
+        """Register `log`, which defers its first record, or again what was refused so often."""
+        if refusals:
+            self._cancel(log)
+            delay_ms = min(DEFER_MS * 2 ** min(refusals, 10), RETRY_MAX_MS)
+            self._refused[log] = self._timer.call_later_ms(delay_ms, partial(self._retry, log))
+            return
         self._new[log] = None
         if self._handle is None:
             self._handle = self._timer.call_later_ms(DEFER_MS, self._pass)
@@ -58,12 +72,23 @@ class DeferredRecords:
         if self._handle is None and (self._due or self._new):
             self._handle = self._timer.call_later_ms(DEFER_MS, self._pass)
 
+    def _retry(self, log: HoldingLog) -> None:
+        del self._refused[log]
+        _write(log)
+
+    def _cancel(self, log: HoldingLog) -> None:
+        handle = self._refused.pop(log, None)
+        if handle is not None:
+            handle.cancel()
+
     def stop(self) -> None:
-        """Write all deferred records, and stop the timer."""
-        for log in (*self._due, *self._new):
+        """Write all deferred records, and stop the timers."""
+        for log in (*self._due, *self._new, *self._refused):
             _write(log)
         self._due.clear()
         self._new.clear()
+        for log in list(self._refused):
+            self._cancel(log)
         if self._handle is not None:
             self._handle.cancel()
             self._handle = None

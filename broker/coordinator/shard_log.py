@@ -99,6 +99,7 @@ class ShardLog:
         "_is_due",
         "_last_write",
         "_on_failed",
+        "_refusals",
         "_timeout_ms",
         "_timer",
         "is_closed",
@@ -116,7 +117,7 @@ class ShardLog:
         codec: int = 0,
         answer_within_ms: float | None = None,
         at_iteration_end: AtIterationEnd | None = None,
-        hold: "Callable[[ShardLog], None] | None" = None,
+        hold: "Callable[[ShardLog, int], None] | None" = None,
     ) -> None:
         """A log whose shard is about to be, or has been, loaded.
 
@@ -130,8 +131,9 @@ class ShardLog:
             answer_within_ms: After which callers get the code of REQUEST_TIMED_OUT while the append
                 goes on: its outcome is applied all the same. None: they wait for the append.
             at_iteration_end: Without it nothing is gathered.
-            hold: Called with the first deferred record (`append_later`); it has to call
-                `write_held` after a delay.
+            hold: Called with the first deferred record (`append_later`) and 0, and whenever the
+                deferred ones were refused, with how often in a row; it has to call `write_held`
+                after a delay.
         """
         self.topic_partition = topic_partition
         self.is_closed = False
@@ -149,6 +151,7 @@ class ShardLog:
         self._hold = hold
         self._held: list[KeyValue] = []
         self._held_bytes = 0
+        self._refusals = 0
 
     # -- closing ---------------------------------------------------------------------------------
 
@@ -375,7 +378,7 @@ class ShardLog:
 
     def _hold_on(self) -> None:
         assert self._hold is not None, "a log that defers records needs `hold`"
-        self._hold(self)
+        self._hold(self, self._refusals)
 
     def _append_behind_held(self, records: Sequence[KeyValue], write: Write) -> None:
         if len(records) == 1 and len(records[0][1] or b"") > HELD_BYTES_MAX:
@@ -394,15 +397,29 @@ class ShardLog:
 
     def hold_again(self, held: list[KeyValue], code: ErrorCode) -> None:
         """Defer refused records again: no later record may precede them."""
-        logger.warning(
-            "append failed, records are kept for the next append partition=%s count=%d error=%s",
-            self.topic_partition,
-            len(held),
-            code.name,
-        )
+        self._refusals += 1
+        if self._refusals == 1:
+            # What refuses them may last for hours, and they are tried all the time.
+            logger.warning(
+                "append failed, records are kept until they can be appended "
+                "partition=%s count=%d error=%s",
+                self.topic_partition,
+                len(held),
+                code.name,
+            )
         self._held[:0] = held
         self._held_bytes += sum(map(_size, held))
         self._hold_on()
+
+    def held_written(self) -> None:
+        """What was deferred is committed; say so if it had been refused."""
+        if self._refusals:
+            logger.info(
+                "records that were kept are appended partition=%s refused=%d",
+                self.topic_partition,
+                self._refusals,
+            )
+            self._refusals = 0
 
     def write_separately(
         self, held: list[KeyValue], records: Sequence[KeyValue], write: Write, code: ErrorCode

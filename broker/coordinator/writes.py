@@ -140,6 +140,8 @@ class Write:
         if self.timeout is not None:
             self.timeout.cancel()
         if code is ErrorCode.NONE:
+            if self.held is not None:
+                self._log.held_written()
             if self._apply is not None:
                 self._apply(base_offset if self.held is None else base_offset + len(self.held))
             done, self._done = self._done, None

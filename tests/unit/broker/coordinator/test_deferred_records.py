@@ -2,7 +2,7 @@
 
 import pytest
 
-from broker.coordinator.deferred_records import DEFER_MS, DeferredRecords
+from broker.coordinator.deferred_records import DEFER_MS, RETRY_MAX_MS, DeferredRecords
 from tests.fakes.clock import ManualClock
 from tests.fakes.timer import ManualTimer
 
@@ -14,6 +14,7 @@ class Log:
         self.held = held
         self.writes = 0
         self.refused = 0
+        self.refusals = 0
         self.error: Exception | None = None
 
     def write_held(self) -> None:
@@ -22,7 +23,8 @@ class Log:
             raise self.error
         if self.refused:
             self.refused -= 1
-            self.held.add(self)
+            self.refusals += 1
+            self.held.add(self, self.refusals)
 
 
 def test_time_to_wait() -> None:
@@ -44,16 +46,36 @@ def test_time_to_wait() -> None:
     assert (early.writes, late.writes) == (1, 2)
 
 
-def test_what_is_refused_has_its_time_again() -> None:
+def test_what_is_refused_is_tried_less_and_less_often() -> None:
     timer = ManualTimer(ManualClock())
     held = DeferredRecords(timer)
     log = Log(held)
-    log.refused = 2
+    log.refused = 100
     held.add(log)
     timer.advance(2 * DEFER_MS)
     assert log.writes == 1
-    timer.advance(20 * DEFER_MS)
-    assert log.writes == 3
+    for writes, delay_ms in enumerate([40, 80, 160, 320, 640, RETRY_MAX_MS, RETRY_MAX_MS], 2):
+        timer.advance(delay_ms - 1)
+        assert log.writes == writes - 1
+        timer.advance(1)
+        assert log.writes == writes
+    log.refused = 0
+    timer.advance(RETRY_MAX_MS)
+    writes = log.writes
+    timer.advance(10 * RETRY_MAX_MS)
+    assert log.writes == writes
+
+
+def test_what_is_refused_again_meanwhile_has_one_time() -> None:
+    timer = ManualTimer(ManualClock())
+    held = DeferredRecords(timer)
+    log = Log(held)
+    held.add(log, 1)
+    held.add(log, 2)
+    timer.advance(3 * DEFER_MS)
+    assert log.writes == 0
+    timer.advance(10 * DEFER_MS)
+    assert log.writes == 1
 
 
 def test_a_stop_writes_all() -> None:
@@ -63,7 +85,8 @@ def test_a_stop_writes_all() -> None:
     held.add(logs[0])
     timer.advance(DEFER_MS)
     held.add(logs[1])
-    held.add(logs[2])
+    held.add(logs[2], 5)
+    logs[0].refused = 1
     held.stop()
     assert [log.writes for log in logs] == [1, 1, 1]
     timer.advance(10 * DEFER_MS)

@@ -32,7 +32,7 @@ class Write:
         self.manager = CoordinatorLog()
         self.timer = ManualTimer()
         self.failures: list[ErrorCode | None] = []
-        self.holding = 0
+        self.holding: list[int] = []
         self.log = self.new()
         self.calls: list[Any] = []
 
@@ -50,9 +50,9 @@ class Write:
             hold=self.hold,
         )
 
-    def hold(self, log: ShardLog) -> None:
+    def hold(self, log: ShardLog, refusals: int) -> None:
         assert log is self.log
-        self.holding += 1
+        self.holding.append(refusals)
 
     def append(self) -> None:
         self.log.append(RECORDS, self.calls.append, lambda code: self.calls.append(code.name))
@@ -503,7 +503,7 @@ def test_held_records_go_before_the_next_one_in_its_batch(gathering: Gathering) 
     gathering.log.append_later(record("h1"))
     gathering.log.append_later(record("h2"))
     assert gathering.batches == []
-    assert gathering.holding == 1
+    assert gathering.holding == [0]
     gathering.append()
     assert gathering.batches == [["h1", "h2", "k1", "k2"]]
     assert gathering.calls == [2, "NONE"], "the offset of its own first record"
@@ -547,11 +547,30 @@ def test_held_records_that_are_refused_are_held_again_and_not_overtaken(
     gathering.manager.fail_with = ErrorCode.NOT_ENOUGH_REPLICAS
     gathering.append()
     assert gathering.calls == ["COORDINATOR_NOT_AVAILABLE"]
-    assert gathering.holding == 2
+    assert gathering.holding == [0, 1]
     gathering.manager.fail_with = None
     gathering.append()
     assert gathering.batches == [["h", "k1", "k2"]]
     assert not gathering.failures
+
+
+def test_refusals_are_logged_once_until_records_are_written(
+    gathering: Gathering, caplog: pytest.LogCaptureFixture
+) -> None:
+    """A topic may lack replicas for hours."""
+    caplog.set_level("INFO")
+    for turn in (1, 2):
+        gathering.log.append_later(record("h"))
+        gathering.manager.fail_with = ErrorCode.NOT_ENOUGH_REPLICAS
+        for _ in range(3):
+            gathering.log.write_held()
+        assert gathering.holding == [0, 1, 2, 3] * turn
+        assert caplog.text.count("records are kept until they can be appended") == turn
+        gathering.manager.fail_with = None
+        gathering.log.write_held()
+        assert gathering.batches == [["h"]] * turn
+        assert caplog.text.count("records that were kept are appended") == turn
+        assert caplog.text.count("refused=3") == turn
 
 
 @pytest.mark.parametrize("apply_at", ApplyAt)
