@@ -220,11 +220,13 @@ def _verify(args: argparse.Namespace, _: ClientFactory) -> int:
             complain(f"{where}: {fault['key']}{at}: {fault['problem']}")
     # A broker of an earlier release does not report it.
     histories = document.get("historyFaults", [])
-    for text in histories:
+    # A broker's page has none: `describe` shows them.
+    missing = document.get("missing", [])
+    for text in (*histories, *missing):
         complain(text)
     for text in document["unread"]:
         complain(f"not read: {text}")
-    return FAILED if document["faulty"] or document["unread"] or histories else 0
+    return FAILED if document["faulty"] or document["unread"] or histories or missing else 0
 
 
 def _claim(args: argparse.Namespace, _: ClientFactory) -> int:

@@ -104,18 +104,11 @@ def verify_bucket(args: argparse.Namespace) -> dict[str, Any]:
 async def _verify(tier: "Tier", which: dict[str, str] | None) -> dict[str, Any]:
     from tiered.errors import TieredError
     from tiered.metadata.history_reader import histories_among, verify_history
-    from tiered.restore.restore import read_manifests
 
     unread: list[str] = []
     topics = None if which is None else [which["topic"]]
     objects: dict[str, int] = {}
-    manifests = [
-        one
-        for one in await read_manifests(tier, unread, topics, objects=objects)
-        if which is None
-        or "partition" not in which
-        or one.metadata.partition.partition == int(which["partition"])
-    ]
+    manifests = await _manifests(tier, which, unread, objects)
     faulty: list[dict[str, object]] = []
     size = 0
     for one in manifests:
@@ -145,12 +138,49 @@ async def _verify(tier: "Tier", which: dict[str, str] | None) -> dict[str, Any]:
     ]
     return {
         "historyFaults": history_faults,
+        "missing": await _missing(tier, which, manifests, objects),
         "partitions": len({one.metadata.partition for one in manifests}),
         "segments": len(manifests),
         "bytes": size,
         "faulty": faulty,
         "unread": unread,
     }
+
+
+async def _manifests(
+    tier: "Tier", which: dict[str, str] | None, problems: list[str], objects: dict[str, int]
+) -> "list[SegmentManifest]":
+    """Those of `which`; `objects` gets the size of all that was listed, by name."""
+    from tiered.restore.restore import read_manifests
+
+    topics = None if which is None else [which["topic"]]
+    found = await read_manifests(tier, problems, topics, objects=objects)
+    if which is None or "partition" not in which:
+        return found
+    return [one for one in found if one.metadata.partition.partition == int(which["partition"])]
+
+
+async def _missing(
+    tier: "Tier",
+    which: dict[str, str] | None,
+    manifests: "list[SegmentManifest]",
+    objects: dict[str, int],
+) -> list[str]:
+    """Sentences about offsets that no segment has."""
+    from tiered.metadata.history_reader import histories_among, read_histories
+    from tiered.restore.restore import missing_offsets
+
+    # Those that are damaged are told elsewhere.
+    histories = await read_histories(tier, histories_among(objects, None), [])
+    missing = await missing_offsets(tier, manifests, histories)
+    if not missing:
+        return []
+    # A leader may have removed some, or replaced a copy, between the listing and a manifest.
+    objects = {}
+    manifests = await _manifests(tier, which, [], objects)
+    histories = await read_histories(tier, histories_among(objects, None), [])
+    again = frozenset(await missing_offsets(tier, manifests, histories))
+    return [one for one in missing if one in again]
 
 
 def rotate_arguments(parser: argparse.ArgumentParser) -> None:

@@ -15,7 +15,7 @@ bucket.
 """
 
 import asyncio
-from collections.abc import AsyncIterator, Collection, Iterable, Sequence
+from collections.abc import AsyncIterator, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 from uuid import UUID
@@ -310,8 +310,35 @@ async def _partition(
     *,
     allow_gaps: bool,
 ) -> RestoredPartition | None:
-    waiting = newest_first(segments)
     unusable: list[LeftOut] = []
+    decided = await _decide(tier, segments, history, problems, unusable, allow_gaps=allow_gaps)
+    if decided is not None:
+        plan, snapshot = decided
+        plan = plan._replace(left_out=(*plan.left_out, *unusable))
+        problems += _missing(plan)
+        if history is not None:
+            problems += _lost_end(history, plan.leader_epochs, plan.end_offset)
+        return RestoredPartition(plan, snapshot, -1 if history is None else history.leader_epoch)
+    if history is None:
+        return None
+    problems += _lost_end(history, (), history.log_start_offset)
+    empty: PartitionPlan[SegmentManifest] = plan_empty(
+        partition, history.leader_epochs, history.end_offset, unusable
+    )
+    return RestoredPartition(empty, encode_rows((), 0), history.leader_epoch)
+
+
+async def _decide(
+    tier: Tier,
+    segments: Iterable[SegmentManifest],
+    history: HistorySummary | None,
+    problems: list[str],
+    unusable: list[LeftOut],
+    *,
+    allow_gaps: bool,
+) -> tuple[PartitionPlan[SegmentManifest], bytes] | None:
+    """The plan by the newest segment that can be read, and its producer snapshot."""
+    waiting = newest_first(segments)
     while waiting:
         newest = waiting.pop(0)
         try:
@@ -331,21 +358,45 @@ async def _partition(
             copied_from=_copied_from(history),
             empty_from=lambda one: one.empty_from,
         )
-        plan = plan._replace(left_out=(*plan.left_out, *unusable))
-        problems += [
-            f"{plan.partition}: offsets {gap.start} to {gap.end - 1} are missing"
-            for gap in plan.gaps
-        ]
-        if history is not None:
-            problems += _lost_end(history, plan.leader_epochs, plan.end_offset)
-        return RestoredPartition(plan, snapshot, -1 if history is None else history.leader_epoch)
-    if history is None:
-        return None
-    problems += _lost_end(history, (), history.log_start_offset)
-    empty: PartitionPlan[SegmentManifest] = plan_empty(
-        partition, history.leader_epochs, history.end_offset, unusable
-    )
-    return RestoredPartition(empty, encode_rows((), 0), history.leader_epoch)
+        return plan, snapshot
+    return None
+
+
+def _missing(plan: PartitionPlan[SegmentManifest]) -> list[str]:
+    return [
+        f"{plan.partition}: offsets {gap.start} to {gap.end - 1} are missing" for gap in plan.gaps
+    ]
+
+
+async def missing_offsets(
+    tier: Tier,
+    segments: Iterable[SegmentManifest],
+    histories: Mapping[TopicIdPartition, HistorySummary],
+) -> list[str]:
+    """Sentences about offsets of partitions that none of their segments has.
+
+    A segment ends where the next one of its log begins, so that only what the manifest behind a gap
+    says to be empty has been without a record. What lies below the log start is not missing, nor
+    is anything of a topic that is being deleted.
+
+    Args:
+        tier: Reads the bucket.
+        segments: All of the partitions'.
+        histories: Those there are, read after the segments were listed.
+
+    Raises:
+        RemoteStorageError: The bucket cannot be read now.
+    """
+    by_partition: dict[TopicIdPartition, list[SegmentManifest]] = {}
+    for one in _without_deleted([*segments], histories.values(), []):
+        by_partition.setdefault(one.metadata.partition, []).append(one)
+    found: list[str] = []
+    for partition, its in sorted(by_partition.items(), key=lambda item: item[0][1:]):
+        history = histories.get(partition)
+        decided = await _decide(tier, its, history, [], [], allow_gaps=True)
+        if decided is not None:
+            found += _missing(decided[0])
+    return found
 
 
 async def _unsettled(tier: Tier, plan: PartitionPlan[SegmentManifest]) -> list[str]:

@@ -102,6 +102,23 @@ def test_verify_looks_at_histories(shell: Type, tmp_path: Path) -> None:
     assert shell("verify", "orders.eu-west-4", "--root", str(root)).status == 0
 
 
+def test_verify_finds_a_segment_of_which_nothing_is_left(shell: Type, tmp_path: Path) -> None:
+    """No object is damaged and no history names it: the offsets around it tell."""
+    root = tmp_path / "store"
+    fill(tmp_path, "--root", str(root), segments=3)
+    assert shell("verify", "--root", str(root)).status == 0
+    for path in [path for path in root.rglob("*") if "00000000000000001020-" in path.name]:
+        path.unlink()
+    for which in ([], ["orders.eu-west"], ["orders.eu-west-3"]):
+        done = shell("verify", *which, "--root", str(root))
+        assert done.status == 1
+        assert "offsets 1020 to 1039 are missing" in done.err
+    assert shell("verify", "--root", str(root), "--json").document["missing"]
+    assert shell("verify", "orders.eu-west-4", "--root", str(root)).status == 0
+    tell(root, log_start_offset=1040, stable_end_offset=1060, end_offset=1060)
+    assert shell("verify", "--root", str(root)).status == 0
+
+
 def test_ls_complains_of_segments_that_are_not_whole(shell: Type, tmp_path: Path) -> None:
     """And ends with status 1."""
     root = tmp_path / "store"

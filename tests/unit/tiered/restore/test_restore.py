@@ -10,7 +10,12 @@ from tests.fakes.tiered.manifest_bucket import CLUSTER, TIERED, ManifestBucket, 
 from tiered.errors import StoreUnavailableError
 from tiered.format.object_keys import ObjectKeys
 from tiered.metadata.history import HistoryState, HistorySummary, PartitionHistory, encode_history
-from tiered.restore.restore import READS_AT_A_TIME, read_bucket, read_manifests
+from tiered.restore.restore import (
+    READS_AT_A_TIME,
+    missing_offsets,
+    read_bucket,
+    read_manifests,
+)
 from tiered.restore.restore_plan import Gap
 from tiered.segment_metadata import TopicIdPartition
 from tiered.tier import SideFile
@@ -87,6 +92,29 @@ async def test_segments_that_are_not_whole_are_gaps() -> None:
     assert len(content.problems) == 4
     allowed = await read_bucket(bucket, allow_gaps=True)
     assert allowed.topics["a"].partitions[0].plan.log_start_offset == 0
+
+
+async def missing(bucket: ManifestBucket) -> list[str]:
+    return await missing_offsets(bucket, await read_manifests(bucket, []), {})
+
+
+async def test_offsets_between_two_segments_are_missing_unless_compaction_took_them() -> None:
+    """Of each incarnation; not what another history had."""
+    bucket = ManifestBucket()
+    for partition in (0, 1):
+        bucket.add("a", partition, 0, 9)
+    bucket.add("a", 0, 30, 39)
+    bucket.add("a", 0, 40, 49)
+    bucket.add("a", 1, 30, 39, empty_from=10)
+    bucket.add("a", 2, 20, 29, epochs=[(1, 20)], history=[(0, 0)])
+    bucket.add("a", 2, 40, 49, epochs=[(2, 40)], history=[(0, 0)])
+    bucket.add("a", 2, 0, 39, epochs=[(0, 0)])
+    bucket.add("a", 0, 0, 4, incarnation=OTHER)
+    bucket.add("a", 0, 6, 9, incarnation=OTHER)
+    assert sorted(await missing(bucket)) == [
+        "a-0: offsets 10 to 29 are missing",
+        "a-0: offsets 5 to 5 are missing",
+    ]
 
 
 async def test_what_may_have_been_aborted_in_a_gap_that_is_allowed_is_told() -> None:
