@@ -306,7 +306,7 @@ class SegmentCopy:
             if not self._is_given_up(metadata):
                 continue
             _log.warning(
-                "%s: copy %s was given up by another leader: removing its objects",
+                "%s: copy %s was given up, here or by another leader: removing its objects",
                 metadata.partition,
                 metadata.id,
             )
