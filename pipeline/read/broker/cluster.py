@@ -3,6 +3,10 @@
 bootstrap list ──> any broker ──Metadata──> leaders ──> requests to them
 ^                        │ NOT_LEADER, fenced, unreachable ...
 └── after a pause, until retry_timeout_ms has passed since the first ──┘
+
+A broker that hangs takes connections, and answers nothing: who has not answered is asked after all
+others. One that was paused answers with what it knew before: a leader of an earlier epoch than one
+that is known is no news (KIP-320).
 """
 
 import re
@@ -27,6 +31,7 @@ from protocol.messages.metadata import (
     MetadataRequestTopic,
     MetadataResponse,
 )
+from protocol.primitives import NIL_UUID
 from storage.environment.clock import Clock
 
 T = TypeVar("T")
@@ -88,6 +93,10 @@ class BrokerCluster:
         self._addresses: dict[int, tuple[str, int]] = {}
         self._connections: dict[tuple[str, int], BrokerConnection] = {}
         self._leaders: dict[tuple[str, int], PartitionFacts] = {}
+        # By topic and partition: the newest ever seen, and of which incarnation.
+        self._newest: dict[tuple[str, int], tuple[UUID, PartitionFacts]] = {}
+        # Addresses that have not answered since they were last asked, the latest failure last.
+        self._failed: dict[tuple[str, int], None] = {}
 
     # -- asking again ------------------------------------------------------------------------
 
@@ -146,11 +155,18 @@ class BrokerCluster:
     def any_broker(self) -> BrokerConnection:
         """A connection to the first broker that answers, of those known and of the bootstrap list.
 
+        Those that have failed come last.
+
         Raises:
             BrokerUnreachableError: None does; names all that were asked.
         """
         tried: list[str] = []
-        for address in dict.fromkeys((*self._addresses.values(), *self._bootstrap)):
+        for address, known in self._connections.items():
+            if known.is_broken and address not in self._failed:
+                self._note_failure(address)
+        there = dict.fromkeys((*self._addresses.values(), *self._bootstrap))
+        failed = [address for address in self._failed if address in there]
+        for address in (*(one for one in there if one not in self._failed), *failed):
             try:
                 return self.connection(address)
             except BrokerUnreachableError as error:
@@ -164,15 +180,30 @@ class BrokerCluster:
             return known
         if len(self._connections) >= CONNECTIONS_MAX:
             self._connections.pop(next(iter(self._connections))).close()
-        made = BrokerConnection(
-            *address,
-            client_id=self.options.client_id,
-            connect_timeout_ms=self.options.connect_timeout_ms,
-            request_timeout_ms=self.options.request_timeout_ms,
-            dial=self._dial,
-        )
+        options = self.options
+        has_failed = address in self._failed or known is not None
+        try:
+            made = BrokerConnection(
+                *address,
+                client_id=options.client_id,
+                connect_timeout_ms=options.connect_timeout_ms,
+                request_timeout_ms=options.request_timeout_ms,
+                # Another broker may answer sooner; where none does it gets the whole time.
+                versions_timeout_ms=None if has_failed else options.connect_timeout_ms,
+                dial=self._dial,
+            )
+        except BrokerUnreachableError:
+            self._note_failure(address)
+            raise
+        self._failed.pop(address, None)
         self._connections[address] = made
         return made
+
+    def _note_failure(self, address: tuple[str, int]) -> None:
+        self._failed.pop(address, None)
+        self._failed[address] = None
+        if len(self._failed) > CONNECTIONS_MAX:
+            del self._failed[next(iter(self._failed))]
 
     def leader(self, topic: str, partition: int) -> tuple[BrokerConnection, int]:
         """A connection to a partition's leader, and its epoch (-1: not known).
@@ -228,13 +259,27 @@ class BrokerCluster:
                 continue
             self.check(one.error_code, f"topic {one.name}")
             partitions = tuple(
-                PartitionFacts(part.partition_index, part.leader_id, part.leader_epoch)
+                self._newer(
+                    one.name,
+                    one.topic_id,
+                    PartitionFacts(part.partition_index, part.leader_id, part.leader_epoch),
+                )
                 for part in sorted(one.partitions, key=lambda part: part.partition_index)
             )
             for part in partitions:
                 self._leaders[one.name, part.number] = part
             topics[one.name] = TopicFacts(one.name, one.topic_id, one.is_internal, partitions)
         return topics
+
+    def _newer(self, topic: str, topic_id: UUID, answered: PartitionFacts) -> PartitionFacts:
+        """The answer's facts of a partition, or those known of a later leader epoch."""
+        known = self._newest.get((topic, answered.number))
+        if known is not None and known[0] == topic_id != NIL_UUID:
+            facts = known[1]
+            if 0 <= answered.leader_epoch < facts.leader_epoch:
+                return facts
+        self._newest[topic, answered.number] = (topic_id, answered)
+        return answered
 
     def close(self) -> None:
         """Close all connections."""

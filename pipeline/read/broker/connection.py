@@ -128,9 +128,19 @@ class BrokerConnection:
         client_id: str,
         connect_timeout_ms: int,
         request_timeout_ms: int,
+        versions_timeout_ms: int | None = None,
         dial: Dial = dial,
     ) -> None:
         """Connect, and ask which versions are spoken.
+
+        Args:
+            host: Of the broker.
+            port: Likewise.
+            client_id: Shown by it.
+            connect_timeout_ms: Until the connection is made.
+            request_timeout_ms: Until an answer is there.
+            versions_timeout_ms: Until the first one is, which tells the versions; None: likewise.
+            dial: Connects.
 
         Raises:
             BrokerUnreachableError: No server is there, or none that speaks Kafka's protocol.
@@ -139,7 +149,9 @@ class BrokerConnection:
         self.address = f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
         self.is_broken = False
         self._client_id = client_id
-        self._request_timeout_ms = request_timeout_ms
+        self._timeout_ms = (
+            request_timeout_ms if versions_timeout_ms is None else versions_timeout_ms
+        )
         self._correlation_id = 0
         self._sent: deque[_Sent] = deque()
         self._frames: deque[memoryview] = deque()
@@ -153,7 +165,7 @@ class BrokerConnection:
         self._versions: dict[int, tuple[int, int]] = {}
         try:
             self._wire = dial(host, port, connect_timeout_ms / 1000)
-            self._wire.settimeout(request_timeout_ms / 1000)
+            self._wire.settimeout(self._timeout_ms / 1000)
         except TimeoutError as error:
             problem = f"no connection to {self.address} within {connect_timeout_ms} ms"
             raise BrokerUnreachableError(problem) from error
@@ -166,6 +178,8 @@ class BrokerConnection:
                 raise BrokerError(
                     f"{self.address} answers ApiVersions with error {versions.error_code}"
                 )
+            self._timeout_ms = request_timeout_ms
+            self._wire.settimeout(request_timeout_ms / 1000)
         except BaseException:
             self.close()
             raise
@@ -273,7 +287,7 @@ class BrokerConnection:
         self.close()
         if isinstance(error, TimeoutError):
             return BrokerUnreachableError(
-                f"{self.address} has not answered within {self._request_timeout_ms} ms"
+                f"{self.address} has not answered within {self._timeout_ms} ms"
             )
         return BrokerUnreachableError(f"the connection to {self.address} has ended: {error}")
 

@@ -9,7 +9,8 @@ class BrokerOptions(NamedTuple):
     Attributes:
         bootstrap_servers: `host:port,host:port`, as `kafka.bootstrap.servers`.
         client_id: Shown by the broker, and what its quotas go by.
-        connect_timeout_ms: Until a connection is made.
+        connect_timeout_ms: Until a connection is made; and, while other brokers can be asked, until
+            it is answered for the first time.
         request_timeout_ms: Until an answer is there.
         retry_timeout_ms: How long errors that pass by themselves (a leader that changes, a broker
             that starts) are tried again, from the first one on.

@@ -13,6 +13,7 @@ from pipeline.read.broker.client import (
     EpochEnd,
     ListedOffset,
 )
+from pipeline.read.broker.cluster import PartitionFacts
 from pipeline.read.broker.errors import (
     BrokerDeniedError,
     BrokerError,
@@ -126,6 +127,41 @@ def test_brokers_that_start_meanwhile_are_found() -> None:
     world.client._cluster._sleep_ms = start
     assert [*world.client.topics()] == ["t"]
     assert world.pauses == [100, 200, 400]
+
+
+def test_a_broker_that_hangs_is_asked_last(world: World) -> None:
+    """It takes connections and answers nothing: each attempt would cost the whole timeout."""
+    world.client.topics()
+    world.cluster.fail(ApiKey.METADATA, Drop.SILENCE, node=1)
+    world.cluster.fail(ApiKey.API_VERSIONS, Drop.SILENCE, node=1, times=9)
+    for _ in range(3):
+        assert world.client.topics(["others"])
+    assert world.cluster.dialled == ["node1:9092", "node2:9092"]
+    other = world.connect()
+    for _ in range(3):
+        assert other.topics(["others"])
+    assert world.cluster.dialled[2:] == ["node1:9092", "node2:9092"]
+    # Where no other answers it is asked again.
+    world.cluster.down.add(2)
+    assert other.topics(["others"])
+    assert world.cluster.requests[1, ApiKey.API_VERSIONS] > 2
+    other.close()
+
+
+def test_the_leader_of_an_earlier_epoch_is_no_news(world: World) -> None:
+    """A broker that was paused names it, until it hears that there is another."""
+    log = world.cluster.partition("others")
+    log.leader, log.epoch = 2, 3
+    world.client.topics(["others"])
+    log.leader, log.epoch = 1, 2
+    (facts,) = world.client.topics(["others"])["others"].partitions
+    assert facts == PartitionFacts(0, 2, 3)
+    log.leader, log.epoch = 1, 4
+    (facts,) = world.client.topics(["others"])["others"].partitions
+    assert facts == PartitionFacts(0, 1, 4)
+    world.cluster.add_topic("others")
+    (facts,) = world.client.topics(["others"])["others"].partitions
+    assert facts == PartitionFacts(0, 1, 0)
 
 
 def test_a_topic_that_may_not_be_described_is_denied(world: World) -> None:

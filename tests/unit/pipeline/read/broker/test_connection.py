@@ -196,3 +196,17 @@ def test_a_connection_that_takes_too_long_is_told_as_such() -> None:
         BrokerConnection(
             "h", 1, client_id="x", connect_timeout_ms=700, request_timeout_ms=1, dial=slow
         )
+
+
+def test_the_first_answer_has_a_deadline_of_its_own() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as deaf:
+        port = deaf.getsockname()[1]
+        with pytest.raises(BrokerUnreachableError, match="not answered within 20 ms"):
+            BrokerConnection(
+                "127.0.0.1",
+                port,
+                client_id="x",
+                connect_timeout_ms=500,
+                request_timeout_ms=60_000,
+                versions_timeout_ms=20,
+            )
