@@ -10,7 +10,7 @@ Nothing rests on `commit`: Spark does not call it for the last batch.
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 from uuid import UUID
 
 from pyspark.sql.datasource import DataSourceStreamReader, InputPartition
@@ -40,7 +40,7 @@ from pipeline.source.options.offsets import (
 from pipeline.source.options.options import SourceOptions
 from pipeline.source.partition_view import OffsetSpan
 from pipeline.source.planner import Planner
-from storage.environment.clock import Clock, SystemClock
+from storage.environment.clock import Clock, SystemClock, sleep_ms
 from storage.types.topic_partition import TopicPartition
 from storage.types.uuid_text import NIL, format_uuid
 
@@ -48,6 +48,12 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 Offsets = Mapping[TopicPartition, int]
+
+END_ATTEMPTS: Final = 3
+"""Further looks at logs that end below what the query has read, before that is believed."""
+
+END_PAUSE_MS: Final = 1_000.0
+"""Before each of them: a broker that was paused learns within it that it leads no more."""
 
 
 class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
@@ -58,9 +64,11 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         options: SourceOptions,
         new_planner: Callable[[SourceOptions], Planner] = Planner,
         new_clock: Callable[[], Clock] = SystemClock,
+        sleep: Callable[[float], None] = sleep_ms,
     ) -> None:
         """Open nothing yet: executors get a copy."""
         self._options = options
+        self._sleep = sleep
         self._new_planner = new_planner
         self._clock = new_clock()
         self._planner: Planner | None = None
@@ -92,7 +100,7 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
     def latestOffset(self, start: OffsetDict, limit: ReadLimit) -> dict[str, Any]:
         """End offsets of the next micro-batch; its start if there is nothing, or too little."""
         begun = offsets_of(start)
-        views = self._read_views()
+        views = self._views_up_to(begun)
         _check_ids(start, views)
         losses = PlanLosses(fail=self._options.fail_on_data_loss)
         latest = self._latest(views, begun, losses)
@@ -129,7 +137,7 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
             partition not in views or views[partition].end < offset
             for partition, offset in ended.items()
         ):
-            views = self._read_views()
+            views = self._views_up_to(ended)
         for offsets in (start, end):
             _check_ids(offsets, views)
         losses = PlanLosses(fail=self._options.fail_on_data_loss)
@@ -164,6 +172,23 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
                 "offsets are those of other records; begin a query with a new checkpoint"
             )
         self._views = views
+        return views
+
+    def _views_up_to(self, offsets: Offsets) -> Views:
+        """What there is now; looked at again where a broker's log ends below these offsets.
+
+        A leader that was paused, and was replaced meanwhile, gives the end it knew. One that is
+        believed either ends the query, or has it read rows again (`failOnDataLoss=false`).
+        """
+        views = self._read_views()
+        for _ in range(END_ATTEMPTS):
+            if not any(
+                partition in views and views[partition].has_broker and views[partition].end < offset
+                for partition, offset in offsets.items()
+            ):
+                break
+            self._sleep(END_PAUSE_MS)
+            views = self._read_views()
         return views
 
     def _latest(

@@ -14,10 +14,11 @@ from pyspark.sql.streaming.datasource import (
 from pipeline.plan.errors import TopicError
 from pipeline.read.read_errors import LostOffsetsError, ReadError
 from pipeline.source.options.options import Query, parse_options
-from pipeline.source.stream_reader import StreamReader
+from pipeline.source.stream_reader import END_ATTEMPTS, END_PAUSE_MS, StreamReader
 from storage.types.uuid_text import format_uuid
 from tests.fakes.clock import ManualClock
 from tests.unit.pipeline.plan.bucket_world import BucketWorld, Replica
+from tests.unit.pipeline.source.test_broker_view import World as BrokerWorld
 from tests.unit.pipeline.source.test_planner import planner
 from tests.unit.storage.log.log_model import NOW_MS, TOPIC_ID
 
@@ -196,6 +197,37 @@ async def test_a_log_that_ends_below_what_was_read_is_a_loss(world: World) -> No
     end = lenient.latestOffset(offsets(30), ReadAllAvailable())
     assert end == offsets(10)
     assert spans(lenient, offsets(30), end) == []
+
+
+async def beside_paused(looks: int, **given: str) -> tuple[StreamReader, list[float]]:
+    """A reader of a log up to 10, of whose leader so many looks give an end of 4; its pauses."""
+    world = BrokerWorld()
+    await world.copy(10)
+    world.broker.end = 4
+    pauses: list[float] = []
+
+    def sleep(duration_ms: float) -> None:
+        pauses.append(duration_ms)
+        if len(pauses) == looks:
+            world.broker.end = 10
+
+    options = parse_options({"path": "/tier", "subscribe": "t", **given}, Query.STREAM)
+    return StreamReader(
+        options, lambda _: world.planner(**given), lambda: world.clock, sleep
+    ), pauses
+
+
+@pytest.mark.parametrize("lenient", ["true", "false"])
+async def test_the_end_that_a_paused_leader_knew_is_not_believed(lenient: str) -> None:
+    """Not of a batch that was planned before a restart, either; unless it stays so."""
+    reader, pauses = await beside_paused(END_ATTEMPTS, failOnDataLoss=lenient)
+    assert reader.latestOffset(offsets(7), ReadAllAvailable()) == offsets(10)
+    assert pauses == [END_PAUSE_MS] * END_ATTEMPTS
+    reader, _ = await beside_paused(END_ATTEMPTS, failOnDataLoss=lenient)
+    assert spans(reader, offsets(2), offsets(7)) == [(2, 7)]
+    reader, _ = await beside_paused(END_ATTEMPTS + 1)
+    with pytest.raises(LostOffsetsError, match="the log ends at 4"):
+        reader.latestOffset(offsets(7), ReadAllAvailable())
 
 
 async def test_a_partition_that_is_gone_is_a_loss(world: World) -> None:
