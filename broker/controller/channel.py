@@ -103,15 +103,20 @@ class ControllerChannel:
         """Whether this broker is the active controller."""
         return self._active.is_active
 
-    async def settle(self) -> bool:
-        """Have a controller whose lease may have ended hear what the store has now.
+    async def settle(self, *, unanswered: bool = False) -> bool:
+        """Have a broker that answers as the controller hear what the store has now.
 
-        Another may have been elected: its topics would be refused here as unknown.
+        Another may be it: what that one has made would be refused here as unknown. One that is the
+        controller, and holds its lease, need not ask.
+
+        Args:
+            unanswered: No controller was found in time, and this broker answers in its place.
 
         Returns:
             False: the store cannot be read, so nobody knows who the controller is.
         """
-        if self.is_here and self._clock.monotonic_ms() >= self._valid_until_ms():
+        is_its = self.is_here and self._clock.monotonic_ms() < self._valid_until_ms()
+        if not is_its and (self.is_here or unanswered):
             try:
                 await self._catch_up()
             except StoreError:

@@ -42,7 +42,8 @@ async def forwarded(
     """The body of the controller's answer.
 
     None: to be handled here, since this broker is the controller now; or since there was none in
-    the request's time, so that every part of it gets NOT_CONTROLLER.
+    the request's time, so that every part of it gets NOT_CONTROLLER, or is refused by what the
+    store has now (`ControllerChannel.settle`).
 
     Raises:
         ApiError: The controller refuses the envelope.

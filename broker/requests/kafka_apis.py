@@ -207,12 +207,15 @@ class KafkaApis(Router):
         try:
             body: Body | None = None
             if api.is_forwarded:
-                if not await self._services.channel.settle():
+                channel = self._services.channel
+                is_settled = await channel.settle()
+                if is_settled and not channel.is_here:
+                    body = await self._forwarded(api, context, request)
+                    is_settled = body is not None or await channel.settle(unanswered=True)
+                if not is_settled:
                     # As by Kafka without a controller there is no answer; other brokers are tried.
                     connection.close("the metadata store cannot be read")
                     return None
-                if not self._services.channel.is_here:
-                    body = await self._forwarded(api, context, request)
             if body is None:
                 response = await api.handle(self._services, context, request)
                 body = api.codec().encode_response(response, context.api_version)

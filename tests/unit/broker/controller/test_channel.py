@@ -182,3 +182,18 @@ async def test_a_controller_without_a_lease_asks_the_store_before_it_answers() -
     world.active.is_active = False
     assert await world.channel.settle()
     assert world.caught_up == 2
+
+
+async def test_who_answers_in_the_controllers_place_asks_the_store_before() -> None:
+    """Cut off, it does not know what was made since: it would refuse that as unknown."""
+    world = World()
+    world.active.is_active = False
+    assert await world.channel.settle()
+    assert world.caught_up == 0
+    assert await world.channel.settle(unanswered=True)
+    assert world.caught_up == 1
+    world.store_error = StoreUnavailableError("the store has not answered")
+    assert not await world.channel.settle(unanswered=True)
+    # Elected meanwhile, and its lease holds.
+    world.active.is_active = True
+    assert await world.channel.settle(unanswered=True)

@@ -371,7 +371,7 @@ async def test_a_handler_may_answer_before_a_request_is_forwarded(is_refused: bo
     class Channel:
         is_here = False
 
-        async def settle(self) -> bool:
+        async def settle(self, *, unanswered: bool = False) -> bool:
             return True
 
         async def forward(self, *_: object, **__: object) -> None:
@@ -417,6 +417,34 @@ async def test_a_controller_that_may_be_none_any_more_answers_nothing() -> None:
     made.FORWARDED = True  # type: ignore[attr-defined]  # why: a handler's module
     world = World(made)
     world.services.channel = Channel()  # type: ignore[attr-defined]  # why: what the router asks
+    world.send(12, 4, heartbeat(4))
+    for _ in range(10):
+        await asyncio.sleep(0)
+    assert handled == []
+    assert world.h.closed == ["the metadata store cannot be read"]
+
+
+async def test_a_broker_that_finds_no_controller_and_no_store_answers_nothing() -> None:
+    """What it does not know may be there: a topic that was made since it was cut off."""
+    handled: list[object] = []
+
+    async def handle(_: object, __: object, request: object) -> Any:
+        handled.append(request)
+
+    class Channel:
+        is_here = False
+
+        async def settle(self, *, unanswered: bool = False) -> bool:
+            return not unanswered
+
+        async def forward(self, *_: object, **__: object) -> None:
+            return None
+
+    made = heartbeat_module(handle)
+    made.FORWARDED = True  # type: ignore[attr-defined]  # why: a handler's module
+    world = World(made)
+    world.services.channel = Channel()  # type: ignore[attr-defined]  # why: what the router asks
+    world.apis.by_key[12].messages = heartbeat_messages
     world.send(12, 4, heartbeat(4))
     for _ in range(10):
         await asyncio.sleep(0)
