@@ -56,7 +56,10 @@ class SimBroker:
         on_commit: Called with it when a transaction of it was carried out in the store.
         tier: Its tier process, once it has one.
         filesystem: Of the machine, as the process sees it.
+        settings: Of each of its processes.
         is_running: The process was started, and has not ended.
+        is_stopping: It was told to end.
+        is_wanted: Once it has, it is started again.
     """
 
     def __init__(
@@ -85,13 +88,13 @@ class SimBroker:
         self.tier: SimTier | None = None
         self.process = Process(self.host)
         self.lives = 0
-        self.is_running = False
+        self.is_running = self.is_stopping = self.is_wanted = False
         self.on_exit: Callable[[int, str], None] = lambda _node_id, _reason: None
         self.on_ending: Callable[[int], None] = lambda _node_id: None
         self.on_started: Callable[[SimBroker], None] = lambda _place: None
         self._server = server
         self._bucket = bucket
-        self._settings = {
+        self.settings = {
             **SETTINGS,
             "node_id": node_id,
             "listeners": (Listener("PLAINTEXT", self.host, PORT),),
@@ -121,6 +124,7 @@ class SimBroker:
         assert not self.is_running
         self.lives += 1
         self.is_running = True
+        self.is_stopping = self.is_wanted = False
         self.broker = None
         process = self.process = Process(
             f"{self.host}.{self.lives}", node_id=self.node_id, rate=self.clock.rate
@@ -133,7 +137,7 @@ class SimBroker:
 
         async def run() -> None:
             broker = Broker(
-                BrokerConfig().replace(**self._settings),
+                BrokerConfig().replace(**self.settings),
                 clock=self.clock,
                 randomness=SeededRandomness(seed),
                 filesystem=self.filesystem,
@@ -181,8 +185,16 @@ class SimBroker:
     async def stop(self) -> None:
         """End as SIGTERM does; in the broker's own process."""
         assert self.broker is not None
+        self.is_stopping = True
         await self.broker.stop()
+        is_wanted = self.is_wanted
         self.ended()
+        if is_wanted:
+            self.loop.call_in(self.loop.outside, self._start_again)
+
+    def _start_again(self) -> None:
+        if not self.is_running:
+            self.start()
 
     def ended(self) -> None:
         """The process has come to its end by itself."""

@@ -141,6 +141,10 @@ class Invariants:
             for partition in broker.replicas.partitions():
                 if self._has_changed(partition):
                     self._check_everywhere(Place(*partition.topic_partition))
+        if self.remote is not None and self.remote.shrunk:
+            for where in sorted(self.remote.shrunk):
+                self._check_everywhere(where)
+            self.remote.shrunk.clear()
         if self.checks % COMPARE_EVERY == 0:
             self.compare_logs()
 

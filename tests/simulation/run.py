@@ -38,6 +38,7 @@ from tests.simulation.clients.trimmer import Trimmer
 from tests.simulation.faults.crash_points import CrashPoint, CrashPoints
 from tests.simulation.faults.nemesis import Fault, Nemesis, draw_plan, quiet_times
 from tests.simulation.invariants import Invariants
+from tests.simulation.remote.bucket import WAY_S
 from tests.simulation.remote.coverage import RemoteCoverage
 from tests.simulation.world import Place, Violation, World
 
@@ -59,6 +60,9 @@ TIERED: Final = {
 TRIMMED: Final = 0.4
 """In so many of the runs in which records expire some are deleted as well."""
 
+HEARD_S: Final = 1.0
+"""A session later no leader acts on what it heard before; so much for what is under way."""
+
 LIVES: Final = 0.4
 """In so many of the runs a topic is deleted and made again."""
 
@@ -74,6 +78,7 @@ class Shape:
         is_tiered: The topic is copied to a bucket, and leaves the disks soon.
         retention_ms: How long it keeps a record; -1: for ever.
         is_trimmed: A client deletes old records.
+        bucket_s: How long a request to the bucket takes at most, and its answer.
         has_lives: Another topic is deleted and made again, all along.
     """
 
@@ -88,6 +93,7 @@ class Shape:
     is_tiered: bool = False
     retention_ms: int = -1
     is_trimmed: bool = False
+    bucket_s: float = WAY_S
     has_lives: bool = False
     settings: dict[str, object] = field(default_factory=dict)
 
@@ -104,12 +110,16 @@ def draw_shape(seed: int, *, quiet: bool = False, tiered: bool = False) -> Shape
     }
     if random.random() < FLUSHES:
         settings["log_flush_interval_messages"] = 1
-    retention_ms, is_trimmed = -1, False
+    retention_ms, is_trimmed, bucket_s = -1, False, WAY_S
     if tiered:
         of_tier = Random(f"tier {seed}")
         retention_ms = of_tier.choice((-1, 15_000, 40_000))
         is_trimmed = retention_ms > 0 and of_tier.random() < TRIMMED
         settings |= draw_tier(of_tier)
+        # What a follower has not heard is committed once it is out of sync.
+        settings["replica_lag_time_max_ms"] = of_tier.choice((1_000, 4_000))
+        # Slow ones have a copy under way at most times, also when a leader dies.
+        bucket_s = of_tier.choice((WAY_S, WAY_S, 0.3, 1.0))
     return Shape(
         brokers=random.choice((3, 3, 3, 4)),
         partitions=random.randint(1, 3),
@@ -121,6 +131,7 @@ def draw_shape(seed: int, *, quiet: bool = False, tiered: bool = False) -> Shape
         is_tiered=tiered,
         retention_ms=retention_ms,
         is_trimmed=is_trimmed,
+        bucket_s=bucket_s,
         has_lives=Random(f"lives {seed}").random() < LIVES,
         settings=settings,
     )
@@ -220,7 +231,12 @@ def run(
     history = History()
     invariants = Invariants(world, history, min_in_sync=shape.min_in_sync)
     if shape.is_tiered:
-        invariants.remote = RemoteCoverage(world, history, shape.retention_ms)
+        session_ms = world.brokers[1].settings["broker_session_timeout_ms"]
+        assert isinstance(session_ms, int)
+        invariants.remote = RemoteCoverage(
+            world, history, shape.retention_ms, session_ms / 1000 + HEARD_S
+        )
+        world.bucket.usual_s = shape.bucket_s
     nemesis = Nemesis(world, plan)
     nemesis.may_forget = shape.min_in_sync > 1
     work = Run(world, history, invariants, nemesis, shape)

@@ -7,6 +7,7 @@ import pytest
 from tests.simulation.faults.nemesis import Fault
 from tests.simulation.repeats import compare
 from tests.simulation.run import Shape, draw_tier, run
+from tests.simulation.stage import Stage
 from tests.simulation.world import World
 
 
@@ -84,3 +85,32 @@ def test_a_topic_that_is_made_anew_has_nothing_of_the_one_before(is_tiered: bool
     outcome = run(1, 15.0, shape=shape, plan=plan)
     assert outcome.violation is None
     assert outcome.deleted > 1
+
+
+@pytest.mark.parametrize("kind", ["deaf heir", "leader in doubt"])
+def test_a_leader_that_knows_too_little_harms_nothing_in_the_bucket(kind: str) -> None:
+    """One hears late what others write, one what others decide: both have copies under way."""
+    shape = Shape(
+        partitions=1,
+        pause_s=0.3,
+        transactional=0,
+        members=0,
+        is_tiered=True,
+        retention_ms=15_000,
+        bucket_s=0.3,
+        settings={**draw_tier(Random(3)), "replica_lag_time_max_ms": 1_000},
+    )
+    outcome = run(6, 40.0, shape=shape, plan=[Fault(8.0, kind, 1, 2, 1.0, 5)])
+    assert outcome.violation is None
+    assert any(f"end of {kind}" in line for line in outcome.done)
+    assert outcome.copied > 5
+
+
+def test_a_broker_that_is_to_start_while_it_stops_starts_when_it_has_stopped() -> None:
+    with Stage() as stage:
+        place = stage.world.brokers[stage.followers[0]]
+        stage.world.loop.spawn(place.process, place.stop())
+        stage.until(lambda: place.is_stopping, "it stops")
+        stage.start(place.node_id)
+        assert place.lives == 1
+        stage.until(lambda: place.lives == 2 and place.is_ready, "it runs again", limit_s=40)

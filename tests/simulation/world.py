@@ -131,10 +131,12 @@ class World:
         self.loop.is_over = True
 
     def start(self, node_id: int) -> None:
-        """Start a broker, unless it runs."""
+        """Start a broker, unless it runs; one that is stopping, when it has ended."""
         place = self.brokers[node_id]
         if not place.is_running:
             place.start()
+        elif place.is_stopping:
+            place.is_wanted = True
 
     def _exited(self, node_id: int, reason: str) -> None:
         """A supervisor starts again what has ended by itself."""

@@ -16,14 +16,9 @@ from protocol.messages.alter_partition_reassignments import (
     ReassignableTopic,
 )
 from protocol.messages.elect_leaders import ElectLeadersRequest
-from protocol.messages.incremental_alter_configs import (
-    AlterableConfig,
-    AlterConfigsResource,
-    IncrementalAlterConfigsRequest,
-)
 from storage.log.directory_pace import HELD_UP_MS
 from tests.simulation.clients.session import LOST, Session
-from tests.simulation.faults.scripts import Script
+from tests.simulation.faults.scripts import Script, alter_topic
 from tests.simulation.store import HOST
 from tests.simulation.world import World
 
@@ -72,6 +67,8 @@ KINDS: Final = {
     "eligible loses its log": 1,
     "leader alone": 1,
     "two changes": 2,
+    "deaf heir": 2,
+    "leader in doubt": 2,
 }
 """Each with how often it is drawn.
 
@@ -105,6 +102,8 @@ BUCKET_KINDS: Final = {
     "bucket loses answers": 2,
     "tier dies": 2,
     "copies stop": 1,
+    "deaf heir": 6,
+    "leader in doubt": 6,
 }
 """Of runs with a bucket, beside the others.
 
@@ -113,11 +112,18 @@ bucket slow            requests and answers take up to three seconds
 bucket loses answers   what was done is said to have failed
 tier dies              kill -9 of a broker's tier process
 copies stop            `remote.log.copy.disable` of a topic, until it ends
+others                 as of all runs, and more often: a leader that knows too little does most harm
+                       where what it removes does not come back
 """
 
-TOPIC_RESOURCE: Final = 2
-
-SCRIPTS: Final = ("leader comes back", "eligible loses its log", "leader alone", "two changes")
+SCRIPTS: Final = (
+    "leader comes back",
+    "eligible loses its log",
+    "leader alone",
+    "two changes",
+    "deaf heir",
+    "leader in doubt",
+)
 
 EVERY_S: Final = 6.0
 LASTS_S: Final = 8.0
@@ -215,7 +221,9 @@ class Nemesis:
             return
         if fault.kind in SCRIPTS:
             if self._script is None or self._script.done():
-                script = Script(self._world, fault.salt, self._note, may_forget=self.may_forget)
+                script = Script(
+                    self._world, fault.salt, self._note, self._ask, may_forget=self.may_forget
+                )
                 self._script = loop.spawn(loop.outside, script.run(fault.kind))
                 self.struck += 1
             return
@@ -437,11 +445,7 @@ class Nemesis:
             return None
 
         def disable(value: str) -> None:
-            setting = AlterableConfig(name="remote.log.copy.disable", value=value)
-            resource = AlterConfigsResource(
-                resource_type=TOPIC_RESOURCE, resource_name=names[0], configs=[setting]
-            )
-            self._ask(IncrementalAlterConfigsRequest(resources=[resource]))
+            self._ask(alter_topic(names[0], "remote.log.copy.disable", value))
 
         disable("true")
         return lambda: disable("false")

@@ -1,16 +1,22 @@
 """Faults of several steps, each of which waits until the one before has had its effect.
 
 What single faults bring about once in hours: a leader that comes back to a partition that another
-has led meanwhile; a replica that is eligible and has lost its log; a leader that starts alone.
+has led meanwhile; a replica that is eligible and has lost its log; a leader that starts alone; one
+that is elected with what it knew seconds ago; one that was replaced long ago and does not know.
 """
 
 import asyncio
 from collections.abc import AsyncIterator, Callable
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from random import Random
-from typing import Final
+from typing import Any, Final
 
 from broker.controller.images.partition_image import PartitionImage
+from protocol.messages.incremental_alter_configs import (
+    AlterableConfig,
+    AlterConfigsResource,
+    IncrementalAlterConfigsRequest,
+)
 from tests.simulation.brokers import SimBroker
 from tests.simulation.store import HOST
 from tests.simulation.world import Place, World
@@ -21,6 +27,29 @@ PATIENCE_S: Final = 15.0
 
 DOWN_S: Final = 2.0
 
+TOPIC_RESOURCE: Final = 2
+
+RETENTION: Final = "retention.ms"
+RETENTIONS_MS: Final = (15_000, 40_000, -1)
+
+WRITTEN: Final = 0.7
+"""So many scripts are about a partition of the clients', the others about any."""
+
+DEAF: Final = 0.6
+"""So many leaders in doubt do not hear other brokers either."""
+
+ASKS: Final = 3
+"""So often an operator asks for a change: some of the brokers asked may not be able to make it."""
+
+
+def alter_topic(topic: str, name: str, value: str | None) -> IncrementalAlterConfigsRequest:
+    """A request that sets a setting of a topic; None: that takes it away."""
+    setting = AlterableConfig(name=name, config_operation=int(value is None), value=value)
+    resource = AlterConfigsResource(
+        resource_type=TOPIC_RESOURCE, resource_name=topic, configs=[setting]
+    )
+    return IncrementalAlterConfigsRequest(resources=[resource])
+
 
 class GivenUpError(Exception):
     """A step had no effect."""
@@ -30,11 +59,19 @@ class Script:
     """One run of a script, on one partition. Everything it has done is undone at its end."""
 
     def __init__(
-        self, world: World, salt: int, note: Callable[[str], None], *, may_forget: bool
+        self,
+        world: World,
+        salt: int,
+        note: Callable[[str], None],
+        ask: Callable[[Any], None],
+        *,
+        may_forget: bool,
     ) -> None:
+        """`ask`: has an operator send a request to some broker."""
         self._world = world
         self._random = Random(salt)
         self._note = note
+        self._ask = ask
         self._may_forget = may_forget
 
     async def run(self, kind: str) -> None:
@@ -48,6 +85,9 @@ class Script:
         ]
         if not places:
             return
+        written = [place for place in places if not place.topic.startswith("__")]
+        if written and self._random.random() < WRITTEN:
+            places = written
         place = self._random.choice(sorted(places))
         self._note(f"{kind}: {place.topic}-{place.partition}")
         try:
@@ -120,7 +160,59 @@ class Script:
         async with self._killed(self._of(place).leader, down_s=self._random.uniform(0.2, 2.0)):
             pass
 
+    async def _deaf_heir(self, place: Place) -> None:
+        """B hears nothing from C, and is heard, while A leads; A dies, and B leads.
+
+        Of all that C leads B knows what was there seconds ago, and its own word reaches C.
+        """
+        image = self._of(place)
+        leader = image.leader
+        heir = next((node for node in image.replicas if node in image.isr and node != leader), -1)
+        if heir < 0:
+            raise GivenUpError("nobody else is in sync")
+        others = [node for node in self._world.brokers if node not in (leader, heir)]
+        async with self._deaf(heir, *others):
+            await asyncio.sleep(self._random.uniform(0.5, 10.0))
+            async with self._killed(leader, down_s=self._random.uniform(0.2, 3.0)):
+                await self._until(
+                    lambda: self._of(place).leader not in (leader, -1), "another leads"
+                )
+                await asyncio.sleep(self._random.uniform(0.0, 5.0))
+        await asyncio.sleep(1.0)
+
+    async def _leader_in_doubt(self, place: Place) -> None:
+        """A is cut from the store for long; B leads, and what is decided A does not hear.
+
+        Mostly A does not hear the other brokers either, and is heard by them.
+        """
+        first = self._of(place).leader
+        topic = self._world.image.topics[place.topic]
+        before = topic.overrides.get(RETENTION)
+        async with self._cut_from_store(first):
+            await self._until(lambda: self._of(place).leader not in (first, -1), "another leads")
+            try:
+                if before is not None and int(before) >= 0:
+                    others_ms = [one for one in RETENTIONS_MS if one != int(before)]
+                    self._change(place.topic, RETENTION, self._random.choice(others_ms))
+                await asyncio.sleep(self._random.uniform(0.0, 2.0))
+                is_deaf = self._random.random() < DEAF
+                others = [node for node in self._world.brokers if node != first] * is_deaf
+                async with self._deaf(first, *others):
+                    await asyncio.sleep(
+                        self._random.choice(
+                            (self._random.uniform(0.5, 6.0), self._random.uniform(14.0, 24.0))
+                        )
+                    )
+            finally:
+                if before is not None and int(before) >= 0:
+                    self._change(place.topic, RETENTION, int(before))
+        await asyncio.sleep(1.0)
+
     # -- steps -----------------------------------------------------------------------------------
+
+    def _change(self, topic: str, name: str, value: int) -> None:
+        for _ in range(ASKS):
+            self._ask(alter_topic(topic, name, str(value)))
 
     def _of(self, place: Place) -> PartitionImage:
         found = self._world.image.partition(*place)
@@ -187,6 +279,11 @@ class Script:
     def _cut_all(self, pairs: list[tuple[int, int]]) -> AbstractAsyncContextManager[None]:
         hosts = [(self._broker(one).host, self._broker(other).host) for one, other in pairs]
         return self._links([*hosts, *((other, one) for one, other in hosts)])
+
+    def _deaf(self, node_id: int, *others: int) -> AbstractAsyncContextManager[None]:
+        """What others send does not reach the broker; what it sends arrives."""
+        host = self._broker(node_id).host
+        return self._links([(self._broker(other).host, host) for other in others])
 
     def _cut(self, one: int, other: int) -> AbstractAsyncContextManager[None]:
         return self._cut_all([(one, other)])

@@ -26,7 +26,7 @@ from tiered.storage_manager.remote_storage_manager import RemoteStorageManager
 T = TypeVar("T")
 
 WAY_S: Final = 0.02
-"""A request takes up to so long to the bucket, and its answer back."""
+"""A request takes up to so long to the bucket, and its answer back, unless a run says otherwise."""
 
 SLOW_S: Final = 3.0
 """And while it is slow."""
@@ -42,6 +42,7 @@ class Bucket:
         is_away: It refuses everything.
         lost_answers: This share of what it does is done, and said to have failed.
         is_slow: Requests and answers take up to `SLOW_S`.
+        usual_s: How long they take at most, while it is not.
         on_change: Called with a key that was stored or removed.
         calls: Requests that have arrived.
     """
@@ -52,6 +53,7 @@ class Bucket:
         self.is_away = False
         self.lost_answers = 0.0
         self.is_slow = False
+        self.usual_s = WAY_S
         self.calls = 0
         self.on_change: Callable[[str], None] = lambda _key: None
 
@@ -70,7 +72,7 @@ class Bucket:
         process = loop.current
 
         def way_s() -> float:
-            return random.random() * (SLOW_S if self.is_slow else WAY_S)
+            return random.random() * (SLOW_S if self.is_slow else self.usual_s)
 
         def arrive() -> None:
             self.calls += 1
@@ -102,6 +104,7 @@ class Bucket:
         """No more faults."""
         self.is_away = self.is_slow = False
         self.lost_answers = 0.0
+        self.usual_s = WAY_S
 
     def store(self, key: str, data: bytes) -> None:
         """Put an object, or replace it."""

@@ -2,7 +2,8 @@
 
 of a replica      each offset from its partition's log start up to its local log start is in a
                   segment whose three objects are all in the bucket
-of a log start    what lies below it was older than `retention.ms`, or to be deleted
+of a log start    what lies below it was older than `retention.ms`, or to be deleted. Of several
+                  that were set the shortest counts for as long as a leader may not have heard
 at the end        the bucket has the segments that the metadata has as copied, each whole, once
                   garbage was collected
 """
@@ -27,12 +28,17 @@ class RemoteCoverage:
     Attributes:
         copied: Segments that were whole at some time.
         removed: Segments that were whole, and are not any more.
+        shrunk: Partitions of which that is so since they were asked about.
     """
 
-    def __init__(self, world: World, history: History, retention_ms: int) -> None:
+    def __init__(self, world: World, history: History, retention_ms: int, heard_s: float) -> None:
+        """`heard_s`: by then a leader acts on what was set, or on nothing (its lease)."""
         self._world = world
         self._history = history
         self._retention_ms = retention_ms
+        self._heard_s = heard_s
+        # By topic, since when its retention is what; at least one of each that was asked about.
+        self._retentions: dict[str, list[tuple[float, int]]] = {}
         self._starts: dict[Place, int] = {}
         self._keys = ObjectKeys()
         self._objects: dict[str, set[str]] = {}
@@ -41,6 +47,7 @@ class RemoteCoverage:
         self._seen: dict[tuple[str, Place, UUID], tuple[int, int, int]] = {}
         self.copied = 0
         self.removed = 0
+        self.shrunk: set[Place] = set()
         world.bucket.on_change = self._changed
 
     def _changed(self, key: str) -> None:
@@ -65,6 +72,8 @@ class RemoteCoverage:
             self.copied += is_whole
             self.removed += was_whole
             self._revision += 1
+        if was_whole and not is_whole:
+            self.shrunk.add(self._ranges[stem][1])
 
     def whole(self) -> set[str]:
         """Names, without suffix, of the segments that are whole."""
@@ -77,6 +86,7 @@ class RemoteCoverage:
             Violation: Something is.
         """
         log = partition.log
+        self._note_retention(place.topic)
         start, local = self._world.log_start(place), log.local_log_start_offset
         name = self._world.brokers[node_id].process.name
         key = (name, place, partition.topic_id)
@@ -102,17 +112,34 @@ class RemoteCoverage:
             return
         self._starts[place] = start
         now_ms = max(one.clock.now_ms() for one in self._world.brokers.values())
+        retention_ms = self._retention(place.topic)
         acked, written_ms = self._history.acked[place], self._history.written_ms
         for offset in range(max(before, self._history.trimmed[place]), start):
             value = acked.get(offset)
             if value is None:
                 continue
             age_ms = now_ms - written_ms[value]
-            if self._retention_ms < 0 or age_ms < self._retention_ms:
+            if age_ms < retention_ms:
                 raise Violation(
                     f"I14 {place} on {node_id} begins at {start}: {offset} is {age_ms} ms old, "
-                    f"{self._retention_ms} are kept"
+                    f"{retention_ms} are kept"
                 )
+
+    def _note_retention(self, topic: str) -> None:
+        image = self._world.image.topics.get(topic)
+        said = None if image is None else image.overrides.get("retention.ms")
+        value = self._retention_ms if said is None else int(said)
+        known = self._retentions.setdefault(topic, [])
+        if not known or known[-1][1] != value:
+            known.append((self._world.loop.time(), value))
+
+    def _retention(self, topic: str) -> float:
+        """The shortest of those that some leader may go by now, in ms."""
+        known = self._retentions[topic]
+        since_s = self._world.loop.time() - self._heard_s
+        while len(known) > 1 and known[1][0] <= since_s:
+            del known[0]
+        return min(float("inf") if value < 0 else value for _, value in known)
 
     def _of(self, topic_id: UUID, place: Place) -> Iterable[tuple[int, int]]:
         for stem, (of_id, where, first, last) in self._ranges.items():
