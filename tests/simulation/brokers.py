@@ -206,6 +206,19 @@ class SimBroker:
         self.network.kill(self.process)
         self.filesystem = self._mount(self.filesystem.after_crash(KEEP_ALL))
 
+    def restore(self, disk: FakeFilesystem, *, boots: bool) -> None:
+        """End, and have a disk as it was before: a copy, which is used up.
+
+        Args:
+            disk: From `filesystem.after_crash`.
+            boots: The machine starts anew; else it is the process alone that has ended.
+        """
+        if boots:
+            self.crash(None)
+        else:
+            self.kill()
+        self.filesystem = self._mount(disk)
+
     def kill(self) -> None:
         """Kill -9: what was written is there, nothing else."""
         self.ended()

@@ -16,6 +16,7 @@ from protocol.messages.alter_partition_reassignments import (
 )
 from protocol.messages.delete_topics import DeleteTopicsRequest, DeleteTopicState
 from protocol.messages.fetch import FetchPartition, FetchRequest, FetchTopic
+from tests.fakes.filesystem import KEEP_ALL
 from tests.simulation.clients.history import History
 from tests.simulation.clients.session import LOST, Producer, create_topic
 from tests.simulation.clients.transactions import CommittedReader, TransactionalProducer
@@ -482,3 +483,24 @@ def test_leases_that_end_before_their_time_move_no_leader() -> None:
             before.leader_epoch,
         )
         assert stage.record.isr == before.isr
+
+
+@pytest.mark.parametrize("boots", [False, True])
+def test_a_disk_as_it_was_before_is_cut_and_filled_up(boots: bool) -> None:
+    """Nothing on it says so where the process alone has ended: its note is of this life, too."""
+    with Stage() as stage:
+        one, other = stage.followers
+        stage.write(3)
+        copy = stage.world.brokers[one].filesystem.after_crash(KEEP_ALL)
+        stage.write(3)
+        end = stage.end(stage.leader)
+        place = stage.world.brokers[one]
+        place.restore(copy, boots=boots)
+        stage.start(one)
+        stage.until(
+            lambda: place.is_ready and stage.end(one) == end, "it has fetched what it lacked"
+        )
+        # Who was in sync with all of it may lead; the old disk only since it has it.
+        stage.until(lambda: one in stage.record.isr, "it is in sync")
+        stage.kill(stage.leader, other)
+        stage.until_led(by=one)

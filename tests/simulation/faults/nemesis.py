@@ -17,6 +17,7 @@ from protocol.messages.alter_partition_reassignments import (
 )
 from protocol.messages.elect_leaders import ElectLeadersRequest
 from storage.log.directory_pace import HELD_UP_MS
+from tests.fakes.filesystem import KEEP_ALL
 from tests.simulation.clients.session import LOST, Session
 from tests.simulation.faults.scripts import Script, alter_topic
 from tests.simulation.store import HOST
@@ -61,6 +62,7 @@ KINDS: Final = {
     "elect in store": 1,
     "disk fails": 1,
     "disk full": 1,
+    "old disk": 1,
     "reassign": 2,
     "prefer": 1,
     "leader comes back": 2,
@@ -91,6 +93,8 @@ elect in store  the store's server stands still, and gives all leases their full
 disk fails      a broker's disk refuses to write, to sync or to open; then the broker is killed, has
                 another disk controller, and starts again. Only while everything is whole
 disk full       a broker's disk has no room for records; mostly it was slow before
+old disk        a broker's disk is copied, and the copy is put in its place when the fault ends: all
+                since then is gone, and nothing on it says so. Only while everything is whole
 reassign        a partition gets other replicas, and a full set in another order when it ends
 prefer          preferred leaders are elected
 others          scripts of several steps (`scripts.py`), which end by themselves
@@ -382,6 +386,23 @@ class Nemesis:
             place.filesystem.heal()
             if place.is_running:
                 place.kill()
+            self._world.loop.call_in_later(
+                1.0, self._world.loop.outside, self._world.start, fault.target
+            )
+
+        return end
+
+    def _old_disk(self, fault: Fault) -> object:
+        place = self._world.brokers[fault.target]
+        if not self.may_forget or not place.is_running:
+            return None
+        copy = place.filesystem.after_crash(KEEP_ALL if fault.salt % 2 else None)
+
+        def end() -> None:
+            if not self._world.is_whole():
+                self._note("nothing is put back: not everything is whole")
+                return
+            place.restore(copy, boots=fault.salt % 4 < 2)
             self._world.loop.call_in_later(
                 1.0, self._world.loop.outside, self._world.start, fault.target
             )
