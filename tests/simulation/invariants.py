@@ -19,7 +19,8 @@
     I16  of a topic that is deleted and made again is read what was written to it, nothing of the
          one before; what was deleted stays so, and leaves no folders and no objects (`lives.py`)
     A    what was acknowledged with acks=all lies below the high watermark
-    M    the high watermark stands while the ISR is smaller than `min.insync.replicas`
+    M    the high watermark stands while the ISR is smaller than `min.insync.replicas`; where that
+         was changed, than the least that the leader may know
     E    who is proposed for the ISR has reached where the leader's epoch began (KAFKA-7128)
 
 The states of the brokers' objects are read, never changed.
@@ -35,6 +36,7 @@ from broker.replicas.partition import Partition
 from tests.simulation.clients.history import History
 from tests.simulation.loop import Process
 from tests.simulation.remote.coverage import RemoteCoverage
+from tests.simulation.topic_setting import TopicSetting
 from tests.simulation.world import Mark, Place, Violation, World
 
 COMPARE_EVERY: Final = 300
@@ -58,12 +60,18 @@ class Invariants:
     Attributes:
         checks: How often a broker was looked at.
         every: Handles of a broker between two looks.
-        min_in_sync: `min.insync.replicas`.
     """
 
     def __init__(self, world: World, history: History, *, min_in_sync: int, every: int = 4) -> None:
-        """`every`: handles of a broker between two checks."""
-        self.min_in_sync = min_in_sync
+        """Ask about a world.
+
+        Args:
+            world: Which.
+            history: What its clients were told.
+            min_in_sync: `min.insync.replicas` of topics that do not set it.
+            every: Handles of a broker between two checks.
+        """
+        self._min_in_sync = TopicSetting(world, "min.insync.replicas", min_in_sync)
         self.checks = 0
         self._world = world
         self._history = history
@@ -196,6 +204,7 @@ class Invariants:
         before, self._image = self._image, image
         for topic in image.topics.values():
             former = before.topics.get(topic.name)
+            self._min_in_sync.note(topic.name)
             if former is not None and former.partitions is topic.partitions:
                 continue
             for partition in topic.partitions:
@@ -274,9 +283,12 @@ class Invariants:
         if leading is None or stored is None or stored.leader != node_id:
             return
         high_watermark = partition.log.high_watermark
-        if len(leading.isr) < min(self.min_in_sync, len(leading.replicas)):
-            process = self._world.brokers[node_id].process
-            term = (place, partition.topic_id, process, leading.partition_epoch)
+        minima = self._min_in_sync.lately(place.topic)
+        process = self._world.brokers[node_id].process
+        term = (place, partition.topic_id, process, leading.partition_epoch)
+        if len(leading.isr) >= min(*minima, len(leading.replicas)):
+            self._standing.pop(term, None)
+        else:
             before = self._standing.setdefault(term, high_watermark)
             if high_watermark > before:
                 raise Violation(
@@ -294,7 +306,7 @@ class Invariants:
                     f"{progress.end_offset} of {leading.epoch_start_offset}"
                 )
         counted = {one.node_id for one in leading.followers if one.is_counted} | {node_id}
-        if len(stored.isr) >= self.min_in_sync and not counted.issuperset(stored.isr):
+        if len(stored.isr) >= max(minima) and not counted.issuperset(stored.isr):
             raise Violation(f"I4 {place}: {node_id} counts {sorted(counted)} of {stored}")
         for progress in leading.followers:
             follower = self._world.brokers[progress.node_id]

@@ -197,6 +197,16 @@ def min_isr_not_strict() -> None:
     replace(LeaderState, "is_under_min_isr", lambda *_: False)
 
 
+def eligible_kept_under_a_lower_minimum() -> None:
+    """Who is eligible stays so when `min.insync.replicas` goes down, and the leader commits alone.
+
+    The small ISR is large enough for the new minimum, until a leader of it dies.
+    """
+    from broker.controller.configs import config_changes
+
+    replace(config_changes, "emptied_elrs", lambda *_: [])
+
+
 def lease_counted_from_answer() -> None:
     """A lease is good from when its renewal was answered, not from when it was sent."""
     from broker.membership import lease_keeper
@@ -322,6 +332,7 @@ MUTANTS: Final[dict[str, Callable[[], None]]] = {
         producers_kept_over_full_disk,
         controller_without_guard,
         min_isr_not_strict,
+        eligible_kept_under_a_lower_minimum,
         lease_counted_from_answer,
         coordinator_not_reloaded,
     )

@@ -60,9 +60,6 @@ TIERED: Final = {
 TRIMMED: Final = 0.4
 """In so many of the runs in which records expire some are deleted as well."""
 
-HEARD_S: Final = 1.0
-"""A session later no leader acts on what it heard before; so much for what is under way."""
-
 LIVES: Final = 0.4
 """In so many of the runs a topic is deleted and made again."""
 
@@ -231,11 +228,7 @@ def run(
     history = History()
     invariants = Invariants(world, history, min_in_sync=shape.min_in_sync)
     if shape.is_tiered:
-        session_ms = world.brokers[1].settings["broker_session_timeout_ms"]
-        assert isinstance(session_ms, int)
-        invariants.remote = RemoteCoverage(
-            world, history, shape.retention_ms, session_ms / 1000 + HEARD_S
-        )
+        invariants.remote = RemoteCoverage(world, history, shape.retention_ms)
         world.bucket.usual_s = shape.bucket_s
     nemesis = Nemesis(world, plan)
     nemesis.may_forget = shape.min_in_sync > 1

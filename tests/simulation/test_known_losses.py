@@ -22,6 +22,7 @@ from tests.simulation.clients.session import LOST, Producer, create_topic
 from tests.simulation.clients.transactions import CommittedReader, TransactionalProducer
 from tests.simulation.clients.transactions import Outcome as End
 from tests.simulation.faults.nemesis import Fault
+from tests.simulation.faults.scripts import MIN_ISR, alter_topic
 from tests.simulation.run import TOPIC, Shape, run
 from tests.simulation.stage import ONE_PARTITION, Stage
 from tests.simulation.store import HOST
@@ -504,3 +505,26 @@ def test_a_disk_as_it_was_before_is_cut_and_filled_up(boots: bool) -> None:
         stage.until(lambda: one in stage.record.isr, "it is in sync")
         stage.kill(stage.leader, other)
         stage.until_led(by=one)
+
+
+def test_who_was_eligible_is_not_where_the_leader_alone_is_enough() -> None:
+    """A minimum that goes down lets the leader commit what those outside the ISR lack (KIP-966)."""
+    with Stage() as stage:
+        leader, (one, other) = stage.leader, stage.followers
+        stage.write(3)
+        stage.pause(one)
+        stage.pause(other)
+        stage.until(lambda: stage.record.isr == (leader,), "it is alone")
+        assert stage.record.elr
+        task = stage.begin_writing(3)
+        session = stage.run.session("operator")
+        stage.do(session.call(leader, alter_topic(TOPIC, MIN_ISR, "1")))
+        stage.until(task.done, "one replica is enough")
+        assert stage.record.elr == ()
+        stage.kill(leader)
+        stage.resume(one)
+        stage.resume(other)
+        stage.run_for(6)
+        assert stage.record.leader == -1
+        stage.start(leader)
+        stage.until_led(by=leader)

@@ -32,7 +32,13 @@ class FakeWorld:
         self.start = 0
         self.loop = SimpleNamespace(time=lambda: self.now_s)
         clock = SimpleNamespace(now_ms=lambda: START_MS + int(self.now_s * 1000))
-        self.brokers = {1: SimpleNamespace(clock=clock, process=SimpleNamespace(name="b1.1"))}
+        self.brokers = {
+            1: SimpleNamespace(
+                clock=clock,
+                process=SimpleNamespace(name="b1.1"),
+                settings={"broker_session_timeout_ms": 3_000},
+            )
+        }
         self.bucket = SimpleNamespace(objects={}, on_change=None)
 
     @property
@@ -46,7 +52,7 @@ class FakeWorld:
 
 def coverage_of(world: FakeWorld, history: History) -> RemoteCoverage:
     stood_in: Any = world
-    return RemoteCoverage(stood_in, history, -1, heard_s=4.0)
+    return RemoteCoverage(stood_in, history, -1)
 
 
 def replica(local_start: int = 0) -> Any:

@@ -19,7 +19,7 @@ from protocol.messages.elect_leaders import ElectLeadersRequest
 from storage.log.directory_pace import HELD_UP_MS
 from tests.fakes.filesystem import KEEP_ALL
 from tests.simulation.clients.session import LOST, Session
-from tests.simulation.faults.scripts import Script, alter_topic
+from tests.simulation.faults.scripts import MIN_ISR, Script, alter_topic
 from tests.simulation.store import HOST
 from tests.simulation.world import World
 
@@ -65,12 +65,14 @@ KINDS: Final = {
     "old disk": 1,
     "reassign": 2,
     "prefer": 1,
+    "min isr changes": 2,
     "leader comes back": 2,
     "eligible loses its log": 1,
     "leader alone": 1,
     "two changes": 2,
     "deaf heir": 2,
     "leader in doubt": 2,
+    "minimum goes down": 2,
 }
 """Each with how often it is drawn.
 
@@ -97,6 +99,7 @@ old disk        a broker's disk is copied, and the copy is put in its place when
                 since then is gone, and nothing on it says so. Only while everything is whole
 reassign        a partition gets other replicas, and a full set in another order when it ends
 prefer          preferred leaders are elected
+min isr changes  `min.insync.replicas` of a topic is one, two or three until it ends
 others          scripts of several steps (`scripts.py`), which end by themselves
 """
 
@@ -127,6 +130,7 @@ SCRIPTS: Final = (
     "two changes",
     "deaf heir",
     "leader in doubt",
+    "minimum goes down",
 )
 
 EVERY_S: Final = 6.0
@@ -452,6 +456,15 @@ class Nemesis:
     def _prefer(self, fault: Fault) -> object:
         self._ask(ElectLeadersRequest(election_type=0, topic_partitions=None, timeout_ms=3000))
         return lambda: None
+
+    def _min_isr_changes(self, fault: Fault) -> object:
+        names = sorted(name for name in self._world.image.topics if not name.startswith("__"))
+        if not names:
+            return None
+        name = names[fault.salt % len(names)]
+        value = str(1 + fault.salt // 8 % 3)
+        self._ask(alter_topic(name, MIN_ISR, value))
+        return lambda: self._ask(alter_topic(name, MIN_ISR, None))
 
     def _tier_dies(self, fault: Fault) -> object:
         place = self._world.brokers[fault.target]

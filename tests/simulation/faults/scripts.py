@@ -2,12 +2,13 @@
 
 What single faults bring about once in hours: a leader that comes back to a partition that another
 has led meanwhile; a replica that is eligible and has lost its log; a leader that starts alone; one
-that is elected with what it knew seconds ago; one that was replaced long ago and does not know.
+that is elected with what it knew seconds ago; one that was replaced long ago and does not know;
+one that is enough alone since an operator says so.
 """
 
 import asyncio
 from collections.abc import AsyncIterator, Callable
-from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
 from random import Random
 from typing import Any, Final
 
@@ -29,6 +30,7 @@ DOWN_S: Final = 2.0
 
 TOPIC_RESOURCE: Final = 2
 
+MIN_ISR: Final = "min.insync.replicas"
 RETENTION: Final = "retention.ms"
 RETENTIONS_MS: Final = (15_000, 40_000, -1)
 
@@ -38,7 +40,7 @@ WRITTEN: Final = 0.7
 DEAF: Final = 0.6
 """So many leaders in doubt do not hear other brokers either."""
 
-ASKS: Final = 3
+ASKS: Final = 6
 """So often an operator asks for a change: some of the brokers asked may not be able to make it."""
 
 
@@ -208,11 +210,35 @@ class Script:
                     self._change(place.topic, RETENTION, int(before))
         await asyncio.sleep(1.0)
 
+    async def _minimum_goes_down(self, place: Place) -> None:
+        """A is in sync alone, below the minimum, and then is enough; A dies, the others wake.
+
+        From then on those that were eligible lack what A has committed.
+        """
+        leader = self._of(place).leader
+        others = [node for node in self._of(place).replicas if node != leader]
+        try:
+            async with AsyncExitStack() as asleep:
+                await asleep.enter_async_context(self._paused(*others))
+                await self._until(lambda: self._of(place).isr == (leader,), "it is alone")
+                self._change(place.topic, MIN_ISR, 1)
+                await self._until(
+                    lambda: self._world.image.topics[place.topic].overrides.get(MIN_ISR) == "1",
+                    "the minimum is one",
+                )
+                await asyncio.sleep(self._random.uniform(0.2, 3.0))
+                async with self._killed(leader, down_s=self._random.uniform(0.2, 4.0)):
+                    await asleep.aclose()
+                    await asyncio.sleep(self._random.uniform(2.0, 6.0))
+        finally:
+            self._change(place.topic, MIN_ISR, None)
+        await asyncio.sleep(1.0)
+
     # -- steps -----------------------------------------------------------------------------------
 
-    def _change(self, topic: str, name: str, value: int) -> None:
+    def _change(self, topic: str, name: str, value: int | None) -> None:
         for _ in range(ASKS):
-            self._ask(alter_topic(topic, name, str(value)))
+            self._ask(alter_topic(topic, name, None if value is None else str(value)))
 
     def _of(self, place: Place) -> PartitionImage:
         found = self._world.image.partition(*place)

@@ -15,6 +15,7 @@ from uuid import UUID
 
 from broker.replicas.partition import Partition
 from tests.simulation.clients.history import History
+from tests.simulation.topic_setting import TopicSetting
 from tests.simulation.world import Place, Violation, World
 from tiered.format.object_keys import ObjectKeys, ObjectSuffix
 from tiered.segment_metadata import SegmentState, TopicIdPartition
@@ -31,14 +32,10 @@ class RemoteCoverage:
         shrunk: Partitions of which that is so since they were asked about.
     """
 
-    def __init__(self, world: World, history: History, retention_ms: int, heard_s: float) -> None:
-        """`heard_s`: by then a leader acts on what was set, or on nothing (its lease)."""
+    def __init__(self, world: World, history: History, retention_ms: int) -> None:
         self._world = world
         self._history = history
-        self._retention_ms = retention_ms
-        self._heard_s = heard_s
-        # By topic, since when its retention is what; at least one of each that was asked about.
-        self._retentions: dict[str, list[tuple[float, int]]] = {}
+        self._retention = TopicSetting(world, "retention.ms", retention_ms)
         self._starts: dict[Place, int] = {}
         self._keys = ObjectKeys()
         self._objects: dict[str, set[str]] = {}
@@ -86,7 +83,7 @@ class RemoteCoverage:
             Violation: Something is.
         """
         log = partition.log
-        self._note_retention(place.topic)
+        self._retention.note(place.topic)
         start, local = self._world.log_start(place), log.local_log_start_offset
         name = self._world.brokers[node_id].process.name
         key = (name, place, partition.topic_id)
@@ -112,7 +109,8 @@ class RemoteCoverage:
             return
         self._starts[place] = start
         now_ms = max(one.clock.now_ms() for one in self._world.brokers.values())
-        retention_ms = self._retention(place.topic)
+        lately = self._retention.lately(place.topic)
+        retention_ms = min(float("inf") if value < 0 else value for value in lately)
         acked, written_ms = self._history.acked[place], self._history.written_ms
         for offset in range(max(before, self._history.trimmed[place]), start):
             value = acked.get(offset)
@@ -124,22 +122,6 @@ class RemoteCoverage:
                     f"I14 {place} on {node_id} begins at {start}: {offset} is {age_ms} ms old, "
                     f"{retention_ms} are kept"
                 )
-
-    def _note_retention(self, topic: str) -> None:
-        image = self._world.image.topics.get(topic)
-        said = None if image is None else image.overrides.get("retention.ms")
-        value = self._retention_ms if said is None else int(said)
-        known = self._retentions.setdefault(topic, [])
-        if not known or known[-1][1] != value:
-            known.append((self._world.loop.time(), value))
-
-    def _retention(self, topic: str) -> float:
-        """The shortest of those that some leader may go by now, in ms."""
-        known = self._retentions[topic]
-        since_s = self._world.loop.time() - self._heard_s
-        while len(known) > 1 and known[1][0] <= since_s:
-            del known[0]
-        return min(float("inf") if value < 0 else value for _, value in known)
 
     def _of(self, topic_id: UUID, place: Place) -> Iterable[tuple[int, int]]:
         for stem, (of_id, where, first, last) in self._ranges.items():
