@@ -21,6 +21,8 @@
     A    what was acknowledged with acks=all lies below the high watermark
     M    the high watermark stands while the ISR is smaller than `min.insync.replicas`; where that
          was changed, than the least that the leader may know
+    D    no log begins above what clients wanted to delete; and that of a leader not below what
+         they were told is deleted, if it was in sync then and has not died since
     E    who is proposed for the ISR has reached where the leader's epoch began (KAFKA-7128)
 
 The states of the brokers' objects are read, never changed.
@@ -258,6 +260,8 @@ class Invariants:
             return  # Of a deleted topic of this name: the store says nothing of it.
         if self.remote is not None:
             self.remote.check(node_id, place, partition)
+        else:
+            self._check_start(node_id, place, partition)
         if partition.is_leader:
             if epoch == known.leader_epoch:
                 self._check_counted(node_id, place, partition)
@@ -276,6 +280,22 @@ class Invariants:
                     f"I3 {place}: {node_id} is in sync and ends at {end}, "
                     f"{known.committed} was acknowledged"
                 )
+
+    def _check_start(self, node_id: int, place: Place, partition: Partition) -> None:
+        """D: a log begins where somebody wanted it to, and where clients were told that it does."""
+        start = partition.log.log_start_offset
+        if start > self._history.trimmed[place]:
+            raise Violation(
+                f"D {place} on {node_id} begins at {start}; records before "
+                f"{self._history.trimmed[place]} were to be deleted"
+            )
+        deleted, processes = self._history.deleted[place]
+        name = self._world.brokers[node_id].process.name
+        if start < deleted and partition.is_leader and name in processes:
+            raise Violation(
+                f"D {place} is led in epoch {partition.leader_epoch} by {name} and begins at "
+                f"{start}; {deleted} was said to be its start"
+            )
 
     def _check_counted(self, node_id: int, place: Place, partition: Partition) -> None:
         """I4: the high watermark waits for whom it must."""

@@ -58,7 +58,7 @@ TIERED: Final = {
 """What the topic is told when it is copied to the bucket."""
 
 TRIMMED: Final = 0.4
-"""In so many of the runs in which records expire some are deleted as well."""
+"""In so many of the runs records are deleted; with a bucket, of those in which some expire."""
 
 LIVES: Final = 0.4
 """In so many of the runs a topic is deleted and made again."""
@@ -107,7 +107,8 @@ def draw_shape(seed: int, *, quiet: bool = False, tiered: bool = False) -> Shape
     }
     if random.random() < FLUSHES:
         settings["log_flush_interval_messages"] = 1
-    retention_ms, is_trimmed, bucket_s = -1, False, WAY_S
+    retention_ms, bucket_s = -1, WAY_S
+    is_trimmed = not tiered and Random(f"trimmed {seed}").random() < TRIMMED
     if tiered:
         of_tier = Random(f"tier {seed}")
         retention_ms = of_tier.choice((-1, 15_000, 40_000))
@@ -117,13 +118,20 @@ def draw_shape(seed: int, *, quiet: bool = False, tiered: bool = False) -> Shape
         settings["replica_lag_time_max_ms"] = of_tier.choice((1_000, 4_000))
         # Slow ones have a copy under way at most times, also when a leader dies.
         bucket_s = of_tier.choice((WAY_S, WAY_S, 0.3, 1.0))
+    brokers = random.choice((3, 3, 3, 4))
+    partitions = random.randint(1, 3)
+    pause_s = random.choice((1.0, 2.0, 4.0) if quiet else (0.3, 1.0, 3.0, 3.0))
+    # What expires or is deleted is not looked for by those who count all they have written.
+    transactional = random.randint(0, 2) if retention_ms < 0 else 0
+    members = random.randint(0, 3) if retention_ms < 0 else 0
+    if is_trimmed:
+        transactional = 0
     return Shape(
-        brokers=random.choice((3, 3, 3, 4)),
-        partitions=random.randint(1, 3),
-        pause_s=random.choice((1.0, 2.0, 4.0) if quiet else (0.3, 1.0, 3.0, 3.0)),
-        # What expires is not looked for by those who count all they have written.
-        transactional=random.randint(0, 2) if retention_ms < 0 else 0,
-        members=random.randint(0, 3) if retention_ms < 0 else 0,
+        brokers=brokers,
+        partitions=partitions,
+        pause_s=pause_s,
+        transactional=transactional,
+        members=members,
         has_quiet_times=quiet,
         is_tiered=tiered,
         retention_ms=retention_ms,

@@ -188,3 +188,31 @@ def test_a_seeded_bug_is_found(bug: str) -> None:
     assert ended.returncode == 1, ended.stderr
     assert "FAILED" in ended.stdout
     assert any(f" {rule} " in ended.stdout for rule in RULES[bug])
+
+
+def test_records_that_were_said_to_be_deleted_and_are_not_are_found() -> None:
+    history = History()
+    with pytest.raises(Violation, match="deleted before 5, and begins at 3"):
+        history.delete(PLACE, 5, 3, frozenset())
+    history.delete(PLACE, 5, 7, frozenset({"b1.1"}))
+    history.delete(PLACE, 4, 7, frozenset({"b2.1"}))
+    assert history.deleted[PLACE] == (5, {"b1.1"})
+
+
+def test_a_log_that_begins_where_nobody_wanted_it_to_is_found() -> None:
+    with Stage() as stage:
+        stage.gives_up()
+        stage.write(5)
+        broker = stage.world.brokers[stage.leader].broker
+        assert broker is not None
+        led = broker.replicas.leader_of(*stage.place)
+        assert led is not None
+        led.log.raise_log_start(2)
+        with pytest.raises(Violation, match="begins at 2; records before 0"):
+            stage.run_for(5)
+
+
+def test_deleted_records_stay_deleted_on_those_that_live() -> None:
+    shape = Shape(partitions=1, pause_s=0.3, transactional=0, is_trimmed=True)
+    plan = [Fault(4.0, "slow link", 1, 2, 6.0, 3), Fault(6.0, "kill", 1, 2, 2.0, 0)]
+    assert run(3, 15.0, shape=shape, plan=plan).violation is None

@@ -3,6 +3,7 @@
 from collections import defaultdict
 from collections.abc import Callable
 from itertools import pairwise
+from operator import itemgetter
 from typing import Final
 
 from tests.simulation.world import Place, Violation
@@ -19,6 +20,8 @@ class History:
         on_ack: Called with the partition and the offset behind what was acknowledged.
         lone_acks: Records acknowledged with acks=1: they may be lost, and are counted.
         trimmed: By partition, the highest offset below which records were to be deleted.
+        deleted: The highest of these offsets of which it was said that it is done, and the names of
+            the processes that have done it.
         written_ms: By value, the timestamp of a record, of acks=all.
     """
 
@@ -30,6 +33,9 @@ class History:
         self.acked_values: Final[defaultdict[Place, set[bytes]]] = defaultdict(set)
         self.lone_acks = 0
         self.trimmed: Final[defaultdict[Place, int]] = defaultdict(int)
+        self.deleted: Final[defaultdict[Place, tuple[int, frozenset[str]]]] = defaultdict(
+            lambda: (0, frozenset())
+        )
         self.written_ms: Final[dict[bytes, int]] = {}
         self.on_ack: Callable[[Place, int], None] = lambda _place, _end: None
 
@@ -45,6 +51,20 @@ class History:
             self._compare(place, at, value)
         self.acked_end[place] = max(self.acked_end[place], offset + len(values))
         self.on_ack(place, offset + len(values))
+
+    def delete(
+        self, place: Place, offset: int, low_watermark: int, processes: frozenset[str]
+    ) -> None:
+        """Records below an offset are said to be deleted, by processes that were in sync then.
+
+        What is killed may forget it: as in Kafka, log starts are written down now and then.
+
+        Raises:
+            Violation: The low watermark that goes with it is below.
+        """
+        if low_watermark < offset:
+            raise Violation(f"D {place}: deleted before {offset}, and begins at {low_watermark}")
+        self.deleted[place] = max(self.deleted[place], (offset, processes), key=itemgetter(0))
 
     def saw(self, place: Place, offset: int, value: bytes) -> None:
         """A consumer was given a record."""

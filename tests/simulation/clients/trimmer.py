@@ -40,7 +40,21 @@ class Trimmer:
         trimmed = self._history.trimmed
         trimmed[self._place] = max(trimmed[self._place], offset)
         try:
-            await self._session.call(await self._session.leader(self._place), request)
+            answer = await self._session.call(await self._session.leader(self._place), request)
         except LOST:
             self._session.forget_leaders()
             await self._session.pause(BACK_OFF_S)
+            return
+        partition = answer.topics[0].partitions[0]
+        if partition.error_code:
+            self._session.forget_leaders()
+        else:
+            self._history.delete(self._place, offset, partition.low_watermark, self._in_sync())
+
+    def _in_sync(self) -> frozenset[str]:
+        """Names of the processes that are in sync now: the leader has waited for those."""
+        world = self._session.world
+        image = world.image.partition(*self._place)
+        return frozenset(
+            world.brokers[node].process.name for node in (() if image is None else image.isr)
+        )
