@@ -104,6 +104,7 @@ class _Lane:
     def drop(self, job: _Job) -> None:
         self.queue.remove(job)
         del self.jobs[job.key]
+        job.readers.clear()
         self._owner.left(self)
 
 
@@ -241,7 +242,10 @@ class ColdReads:
             error = None
             if failure is not None:
                 error = _expected(failure)
-            claimed = [reader.finish(result, error) for reader in job.readers]
+            # Emptied, as a reader has its job: a cycle would keep the file that `work` reads open,
+            # and with it the room of a deleted segment, until the garbage collector comes by.
+            readers, job.readers = job.readers, []
+            claimed = [reader.finish(result, error) for reader in readers]
             if error is None and not any(claimed):
                 self._keep(job.key, result)
 

@@ -133,6 +133,8 @@ class DirectoryWriter:
         if proving and took_ms > LATE_MS:
             took_ms -= cpu_wait_ms() - waited_ms
         self._done.append((ticket, on_done, failure, took_ms))
+        # An error has this frame in its traceback: it would keep the segment's file open.
+        failure = None
         if not self._is_woken:
             self._is_woken = True
             # A closed loop: no caller waits for the result any more.

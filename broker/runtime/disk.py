@@ -85,6 +85,9 @@ class Disk:
             except RuntimeError:
                 # The loop has been closed: no caller waits for the result any more.
                 return
+            finally:
+                # An error has this frame in its traceback: it would keep what it read open.
+                failure = None
 
         def finish(result: T | None, failure: BaseException | None) -> None:
             self.running -= 1

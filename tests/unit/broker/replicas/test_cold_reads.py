@@ -1,6 +1,8 @@
 """Reads that wait for a disk: fair, bounded, shared, and given up with who asked for them."""
 
-from collections.abc import Callable
+import gc
+import weakref
+from collections.abc import Callable, Iterator
 
 import pytest
 
@@ -183,3 +185,39 @@ def test_what_is_kept_is_bounded(reads: ColdReads, disks: dict[str, HandDisk]) -
         disks["/a"].run()
     assert len(reads._unclaimed) == UNCLAIMED_MAX
     assert reads.unclaimed_bytes == 0
+
+
+class OpenFile:
+    """What a read has open, as long as anything refers to it."""
+
+    def read(self) -> bytes:
+        return b"read"
+
+
+@pytest.fixture
+def _no_collector() -> Iterator[None]:
+    gc.disable()
+    yield
+    gc.enable()
+
+
+@pytest.mark.usefixtures("_no_collector")
+def test_a_read_that_has_ended_keeps_no_file_open(
+    reads: ColdReads, disks: dict[str, HandDisk]
+) -> None:
+    """Nor one that was given up: the room of a deleted segment is free once nothing reads it."""
+
+    def files(count: int) -> list[OpenFile]:
+        return [OpenFile() for _ in range(count)]
+
+    opened = files(3)
+    known = [weakref.ref(file) for file in opened]
+    reads.run("/a", opened[0].read, lambda _result, _error: None)
+    reads.start("/a", 1, opened[1].read, Asker())
+    given_up = reads.start("/a", 2, opened[2].read, Asker())
+    assert given_up is not None
+    given_up.cancel()
+    del given_up
+    disks["/a"].run()
+    opened.clear()
+    assert [file() for file in known] == [None, None, None]

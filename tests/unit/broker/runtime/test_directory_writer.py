@@ -1,7 +1,9 @@
 """One thread for a directory: in order, back on the loop, and none waits for another's."""
 
 import asyncio
+import gc
 import threading
+import weakref
 from collections.abc import AsyncIterator
 
 import pytest
@@ -59,6 +61,26 @@ async def test_tickets_run_in_order_in_one_thread_and_end_on_the_loop(
     here = threading.get_ident()
     assert ended == [("a", "", here), ("bad", "cannot write: /data", here), ("c", "", here)]
     assert (writer.waiting, writer.writes) == (0, 3)
+
+
+async def test_a_write_that_failed_keeps_its_segment_no_longer(writer: DirectoryWriter) -> None:
+    """The error's traceback names the ticket: it ends with the error, and the file is closed."""
+    over = asyncio.Event()
+
+    class OpenSegment(list[object]):
+        """What the ticket appends to; can be referred to weakly."""
+
+    segment = OpenSegment()
+    known = weakref.ref(segment)
+    gc.disable()
+    try:
+        writer.submit(Ticket("bad", segment), lambda _error: None)
+        del segment
+        writer.submit(Ticket("last", []), lambda _error: over.set())
+        await asyncio.wait_for(over.wait(), 30)
+        assert known() is None
+    finally:
+        gc.enable()
 
 
 async def test_its_own_writes_prove_that_the_directory_is_quick(writer: DirectoryWriter) -> None:

@@ -1,7 +1,9 @@
 """Threads for the disk: results come back to the loop, errors come out, nothing is unbounded."""
 
 import asyncio
+import gc
 import threading
+import weakref
 from collections.abc import AsyncIterator
 
 import pytest
@@ -82,6 +84,30 @@ async def test_submitted_calls_hand_their_error_over(disk: Disk) -> None:
 
     disk.submit(fail, lambda result, error: ended.set_result((result, error)))
     assert await asyncio.wait_for(ended, 30) == (None, failure)
+
+
+async def test_a_call_that_failed_keeps_nothing_open() -> None:
+    """The error's traceback names the file that was read: it ends with the error."""
+    disk = Disk(1)
+    ended = asyncio.Event()
+
+    class OpenFile:
+        def read(self) -> None:
+            raise DiskError("cannot read", "/data")
+
+    file = OpenFile()
+    known = weakref.ref(file)
+    gc.disable()
+    try:
+        disk.submit(file.read, lambda _result, _error: ended.set())
+        del file
+        await asyncio.wait_for(ended.wait(), 30)
+        # The only thread has let go of the call before it takes the next one.
+        await asyncio.wait_for(disk.run(lambda: None), 30)
+        assert known() is None
+    finally:
+        gc.enable()
+        disk.close()
 
 
 def test_results_for_a_closed_loop_are_dropped() -> None:
