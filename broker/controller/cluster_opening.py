@@ -42,10 +42,12 @@ ATTEMPTS_MAX: Final = 20
 
 
 class ClusterIdError(Exception):
-    """The metadata store belongs to another cluster; the broker must not start."""
+    """The store or the directories belong to another cluster; the broker must not start."""
 
-    def __init__(self, wanted: str, found: str) -> None:
-        super().__init__(f"the metadata store belongs to cluster {found}, not to {wanted}")
+    def __init__(
+        self, wanted: str, found: str, what: str = "the metadata store belongs", why: str = ""
+    ) -> None:
+        super().__init__(f"{what} to cluster {found}, not to {wanted}{why}")
         self.wanted = wanted
         self.found = found
 

@@ -15,7 +15,7 @@ from collections.abc import Awaitable, Callable, Collection, Iterable, Mapping, 
 from uuid import UUID
 
 from broker.controller.changes import Changes
-from broker.controller.cluster_opening import open_cluster
+from broker.controller.cluster_opening import ClusterIdError, open_cluster
 from broker.controller.configs.config_changes import ConfigChanges
 from broker.controller.configs.configs import ConfigOperation, ConfigRules
 from broker.controller.configs.group_settings import (
@@ -159,24 +159,29 @@ class Controller:
             store: Open; stays the caller's to close.
             settings: This broker's.
             randomness: For topic ids, the cluster id and where placement begins.
-            cluster_id: What the data directories say, or what the user wants; None: `cluster.id`
-                of the settings, else what the store has, else a random one.
+            cluster_id: What the data directories say; None: `cluster.id` of the settings, else what
+                the store has, else a random one.
             endpoints: What to advertise per listener; None: as the settings say.
             is_alone: The store is of this node, which is all brokers there are. Else brokers
                 register in the store (`broker.membership`), and the image has those that did.
 
         Raises:
-            ClusterIdError: The store belongs to another cluster.
+            ClusterIdError: The store belongs to another cluster, or `cluster.id` names another
+                than the directories.
             RemoteStorageDisabledError: Topics are tiered and `remote.log.storage.system.enable` is
                 not set.
             MetadataFormatError: The store's content cannot be read.
             StoreError: The store cannot be used.
         """
+        wanted = settings.cluster_id
+        if cluster_id and wanted and cluster_id != wanted:
+            what = "the log directories belong"
+            raise ClusterIdError(wanted, cluster_id, what, " as cluster.id says")
         image = await open_cluster(
             store,
             settings,
             randomness=randomness,
-            cluster_id=cluster_id or settings.cluster_id,
+            cluster_id=cluster_id or wanted,
             is_alone=is_alone,
         )
         check_remote_storage(image, settings)

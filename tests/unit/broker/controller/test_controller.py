@@ -423,6 +423,18 @@ async def test_cluster_id_is_given_once() -> None:
         await start(CLUSTER_ID)
     store = MemoryStore()
     assert await start(None, cluster_id=CLUSTER_ID) == CLUSTER_ID
+    assert await start(CLUSTER_ID, cluster_id=CLUSTER_ID) == CLUSTER_ID
+
+
+async def test_a_cluster_id_that_the_directories_contradict_is_refused() -> None:
+    """Another cluster's disk is mounted, or the settings are another broker's."""
+    with pytest.raises(ClusterIdError, match=r"log directories belong to cluster of-directories"):
+        await Controller.open(
+            MemoryStore(),
+            BrokerConfig(cluster_id=CLUSTER_ID),
+            randomness=SeededRandomness(1),
+            cluster_id="of-directories",
+        )
 
 
 async def test_topic_ids_are_never_reserved_or_like_an_option() -> None:
