@@ -1,5 +1,6 @@
 """The side of a single node: nothing of it ends, nothing is asked for or reported."""
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from broker.lifecycle.cluster_control import ClusterControl
@@ -16,6 +17,7 @@ if TYPE_CHECKING:
     from broker.replicas.logs.log_lifecycle import LogLifecycle
     from broker.replication.quota import ReplicationQuota
     from storage.environment.environment import Environment
+    from storage.types.topic_partition import TopicPartition
 
 
 class Alone:
@@ -27,6 +29,7 @@ class Alone:
     def __init__(
         self, controller: "Controller", store: "MetadataStore", environment: "Environment"
     ) -> None:
+        self._controller = controller
         self.membership = SoleMembership(controller.settings.node_id, controller.advertise)
         self.control = ClusterControl(controller, store, self.membership, None, environment)
         self.peers = None
@@ -45,10 +48,16 @@ class Alone:
     def report_directories(
         self,
         _lifecycle: "LogLifecycle",
-        _directories: "NodeDirectories",
-        _failures: "DiskFailures",
+        directories: "NodeDirectories",
+        failures: "DiskFailures",
     ) -> None:
-        """There is no other controller that would hear of them."""
+        """Metadata names no leader for what is in directories that are missing or have failed."""
+
+        def offline(_path: str = "", _partitions: "Sequence[TopicPartition]" = ()) -> None:
+            self._controller.report_offline(directories.offline_ids())
+
+        offline()
+        failures.on_offline = offline
 
     def joined(self) -> None:
         """Nothing waits for it."""

@@ -12,6 +12,8 @@ metadata is the truth, and a start brings the disk in line with it.
 import asyncio
 import logging
 from collections.abc import Awaitable, Callable, Collection, Iterable, Mapping, Sequence
+from dataclasses import replace
+from typing import Any
 from uuid import UUID
 
 from broker.controller.changes import Changes
@@ -243,9 +245,17 @@ class Controller:
 
     def advertise(self, endpoints: Mapping[str, BrokerEndpoint]) -> None:
         """Replace the advertised listeners of a single node, once bound and ports are known."""
-        me = BrokerImage(self._settings.node_id, dict(endpoints), self._settings.broker_rack)
-        others = [b for b in self._feed.image.brokers.values() if b.node_id != me.node_id]
-        self._feed.place_brokers([*others, me])
+        self._place_alone(listeners=dict(endpoints))
+
+    def report_offline(self, directories: Iterable[UUID]) -> None:
+        """Take which log directories of a single node are missing, or have failed."""
+        self._place_alone(failed_directories=tuple(sorted(directories)))
+
+    def _place_alone(self, **changes: Any) -> None:
+        brokers = dict(self._feed.image.brokers)
+        node_id = self._settings.node_id
+        brokers[node_id] = replace(brokers[node_id], **changes)
+        self._feed.place_brokers(list(brokers.values()))
 
     def follow(
         self,

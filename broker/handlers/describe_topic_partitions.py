@@ -17,6 +17,7 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 from broker.controller.authorized_operations import TOPIC_OPERATIONS
+from broker.controller.images.replica_directories import is_led_nowhere
 from broker.controller.images.topic_names import INTERNAL_TOPICS, name_problem
 from broker.controller.topics.topic_metadata import NO_LEADER, offline_replicas
 from protocol.api_keys import ApiKey
@@ -126,7 +127,9 @@ def _partition(
     image: "ClusterImage", partition: "PartitionImage", listener: str
 ) -> DescribeTopicPartitionsResponsePartition:
     leader = image.brokers.get(partition.leader)
-    reachable = leader is not None and listener in leader.listeners
+    reachable = (
+        leader is not None and listener in leader.listeners and not is_led_nowhere(image, partition)
+    )
     return DescribeTopicPartitionsResponsePartition(
         error_code=int(ErrorCode.NONE),
         partition_index=partition.index,

@@ -160,6 +160,11 @@ class NodeDirectories:
                     "log directory could not be removed from the metadata store error=%s", error
                 )
 
+    def offline_ids(self) -> set[UUID]:
+        """The log directories that are missing, or have failed: what lies there is not served."""
+        failed = (directory.id for directory in self._log_manager.offline_directories)
+        return {*self.missing, *(one for one in failed if one is not None)}
+
     def begins_anew(self, partition: PartitionImage) -> bool:
         """Whether a replica of this broker begins empty, wherever its log was.
 

@@ -113,7 +113,8 @@ class BrokerImage:
         is_draining: It wants to stop, and is to lead nothing.
         is_live: It holds its lease. One without is fenced by the controller before long.
         registration: All that it said of itself; None on a single node.
-        failed_directories: Those of its log directories that have failed since it registered.
+        failed_directories: Those of its log directories that have failed since it registered; on
+            a single node those that are missing or have failed.
         full_directories: Those that have no room: what lies there is read, and not written to.
     """
 
@@ -133,11 +134,11 @@ class BrokerImage:
 
         One whose directory is not known is taken to be.
         """
-        if self.registration is None or directory_id == NIL:
+        if directory_id == NIL:
             return True
-        return (
-            directory_id in self.registration.directories
-            and directory_id not in self.failed_directories
+        registered = self.registration
+        return directory_id not in self.failed_directories and (
+            registered is None or directory_id in registered.directories
         )
 
     @property

@@ -67,6 +67,20 @@ def replicas_offline(image: ClusterImage, partition: PartitionImage) -> frozense
     )
 
 
+def is_led_nowhere(image: ClusterImage, partition: PartitionImage) -> bool:
+    """Whether a single node is named as leader, and its log directory is missing or has failed.
+
+    No controller puts that down, as none could elect another. In a cluster one does.
+    """
+    broker = image.brokers.get(partition.leader)
+    return (
+        broker is not None
+        and broker.registration is None
+        and bool(broker.failed_directories)
+        and partition.leader in replicas_offline(image, partition)
+    )
+
+
 def replicas_full(image: ClusterImage, partition: PartitionImage) -> frozenset[int]:
     """Brokers whose replica of a partition is in a log directory without room."""
     if not partition.directories:

@@ -19,7 +19,7 @@ from broker.controller.images.cluster_image import (
     PartitionImage,
     TopicImage,
 )
-from broker.controller.images.replica_directories import replicas_offline
+from broker.controller.images.replica_directories import is_led_nowhere, replicas_offline
 from protocol.error_codes import ErrorCode
 from protocol.messages.metadata import (
     MetadataResponseBroker,
@@ -133,7 +133,7 @@ def _describe_placement(
         error = ErrorCode.REPLICA_NOT_AVAILABLE
     leader = partition.leader
     broker = image.brokers.get(leader)
-    if broker is None:
+    if broker is None or is_led_nowhere(image, partition):
         leader, error = NO_LEADER, ErrorCode.LEADER_NOT_AVAILABLE
     elif listener not in broker.listeners:
         leader = NO_LEADER

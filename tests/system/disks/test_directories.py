@@ -15,6 +15,11 @@ from config.load import LoadedConfig
 from protocol.error_codes import ErrorCode
 from protocol.messages.create_partitions import CreatePartitionsRequest, CreatePartitionsTopic
 from protocol.messages.describe_log_dirs import DescribeLogDirsRequest
+from protocol.messages.describe_topic_partitions import (
+    DescribeTopicPartitionsRequest,
+    TopicRequest,
+)
+from protocol.messages.metadata import MetadataRequest, MetadataRequestTopic
 from protocol.records.batch import crc32c
 from protocol.records.builder import build_batch
 from tests.fakes.network.client import Client
@@ -39,6 +44,19 @@ async def placed(client: Client) -> dict[tuple[str, int], str]:
         for topic in result.topics
         for partition in topic.partitions
     }
+
+
+async def leaderless(client: Client, topic: str) -> list[int]:
+    """Partitions without a leader, as Metadata and DescribeTopicPartitions both say."""
+    metadata = await client.call(MetadataRequest(topics=[MetadataRequestTopic(name=topic)]))
+    asked = DescribeTopicPartitionsRequest(topics=[TopicRequest(name=topic)])
+    described = await client.call(asked)
+    found = [one for one in metadata.topics[0].partitions if one.leader_id < 0]
+    assert all(one.offline_replicas == one.replica_nodes for one in found)
+    indexes = [one.partition_index for one in found]
+    same = [one.partition_index for one in described.topics[0].partitions if one.leader_id < 0]
+    assert indexes == same
+    return indexes
 
 
 async def uncoordinated(node: Node) -> set[str]:
@@ -100,6 +118,9 @@ async def test_one_failed_directory_leaves_the_others(
         assert await other.produce("t", b"after", partition=index) == 1
         values = [record.value for record in await other.read_all("t", partition=index)]
         assert values == [b"before", b"after"]
+
+    # Producers without keys pass over them, and tools name them.
+    assert await leaderless(other, "t") == bad
 
     metrics = await node.metrics()
     assert metrics.of("kafka_log_logmanager_offlinelogdirectorycount") == 1
@@ -280,6 +301,7 @@ async def test_what_an_absent_disk_holds_is_not_made_anew(
         assert (
             await client.try_produce("t", [(None, b"x")], partition=index)
         ).error_code in STORAGE
+    assert await leaderless(client, "t") == bad
     # Neither by the topic growing; the new partitions are where there is a disk.
     grown = CreatePartitionsTopic(name="t", count=6, assignments=None)
     answer = await client.call(CreatePartitionsRequest(topics=[grown], timeout_ms=10_000))
@@ -296,6 +318,7 @@ async def test_what_an_absent_disk_holds_is_not_made_anew(
     for index in range(6):
         values = [record.value for record in await client.read_all("t", partition=index)]
         assert values == [b"kept"], index
+    assert await leaderless(client, "t") == []
 
 
 @pytest.mark.parametrize("kind", ["mkdir", "write"])

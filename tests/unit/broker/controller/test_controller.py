@@ -468,6 +468,17 @@ async def test_advertised_endpoints_can_be_replaced() -> None:
     assert after.broker_revision > before.broker_revision
 
 
+async def test_directories_that_do_not_work_stay_so_when_listeners_change() -> None:
+    controller = await open_controller()
+    controller.report_offline([UUID(int=2), UUID(int=1)])
+    controller.advertise({"PLAINTEXT": BrokerEndpoint("h", 12345)})
+    me = controller.image.brokers[1]
+    assert me.failed_directories == (UUID(int=1), UUID(int=2))
+    assert me.listeners["PLAINTEXT"].port == 12345
+    controller.report_offline([])
+    assert controller.image.brokers[1].failed_directories == ()
+
+
 async def test_without_endpoints_the_settings_are_advertised() -> None:
     controller = await Controller.open(
         MemoryStore(), BrokerConfig(), randomness=SeededRandomness(0)

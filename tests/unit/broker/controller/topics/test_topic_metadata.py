@@ -58,6 +58,22 @@ def test_replicas_a_client_cannot_reach(
     assert (told.replica_nodes, told.isr_nodes, told.offline_replicas) == (replicas, isr, [2, 3])
 
 
+def test_a_single_node_leads_nothing_in_a_directory_that_does_not_work() -> None:
+    """Kafka's controller puts that down; no other broker could be elected, so ours only says it."""
+    works, failed = UUID(int=1), UUID(int=2)
+    partitions = [
+        PartitionImage(0, 1, 5, 5, (1,), (1,), directories=(works,)),
+        PartitionImage(1, 1, 5, 5, (1,), (1,), directories=(failed,)),
+        PartitionImage(2, 1, 5, 5, (1,), (1,)),
+    ]
+    sole = BrokerImage(1, {"IN": IN}, failed_directories=(failed,))
+    image = image_of(*partitions).with_brokers([sole])
+    told = describe_partitions(image, partitions, "IN", 12)
+    assert [(one.leader_id, one.offline_replicas) for one in told] == [(1, []), (-1, [1]), (1, [])]
+    assert [one.error_code for one in told] == [0, ErrorCode.LEADER_NOT_AVAILABLE, 0]
+    assert told[1].isr_nodes == [1]
+
+
 def test_partitions_placed_alike_differ_where_they_differ() -> None:
     """They share lists, not epochs or indexes."""
     partitions = [
