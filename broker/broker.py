@@ -278,8 +278,10 @@ class Broker:
     def _waiting_for(self) -> str:
         if self.node.waiting_for:
             return self.node.waiting_for
+        if self.ready:
+            return "loading the state of coordinators"
         is_open = self.hosted is not None and self.hosted.loading.is_ready
-        return "" if self.ready or not is_open else "waiting to be let into the cluster"
+        return "waiting to be let into the cluster" if is_open else ""
 
     def _is_ready(self) -> bool:
         return self.ready and self.coordinators is not None and not self.coordinators.is_loading

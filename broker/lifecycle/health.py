@@ -10,7 +10,11 @@ if TYPE_CHECKING:
     from storage.environment.alerts import Alerts
 
 ALERTS_SHOWN_MAX = 100
-"""Alerts that `/readyz` lists."""
+"""Alerts that `/readyz` lists, the rarest kinds first.
+
+A log directory that is missing is one alert, and each coordinator whose log lay there one more: the
+cause must not be lost among what it leads to.
+"""
 
 
 class HealthPages:
@@ -67,7 +71,8 @@ class HealthPages:
         if away_ms > 0:
             # Produce, fetch and groups go on without it, so what is ready stays so.
             state += f"; metadata store away for {away_ms / 1000:.0f} s"
-        alerts = self._alerts.all()
+        counts = self._alerts.counts()
+        alerts = sorted(self._alerts.all(), key=lambda one: counts[one.kind])
         shown = alerts[:ALERTS_SHOWN_MAX]
         lines = [state, *(f"{one.kind}: {one.subject}: {one.text}" for one in shown)]
         if len(alerts) > len(shown):

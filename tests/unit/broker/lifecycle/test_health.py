@@ -54,3 +54,17 @@ async def test_alerts_are_listed_up_to_a_bound() -> None:
     assert lines[1] == b"listener-not-bound: L0: its address is taken"
     assert len(lines) == ALERTS_SHOWN_MAX + 2
     assert lines[-1] == b"and 2 more: see varve_alerts of /metrics"
+
+
+async def test_a_cause_is_listed_before_what_it_leads_to() -> None:
+    """However many that is: one directory may hold the state of all coordinators."""
+    alerts = Alerts()
+    for number in range(ALERTS_SHOWN_MAX + 50):
+        alerts.set(AlertKind.COORDINATOR_UNAVAILABLE, f"__consumer_offsets-{number}", "no log")
+    alerts.set(AlertKind.DIRECTORY_MISSING, "id", "it is missing")
+    lines = (
+        await HealthPages(LoadProgress(), alerts, lambda: True).readyz(QUERY)
+    ).body.splitlines()
+    assert lines[1] == b"directory-missing: id: it is missing"
+    assert len(lines) == ALERTS_SHOWN_MAX + 2
+    assert lines[-1] == b"and 51 more: see varve_alerts of /metrics"
