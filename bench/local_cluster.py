@@ -17,6 +17,7 @@ did not start, or etcd has ended.
 import argparse
 import contextlib
 import os
+import shlex
 import signal
 import socket
 import subprocess
@@ -145,20 +146,21 @@ def etcd_command(program: str, places: Places, number: int) -> list[str]:
     ]
 
 
-def again(places: Places, node_id: int) -> str:
-    """The command that starts one of these brokers again."""
+def again(places: Places, node_id: int, given: Sequence[str] = ()) -> str:
+    """The command that starts one of these brokers again, with the settings it had."""
     usual = Places(DIRECTORY.absolute())
     words = [
         f"--{name.replace('_', '-')} {value}"
         for name, value in places._asdict().items()
         if value != usual._asdict()[name] and name != "etcd_members"
     ]
-    given = f' ARGS="{" ".join(words)}"' if words else ""
+    words += [f"--set {shlex.quote(setting)}" for setting in given]
+    options = f' ARGS="{" ".join(words)}"' if words else ""
     members = f" ETCD_MEMBERS={places.etcd_members}" if places.etcd_members != 1 else ""
-    return f"make cluster-broker ID={node_id}{given}{members}"
+    return f"make cluster-broker ID={node_id}{options}{members}"
 
 
-def banner(places: Places) -> str:
+def banner(places: Places, given: Sequence[str] = ()) -> str:
     """What who has started it needs to know."""
     address, directory = places.address(1), places.directory
     brokers = ", ".join(places.address(node_id) for node_id in range(1, BROKERS + 1))
@@ -179,7 +181,7 @@ def banner(places: Places) -> str:
             f"             kcat -b {places.address(2)} -t first -C -o beginning -e",
             f"             .venv/bin/varve topics describe first --bootstrap-server {address}",
             f"  kill one   kill -9 $(cat {places.pid_file(2)})",
-            f"  again      {again(places, 2)}, from another terminal",
+            f"  again      {again(places, 2, given)}, from another terminal",
             "  end        Ctrl-C: brokers, then etcd; the data stays",
             "",
         ]
@@ -251,7 +253,7 @@ class LocalCluster:
                     self._ended.add(node_id)
                     self._say(
                         f"broker {node_id} has ended (status {status}); "
-                        f"start it again: {again(self._places, node_id)}"
+                        f"start it again: {again(self._places, node_id, self._given)}"
                     )
             if self._etcd_failed():
                 self._say(self._failure("etcd-1"))
@@ -417,7 +419,7 @@ def _run(places: Places, given: Sequence[str]) -> int:
     _say("starting etcd and three brokers")
     try:
         cluster.start()
-        _say(banner(places))
+        _say(banner(places, given))
         return cluster.watch(stop)
     finally:
         _say("stopping")

@@ -87,6 +87,14 @@ def test_a_broker_is_started_again_where_its_cluster_is(tmp_path: Path) -> None:
     )
 
 
+def test_a_broker_is_started_again_with_the_settings_it_had(tmp_path: Path) -> None:
+    usual = Places(local_cluster.DIRECTORY.absolute())
+    given = ["num.partitions=3", "log.cleanup.policy=compact,delete"]
+    command = f'make cluster-broker ID=2 ARGS="--set {given[0]} --set {given[1]}"'
+    assert again(usual, 2, given) == command
+    assert command in banner(usual, given)
+
+
 def test_a_port_that_is_taken_is_named_before_anything_starts(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
