@@ -127,7 +127,8 @@ def _of_another(path: str, named: UUID, incarnation: UUID | None, recovery: Reco
     return (
         f"log directory {path} belongs to another metadata store: it names incarnation "
         f"{format_uuid(named)}, and {found}. It was emptied or restored, or is another "
-        f"cluster's. {NOTHING_TOUCHED}"
+        "cluster's, or metadata.store.prefix is not what it was. "
+        f"{NOTHING_TOUCHED}"
     )
 
 

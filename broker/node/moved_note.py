@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from posixpath import join
 from typing import Final
 
+from config.broker import BROKER_KEYS
 from storage.environment.filesystem import Filesystem
 
 MOVED_FILE: Final = "varve-metadata.moved"
@@ -28,11 +29,22 @@ class MovedNote:
 
     def refusal(self, directory: str) -> str:
         """What a start of the node alone is refused with."""
+        option = "" if self._is_usual else f" --prefix {self.prefix}"
         return (
             f"the metadata store of {directory} was copied to {self.to} (prefix {self.prefix}): "
-            f"this node is a broker of that cluster, start it with metadata.store={self.to}. To "
-            f"go back: `varve metadata copy --from {self.to} --to sqlite:{directory}`"
+            f"this node is a broker of that cluster, start it with {self.settings}. To "
+            f"go back: `varve metadata copy --from {self.to} --to sqlite:{directory}{option}`"
         )
+
+    @property
+    def settings(self) -> str:
+        """What the node is started with from then on."""
+        store = f"metadata.store={self.to}"
+        return store if self._is_usual else f"{store} and metadata.store.prefix={self.prefix}"
+
+    @property
+    def _is_usual(self) -> bool:
+        return self.prefix == BROKER_KEYS["metadata.store.prefix"].default
 
 
 def read_moved_note(filesystem: Filesystem, directory: str) -> MovedNote | None:

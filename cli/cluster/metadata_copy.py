@@ -125,7 +125,7 @@ def run(args: argparse.Namespace) -> int:
         return BAD_SETTINGS
     settings = loaded.broker
     if args.source.directories:
-        return exit_status(lambda: _to_cluster(settings, cluster.address))
+        return exit_status(lambda: _to_cluster(settings))
     return exit_status(lambda: _to_single_node(settings))
 
 
@@ -145,7 +145,9 @@ def _node_id(directories: tuple[str, ...]) -> list[str]:
     return []
 
 
-def _to_cluster(settings: "BrokerConfig", address: str) -> int:
+def _to_cluster(settings: "BrokerConfig") -> int:
+    from broker.node.moved_note import MovedNote
+
     report = _copy(settings, to_cluster=True)
     what = f"{counted(report.topics, 'topic')}, {counted(report.partitions, 'partition')}"
     print(
@@ -155,9 +157,10 @@ def _to_cluster(settings: "BrokerConfig", address: str) -> int:
     )
     if not report.was_clean:
         print("the node was not stopped cleanly: its logs are recovered at its next start")
+    moved = MovedNote(str(settings.metadata_store), settings.metadata_store_prefix)
     print(
         f"node {report.node_id} is the first broker of a cluster now: start it with "
-        f"metadata.store={address}"
+        f"{moved.settings}"
     )
     print("topics keep their replicas: `varve cluster reassign` gives them more")
     return 0

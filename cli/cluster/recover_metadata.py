@@ -217,7 +217,7 @@ def _show(plan: "RecoveryPlan", nodes: "list[NodeFacts]", absent: list[int]) -> 
     print(
         "not known from directories: settings of brokers, groups and topics since the store was "
         "written; reassignments under way (they end); what is left of deleted topics in remote "
-        "storage (`varve tier clean` finds it)"
+        "storage (`varve tier gc` counts its objects)"
     )
 
 
