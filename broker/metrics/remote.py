@@ -99,18 +99,29 @@ class RemoteMetrics:
             yield family
         if remote.metadata is not None:
             stats = remote.metadata.stats
-            for name, value in (
-                ("events_read", stats.events_read),
-                ("events_refused", stats.events_refused + stats.events_undecodable),
-                ("tell_failures", stats.publish_failures),
-                ("gaps", stats.gaps),
-                ("read_failures", stats.read_failures),
-                ("snapshots_written", stats.snapshots_written),
-                ("snapshot_failures", stats.snapshot_failures),
-                ("snapshots_ignored", stats.snapshots_ignored),
+            for name, value, text in (
+                ("events_read", stats.events_read, "Events read."),
+                (
+                    "events_refused",
+                    stats.events_refused + stats.events_undecodable,
+                    "Events passed over: not allowed in the segment's state, or not readable.",
+                ),
+                ("tell_failures", stats.publish_failures, "Events not written, or not read back."),
+                ("gaps", stats.gaps, "Times events were lost before they were read."),
+                ("read_failures", stats.read_failures, "Reads interrupted, and tried again."),
+                ("snapshots_written", stats.snapshots_written, "Snapshots written."),
+                ("snapshot_failures", stats.snapshot_failures, "Snapshots that failed."),
+                (
+                    "snapshots_ignored",
+                    stats.snapshots_ignored,
+                    "Snapshots passed over: damaged, of another topic, or ahead of its end.",
+                ),
             ):
                 yield counter(
-                    f"varve_remote_metadata_{name}", "Of __remote_log_metadata.", (), [((), value)]
+                    f"varve_remote_metadata_{name}",
+                    f"__remote_log_metadata: {text}",
+                    (),
+                    [((), value)],
                 )
 
 
