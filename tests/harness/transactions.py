@@ -138,7 +138,7 @@ def new_shard(log: FakeStateLog, stats: TransactionStats | None = None) -> Trans
         environment=FakeEnvironment(clock=clock),
         timeout_ms=APPEND_TIMEOUT_MS,
         on_failed=lambda code: None,
-        hold=lambda log: None,
+        hold=lambda log, refusals: None,
     )
     return TransactionShard(
         shard_log,

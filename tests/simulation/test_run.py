@@ -196,7 +196,7 @@ def test_records_that_were_said_to_be_deleted_and_are_not_are_found() -> None:
         history.delete(PLACE, 5, 3, frozenset())
     history.delete(PLACE, 5, 7, frozenset({"b1.1"}))
     history.delete(PLACE, 4, 7, frozenset({"b2.1"}))
-    assert history.deleted[PLACE] == (5, {"b1.1"})
+    assert history.deleted[PLACE] == (5, frozenset({"b1.1"}))
 
 
 def test_a_log_that_begins_where_nobody_wanted_it_to_is_found() -> None:
