@@ -31,6 +31,10 @@ class ElectedAppender:
         self._leader_epoch = leader_epoch
         self._timeout_ms = timeout_ms
 
+    def takes_records(self, topic_partition: TopicPartition) -> bool:
+        """See `ReplicaManager.takes_records`."""
+        return self._replicas.takes_records(topic_partition)
+
     def append_coordinated(
         self,
         topic_partition: TopicPartition,

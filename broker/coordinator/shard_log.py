@@ -61,6 +61,10 @@ class ApplyAt(Enum):
 class CoordinatorAppender(Protocol):
     """The replica manager's interface for coordinators' appends."""
 
+    def takes_records(self, topic_partition: TopicPartition) -> bool:
+        """Whether enough replicas are in sync for an append; True if the partition is not led."""
+        ...
+
     def append_coordinated(
         self,
         topic_partition: TopicPartition,
@@ -176,6 +180,15 @@ class ShardLog:
             self._on_failed(code)
 
     # -- writes ----------------------------------------------------------------------------------
+
+    @property
+    def takes_records(self) -> bool:
+        """Whether an append would not be refused for too few replicas in sync.
+
+        That may last for hours. Who changes memory before the append asks first: after each
+        refusal the whole shard is loaded again.
+        """
+        return self._appender.takes_records(self.topic_partition)
 
     def append(
         self,

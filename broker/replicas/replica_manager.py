@@ -384,6 +384,11 @@ class ReplicaManager:
         )
         return info.first_offset
 
+    def takes_records(self, topic_partition: TopicPartition) -> bool:
+        """Whether enough replicas are in sync for a coordinator's append; True if not led here."""
+        partition = self.leader_of(*topic_partition)
+        return partition is None or not partition.is_under_min_isr
+
     def append_markers(
         self, partition: Partition, markers: Sequence[TransactionMarker]
     ) -> tuple[ErrorCode, int]:

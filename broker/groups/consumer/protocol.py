@@ -224,6 +224,8 @@ class ConsumerProtocol:
         self, request: ConsumerGroupHeartbeatRequest, client: Client, reply: HeartbeatReply
     ) -> None:
         is_joining = request.member_epoch == JOIN_EPOCH
+        if is_joining:
+            self._check_log()
         records: list[KeyValue] = []
         group = self._group_for(request.group_id, records, is_joining=is_joining)
         if len(group.members) >= self._max_size and request.member_id not in group.members:
@@ -234,6 +236,12 @@ class ConsumerProtocol:
         member_id = request.member_id or self._new_member_id()
         member, replaced = find_member(group, request, member_id)
         updated = updated_member(member, request, client)
+        if (
+            updated != member
+            or not group.has_reached_target(member)
+            or member.state is not MemberState.STABLE
+        ):
+            self._check_log()
         is_new_regex = self.rebalance.is_new_pattern(group, member, updated)
         if self._shard.groups.get(group.group_id) is not group:
             try:
@@ -264,6 +272,15 @@ class ConsumerProtocol:
             reply=reply,
         )
 
+    def _check_log(self) -> None:
+        """Refuse what would change a group while its log takes no record.
+
+        Raises:
+            ApiError: COORDINATOR_NOT_AVAILABLE: the client comes again.
+        """
+        if not self._shard.log.takes_records:
+            raise ApiError(ErrorCode.COORDINATOR_NOT_AVAILABLE)
+
     def _group_for(
         self, group_id: str, records: list[KeyValue], *, is_joining: bool
     ) -> ConsumerGroup:
@@ -293,6 +310,7 @@ class ConsumerProtocol:
         if not isinstance(group, ConsumerGroup):
             raise no_such_group(request.group_id, exists=group is not None)
         member = known_member(group, request.member_id, request.instance_id)
+        self._check_log()
         response = ConsumerGroupHeartbeatResponse(
             member_id=request.member_id, member_epoch=request.member_epoch
         )
@@ -340,9 +358,15 @@ class ConsumerProtocol:
     # -- time --
 
     def expire(self, group: ConsumerGroup, member_id: str, reason: str) -> None:
-        """Fence a member whose timer has expired."""
+        """Fence a member whose timer has expired, or give it its time again.
+
+        While the log takes no record nobody can be fenced, and its heartbeats may be refused.
+        """
         member = group.members.get(member_id)
         if member is None or group.is_dead:
+            return
+        if not self._shard.log.takes_records:
+            self.sessions.give_again(group, member, reason)
             return
         logger.info(
             "member fenced, removed from the group group=%s member=%s reason=%s",

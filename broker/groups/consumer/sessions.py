@@ -48,11 +48,21 @@ class MemberSessions:
     def start(self, group: ConsumerGroup, member: ConsumerGroupMember) -> None:
         """Start the timers of a member that was read from the log, or whose group migrates."""
         self.add(group, member.member_id)
+        self._begin(group, member)
+        self.await_revocation(group, member)
+
+    def give_again(self, group: ConsumerGroup, member: ConsumerGroupMember, reason: str) -> None:
+        """Start the timer again that has expired with this reason."""
+        if reason == NOT_REVOKED:
+            self.await_revocation(group, member)
+        else:
+            self._begin(group, member)
+
+    def _begin(self, group: ConsumerGroup, member: ConsumerGroupMember) -> None:
         if member.classic is None:
             self.touch(group, member.member_id)
         else:
             group.timers[member.member_id].session.set(member.classic.session_timeout_ms)
-        self.await_revocation(group, member)
 
     def touch(self, group: ConsumerGroup, member_id: str) -> None:
         """Restart a member's session."""

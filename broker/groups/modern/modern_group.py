@@ -123,6 +123,10 @@ class ModernGroup(Group, Generic[Member]):
         """The group epoch."""
         return self.group_epoch
 
+    def has_reached_target(self, member: Member) -> bool:
+        """Whether a member is where the newest group epoch wants it."""
+        return member.member_epoch == self.group_epoch == self.assignment_epoch
+
     @override
     def die(self, now_ms: int) -> None:
         """Move to state Dead and stop all timers."""

@@ -382,6 +382,9 @@ class OffsetManager:
         if group is not None and not self._may_go(group):
             done(ErrorCode.NON_EMPTY_GROUP)
             return
+        if not self._shard.log.takes_records:
+            done(ErrorCode.COORDINATOR_NOT_AVAILABLE)
+            return
         records: list[KeyValue] = []
         size = 0
         for key in doomed[:RECORDS_PER_BATCH_MAX]:

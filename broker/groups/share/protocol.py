@@ -122,6 +122,8 @@ class ShareProtocol:
         self, request: ShareGroupHeartbeatRequest, client: Client, reply: HeartbeatReply
     ) -> None:
         is_joining = request.member_epoch == JOIN_EPOCH
+        if is_joining:
+            self._check_log()
         group = self._group_for(request.group_id, is_joining=is_joining)
         member_id = request.member_id
         if len(group.members) >= self._max_size and member_id not in group.members:
@@ -135,6 +137,9 @@ class ShareProtocol:
                 raise _unknown_member(group, member_id)
             member = ShareGroupMember(member_id)
         _check_epoch(member, request.member_epoch)
+        updated = _updated(member, request, client)
+        if updated != member or not group.has_reached_target(member):
+            self._check_log()
         if self._shard.groups.get(group.group_id) is not group:
             try:
                 self._shard.add_group(group)
@@ -142,7 +147,6 @@ class ShareProtocol:
                 raise ApiError(ErrorCode.GROUP_MAX_SIZE_REACHED) from None
         # From here on nothing is refused: changes are written.
         changes = ShareChanges(group)
-        updated = _updated(member, request, client)
         has_new_epoch = self._subscribe(group, changes, member, updated)
         if member_id not in group.sessions:
             self._start_session(group, member_id)
@@ -225,6 +229,15 @@ class ShareProtocol:
             }
             self._initializer.begin(group, offsets, lambda _: None)
 
+    def _check_log(self) -> None:
+        """Refuse what would change a group while its log takes no record.
+
+        Raises:
+            ApiError: COORDINATOR_NOT_AVAILABLE: the client comes again.
+        """
+        if not self._shard.log.takes_records:
+            raise ApiError(ErrorCode.COORDINATOR_NOT_AVAILABLE)
+
     def _group_for(self, group_id: str, *, is_joining: bool) -> ShareGroup:
         group = self._shard.groups.get(group_id)
         if isinstance(group, ShareGroup):
@@ -303,6 +316,7 @@ class ShareProtocol:
         group = self._group_for(request.group_id, is_joining=False)
         if request.member_id not in group.members:
             raise _unknown_member(group, request.member_id)
+        self._check_log()
         logger.info(
             "member leaves share group=%s member=%s",
             log_value(group.group_id),
@@ -328,6 +342,11 @@ class ShareProtocol:
 
     def _expire(self, group: ShareGroup, member_id: str) -> None:
         if group.is_dead or member_id not in group.members:
+            return
+        if not self._shard.log.takes_records:
+            # Nobody can be fenced, and its heartbeats may be refused.
+            timeout_ms = self._group_settings(group.group_id).session_timeout_ms
+            group.sessions[member_id].set(timeout_ms)
             return
         logger.info(
             "member is fenced share group=%s member=%s reason=its session is over",

@@ -82,6 +82,11 @@ class CoordinatorLog:
         self.reads = 0
         self.on_read: Callable[[int], None] = lambda index: None
 
+    def takes_records(self, topic_partition: TopicPartition) -> bool:
+        """Not while appends are refused with NOT_ENOUGH_REPLICAS."""
+        assert topic_partition.topic == self.topic
+        return self.fail_with is not ErrorCode.NOT_ENOUGH_REPLICAS
+
     def append_coordinated(
         self,
         topic_partition: TopicPartition,

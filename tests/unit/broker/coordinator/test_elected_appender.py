@@ -33,6 +33,14 @@ def test_another_epoch_of_the_partition(epoch: int, code: E, offset: int) -> Non
     assert log.ends[0] == (1 if code is E.NONE else 0)
 
 
+def test_replicas_of_the_partition_are_asked_for() -> None:
+    log = CoordinatorLog()
+    appender = ElectedAppender(cast("Any", log), 5, timeout_ms=100)
+    assert appender.takes_records(WHERE)
+    log.fail_with = E.NOT_ENOUGH_REPLICAS
+    assert not appender.takes_records(WHERE)
+
+
 def test_time_outs_are_the_callers_or_the_elections() -> None:
     log = CoordinatorLog()
     appender = ElectedAppender(cast("Any", log), 5, timeout_ms=100)

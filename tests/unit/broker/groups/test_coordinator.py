@@ -429,11 +429,24 @@ async def test_a_change_that_the_log_refuses_is_undone(
 ) -> None:
     """The log is read anew; that it was necessary is an error."""
     broker.commit()
-    broker.manager.fail_with = ErrorCode.NOT_ENOUGH_REPLICAS
+    # As where the disk is full.
+    broker.manager.fail_next = [ErrorCode.NOT_ENOUGH_REPLICAS]
     assert await delete_group(broker) != [ErrorCode.NONE]
-    broker.manager.fail_with = None
     assert broker.fetch() == (ErrorCode.NONE, 5)
     assert [record.levelname for record in caplog.records] == ["ERROR"]
+
+
+async def test_nothing_is_deleted_while_the_log_lacks_replicas(
+    broker: Broker, caplog: pytest.LogCaptureFixture
+) -> None:
+    """It may last for hours, and a shard that is loaded again and again serves nobody."""
+    broker.commit()
+    broker.manager.fail_with = ErrorCode.NOT_ENOUGH_REPLICAS
+    assert await delete_group(broker) == [ErrorCode.COORDINATOR_NOT_AVAILABLE]
+    assert broker.fetch() == (ErrorCode.NONE, 5)
+    broker.manager.fail_with = None
+    assert await delete_group(broker) == [ErrorCode.NONE]
+    assert not caplog.records
 
 
 async def test_a_change_after_the_partition_has_left_is_no_error(

@@ -544,6 +544,60 @@ def test_refused_write_gives_the_shard_up(h: ConsumerHarness) -> None:
     assert h.gave_up == 1
 
 
+def test_while_the_log_lacks_replicas_members_stay_and_none_comes_or_goes(
+    h: ConsumerHarness,
+) -> None:
+    """The shard is loaded again for none of it: its other groups are served meanwhile."""
+    h.enter("m1")
+    h.log.fail_with = ErrorCode.NOT_ENOUGH_REPLICAS
+    assert h.enter("m2").error is ErrorCode.COORDINATOR_NOT_AVAILABLE
+    assert h.enter("m1", group="other").error is ErrorCode.COORDINATOR_NOT_AVAILABLE
+    assert h.exit("m1").error is ErrorCode.COORDINATOR_NOT_AVAILABLE
+    assert h.beat("m1", 1, topics=["bar"]).error is ErrorCode.COORDINATOR_NOT_AVAILABLE
+    assert h.beat("m1", 1).epoch == 1
+    # As after an error, when clients say all of it again.
+    full = h.beat("m1", 1, topics=["foo"], owned={"foo": range(6)}, rebalance_ms=REBALANCE_MS)
+    assert full.epoch == 1
+    assert list(h.consumer_group().members) == ["m1"]
+    assert list(h.shard.groups) == ["g"]
+    assert h.gave_up == 0
+    h.log.fail_with = None
+    assert h.enter("m2").epoch == 2
+    h.check()
+
+
+def test_nobody_is_fenced_while_the_log_lacks_replicas(h: ConsumerHarness) -> None:
+    """Its heartbeats may be refused, so it has a whole session when there are enough again."""
+    h.enter("m1")
+    h.log.fail_with = ErrorCode.NOT_ENOUGH_REPLICAS
+    h.timer.advance(3 * SESSION_MS)
+    assert list(h.consumer_group().members) == ["m1"]
+    assert h.gave_up == 0
+    h.log.fail_with = None
+    h.timer.advance(SESSION_MS - 1)
+    assert list(h.consumer_group().members) == ["m1"]
+    h.timer.advance(1)
+    assert not h.consumer_group().members
+    h.check()
+
+
+def test_who_has_to_revoke_has_time_again_while_the_log_lacks_replicas(
+    h: ConsumerHarness,
+) -> None:
+    h.enter("m1")
+    h.enter("m2")
+    h.beat("m1", 1)
+    assert h.state("m1") is MemberState.UNREVOKED_PARTITIONS
+    h.log.fail_with = ErrorCode.NOT_ENOUGH_REPLICAS
+    h.timer.advance(REBALANCE_MS)
+    assert sorted(h.consumer_group().members) == ["m1", "m2"]
+    h.log.fail_with = None
+    h.beat("m2", h.member("m2").member_epoch)
+    h.timer.advance(REBALANCE_MS)
+    assert list(h.consumer_group().members) == ["m2"]
+    assert h.gave_up == 0
+
+
 def test_slow_write_is_not_given_up(h: ConsumerHarness) -> None:
     h.log.hold = True
     reply = h.enter()

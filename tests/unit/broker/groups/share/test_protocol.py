@@ -270,6 +270,28 @@ def test_a_silent_member_is_removed(shard: ShareHarness) -> None:
     shard.check()
 
 
+def test_while_the_log_lacks_replicas_members_stay_and_none_comes_or_goes(
+    shard: ShareHarness,
+) -> None:
+    """The shard is loaded again for none of it: its other groups are served meanwhile."""
+    shard.enter("m1")
+    shard.settle_members()
+    shard.log.fail_with = ErrorCode.NOT_ENOUGH_REPLICAS
+    assert shard.enter("m2").error is ErrorCode.COORDINATOR_NOT_AVAILABLE
+    assert shard.exit("m1").error is ErrorCode.COORDINATOR_NOT_AVAILABLE
+    epoch = shard.member("m1").member_epoch
+    changed = shard.beat("m1", epoch, topics=["bar"])
+    assert changed.error is ErrorCode.COORDINATOR_NOT_AVAILABLE
+    assert shard.beat("m1", epoch, topics=["foo"]).error is ErrorCode.NONE
+    shard.timer.advance(3 * SESSION_MS)
+    assert list(shard.share_group().members) == ["m1"]
+    assert shard.gave_up == 0
+    shard.log.fail_with = None
+    shard.timer.advance(SESSION_MS)
+    assert shard.share_group().is_empty
+    shard.check()
+
+
 def test_a_restart_times_members_anew(shard: ShareHarness) -> None:
     shard.enter()
     shard.settle_members()

@@ -79,6 +79,20 @@ async def test_acks_1_asks_for_the_leader_alone(f: FollowerWorld, isr: tuple[int
     assert partition.log.high_watermark == 0
 
 
+@pytest.mark.parametrize(("isr", "takes"), [((1, 2, 3), True), ((1, 2), True), ((1,), False)])
+async def test_coordinators_can_ask_before_they_append(
+    f: FollowerWorld, isr: tuple[int, ...], takes: bool
+) -> None:
+    partition = led(f, isr)
+    assert f.replicas.takes_records(partition.topic_partition) is takes
+    codes: list[ErrorCode] = []
+    offset = f.replicas.append_coordinated(
+        partition.topic_partition, batch(b"v"), lambda code, _offset: codes.append(code)
+    )
+    assert offset == (0 if takes else -1)
+    assert codes == ([] if takes else [ErrorCode.NOT_ENOUGH_REPLICAS])
+
+
 async def test_acks_all_waits_for_all_of_the_isr(f: FollowerWorld) -> None:
     partition = led(f, (1, 2, 3))
     produce(f, -1)
