@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from config.tier import TierConfig
     from tiered.format.manifest import SegmentManifest
     from tiered.metadata.history import HistorySummary
-    from tiered.segment_metadata import TopicIdPartition
+    from tiered.segment_metadata import RemoteLogSegmentMetadata, TopicIdPartition
     from tiered.tier import Tier
 
 
@@ -110,12 +110,17 @@ async def _verify(tier: "Tier", which: dict[str, str] | None) -> dict[str, Any]:
     objects: dict[str, int] = {}
     manifests = await _manifests(tier, which, unread, objects)
     faulty: list[dict[str, object]] = []
+    there: list[SegmentManifest] = []
     size = 0
     for one in manifests:
         metadata = one.metadata
         try:
             faults = await tier.verify_segment(metadata)
+            if faults and await _is_removed(tier, metadata):
+                continue
+            there.append(one)
         except TieredError as error:
+            there.append(one)
             unread.append(f"{metadata.partition} {metadata.id}: {error}")
             continue
         size += metadata.segment_size_bytes
@@ -138,13 +143,29 @@ async def _verify(tier: "Tier", which: dict[str, str] | None) -> dict[str, Any]:
     ]
     return {
         "historyFaults": history_faults,
-        "missing": await _missing(tier, which, manifests, objects),
-        "partitions": len({one.metadata.partition for one in manifests}),
-        "segments": len(manifests),
+        "missing": await _missing(tier, which, there, objects),
+        "partitions": len({one.metadata.partition for one in there}),
+        "segments": len(there),
         "bytes": size,
         "faulty": faulty,
         "unread": unread,
     }
+
+
+async def _is_removed(tier: "Tier", metadata: "RemoteLogSegmentMetadata") -> bool:
+    """Whether a segment's manifest, which goes first, has gone since it was listed.
+
+    A broker may have removed it meanwhile. Had it no business to, its history names what is gone,
+    or the offsets are missing.
+    """
+    from tiered.errors import ObjectNotFoundError
+    from tiered.format.object_keys import ObjectKeys
+
+    try:
+        await tier.get_object(ObjectKeys().segment_keys(metadata).manifest)
+    except ObjectNotFoundError:
+        return True
+    return False
 
 
 async def _manifests(

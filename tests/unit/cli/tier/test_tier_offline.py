@@ -1,7 +1,7 @@
 """`varve tier` on a bucket alone."""
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -21,6 +21,9 @@ from tests.unit.cli.tier.test_tier_bucket import parsed
 from tests.unit.tiered.format.closed_segments import FACTS, make_segment
 from tiered.format.object_keys import ObjectKeys
 from tiered.metadata.history import HistoryState, HistorySummary, PartitionHistory, encode_history
+from tiered.segment_metadata import RemoteLogSegmentMetadata
+from tiered.storage_manager.remote_storage_manager import RemoteStorageManager
+from tiered.tier import Fault
 from tiered.worker.assembly import build_tier
 
 Type = Callable[..., Outcome]
@@ -117,6 +120,29 @@ def test_verify_finds_a_segment_of_which_nothing_is_left(shell: Type, tmp_path: 
     assert shell("verify", "orders.eu-west-4", "--root", str(root)).status == 0
     tell(root, log_start_offset=1040, stable_end_offset=1060, end_offset=1060)
     assert shell("verify", "--root", str(root)).status == 0
+
+
+@pytest.mark.parametrize(("start", "status"), [(1000, 0), (1020, 1)])
+def test_verify_passes_over_what_is_removed_meanwhile(
+    shell: Type, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, start: int, status: int
+) -> None:
+    """A broker expires the oldest while the command reads; what goes in the middle is missing."""
+    root = tmp_path / "store"
+    fill(tmp_path, "--root", str(root), segments=3)
+    verify = RemoteStorageManager.verify_segment
+
+    async def removed(
+        manager: RemoteStorageManager, metadata: RemoteLogSegmentMetadata
+    ) -> Sequence[Fault]:
+        if metadata.start_offset == start:
+            for path in [path for path in root.rglob("*") if f"{start:020}-" in path.name]:
+                path.unlink()
+        return await verify(manager, metadata)
+
+    monkeypatch.setattr(RemoteStorageManager, "verify_segment", removed)
+    done = shell("verify", "--root", str(root), "--json")
+    assert (done.status, done.document["segments"], done.document["faulty"]) == (status, 2, [])
+    assert len(done.document["missing"]) == status
 
 
 def test_ls_complains_of_segments_that_are_not_whole(shell: Type, tmp_path: Path) -> None:
