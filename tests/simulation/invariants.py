@@ -23,6 +23,7 @@
          was changed, than the least that the leader may know
     D    no log begins above what clients wanted to delete; and that of a leader not below what
          they were told is deleted, if it was in sync then and has not died since
+    S    what a share group has accepted comes to no member again, all else does (`shares.py`)
     E    who is proposed for the ISR has reached where the leader's epoch began (KAFKA-7128)
 
 The states of the brokers' objects are read, never changed.

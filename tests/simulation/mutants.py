@@ -248,6 +248,20 @@ def coordinator_not_reloaded() -> None:
     replace(ElectedAppender, "append_coordinated", append)
 
 
+def share_states_forgotten() -> None:
+    """A share coordinator begins with no states after an election."""
+    from tests.checker.mutation.share_mutants import state_not_replayed
+
+    state_not_replayed()
+
+
+def share_states_not_written() -> None:
+    """One acknowledgement in five of a share group is answered and not written."""
+    from tests.checker.mutation.share_mutants import state_not_written
+
+    state_not_written()
+
+
 def local_log_dropped_uncopied() -> None:
     """A follower takes for copied what its log has, and drops it from its disk."""
     from tiered.tasks import partition_roles
@@ -335,6 +349,8 @@ MUTANTS: Final[dict[str, Callable[[], None]]] = {
         eligible_kept_under_a_lower_minimum,
         lease_counted_from_answer,
         coordinator_not_reloaded,
+        share_states_forgotten,
+        share_states_not_written,
     )
 }
 

@@ -26,6 +26,12 @@ from tests.simulation.clients.session import (
     Session,
     create_topic,
 )
+from tests.simulation.clients.shares import (
+    SHARE_SETTINGS,
+    ShareHistory,
+    ShareMember,
+    begin_at_the_start,
+)
 from tests.simulation.clients.transactions import (
     CommittedReader,
     TransactionalProducer,
@@ -63,6 +69,9 @@ TRIMMED: Final = 0.4
 LIVES: Final = 0.4
 """In so many of the runs a topic is deleted and made again."""
 
+SHARERS: Final = 0.4
+"""In so many of the runs in which nothing goes there is a share group."""
+
 PRODUCERS: Final = (("idempotent", -1), ("second-idempotent", -1), ("lone", 1))
 
 
@@ -77,6 +86,7 @@ class Shape:
         is_trimmed: A client deletes old records.
         bucket_s: How long a request to the bucket takes at most, and its answer.
         has_lives: Another topic is deleted and made again, all along.
+        sharers: Members of a share group.
     """
 
     brokers: int = 3
@@ -92,6 +102,7 @@ class Shape:
     is_trimmed: bool = False
     bucket_s: float = WAY_S
     has_lives: bool = False
+    sharers: int = 0
     settings: dict[str, object] = field(default_factory=dict)
 
 
@@ -126,6 +137,10 @@ def draw_shape(seed: int, *, quiet: bool = False, tiered: bool = False) -> Shape
     members = random.randint(0, 3) if retention_ms < 0 else 0
     if is_trimmed:
         transactional = 0
+    of_sharers = Random(f"sharers {seed}")
+    sharers = 0
+    if retention_ms < 0 and not is_trimmed and of_sharers.random() < SHARERS:
+        sharers = of_sharers.randint(1, 3)
     return Shape(
         brokers=brokers,
         partitions=partitions,
@@ -138,6 +153,7 @@ def draw_shape(seed: int, *, quiet: bool = False, tiered: bool = False) -> Shape
         is_trimmed=is_trimmed,
         bucket_s=bucket_s,
         has_lives=Random(f"lives {seed}").random() < LIVES,
+        sharers=sharers,
         settings=settings,
     )
 
@@ -168,6 +184,7 @@ class Outcome:
         virtual_s: How long the run was, of it `quiet_s` between episodes.
         struck: How many faults have happened.
         violated_s: When it was found, from the start of the faults.
+        shared: Records that a share group has accepted.
         points: Crash points passed, by broker and kind.
         has_crashed: The crash point that was asked for was reached.
         done: Faults as they happened.
@@ -195,6 +212,7 @@ class Outcome:
     copied: int = 0
     remote_removed: int = 0
     deleted: int = 0
+    shared: int = 0
     violated_s: float = 0.0
     points: dict[tuple[int, str], int] = field(default_factory=dict)
     has_crashed: bool = False
@@ -272,6 +290,7 @@ def run(
     outcome.unknown = work.transactions.count(End.UNKNOWN)
     outcome.commits = work.groups.commits
     outcome.fetches = work.groups.fetches
+    outcome.shared = work.shares.accepted
     outcome.points = dict(crash_points.counts)
     outcome.has_crashed = crash_points.has_struck
     outcome.done = nemesis.done
@@ -290,6 +309,9 @@ def world_of(seed: int, shape: Shape) -> World:
         rlmm_config_remote_log_metadata_topic_replication_factor=shape.replicas,
         transaction_state_log_replication_factor=shape.replicas,
         transaction_state_log_min_isr=shape.min_in_sync,
+        share_coordinator_state_topic_replication_factor=shape.replicas,
+        share_coordinator_state_topic_min_isr=shape.min_in_sync,
+        **SHARE_SETTINGS,
         **shape.settings,
     )
 
@@ -313,6 +335,7 @@ class Run:
         self.places = [Place(TOPIC, index) for index in range(shape.partitions)]
         self.transactions = TransactionHistory()
         self.groups = GroupHistory()
+        self.shares = ShareHistory()
         self.lives: TopicLives | None = None
         self._lives_task: asyncio.Task[None] | None = None
         self.sessions: list[Session] = []
@@ -358,6 +381,9 @@ class Run:
         world.until(
             lambda: made.done() and world.is_whole(), limit_s=BOOT_S, what="the topic is whole"
         )
+        if self.shape.sharers:
+            told = admin.begin(admin.call(1, begin_at_the_start()))
+            world.until(told.done, limit_s=BOOT_S, what="the share group has its settings")
 
     def work(self) -> None:
         """Clients begin."""
@@ -399,12 +425,18 @@ class Run:
                 pause_s=self.shape.pause_s,
             )
             session.begin(member.run())
+        for number in range(self.shape.sharers):
+            self._begin_sharing(f"sharer{number}")
         for number in range(self.shape.transactional):
             session = self.session(f"txn{number}")
             worker = TransactionalProducer(
                 session, self.transactions, self.places, pause_s=self.shape.pause_s
             )
             session.begin(worker.run())
+
+    def _begin_sharing(self, name: str) -> None:
+        session = self.session(name)
+        session.begin(ShareMember(session, self.shares, TOPIC, self.shape.pause_s).run())
 
     def heal(self) -> None:
         """I13: what is broken is mended, and all is whole in time."""
@@ -456,6 +488,8 @@ class Run:
             self.history.judge(place, seen, world.log_start(place))
         self._judge_transactions()
         self._judge_groups()
+        if self.shape.sharers:
+            self._judge_shares()
         if self.lives is not None:
             self._judge_lives(self.lives)
         if self.invariants.remote is not None:
@@ -534,6 +568,21 @@ class Run:
             limit_s=READ_S,
             what="I11 committed offsets can be read",
         )
+
+    def _judge_shares(self) -> None:
+        """S: each record has come to somebody, who has accepted it."""
+        shares, acked = self.shares, self.history.acked
+        shares.may_release = False
+        self._begin_sharing("last sharer")
+        try:
+            self.world.until(
+                lambda: not any(shares.left(place, acked[place]) for place in self.places),
+                limit_s=READ_S,
+                what="S all records are accepted",
+            )
+        except Violation as violation:
+            left = {place: shares.left(place, acked[place])[:5] for place in self.places}
+            raise Violation(f"{violation}: not {left}") from None
 
     def _judge_transactions(self) -> None:
         readers = []

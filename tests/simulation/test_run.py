@@ -8,6 +8,7 @@ import pytest
 
 from tests.simulation.clients.groups import Committed, GroupHistory
 from tests.simulation.clients.history import History
+from tests.simulation.clients.shares import DELIVERIES_MAX, ShareHistory
 from tests.simulation.clients.transactions import Outcome, TransactionHistory
 from tests.simulation.faults.nemesis import KINDS, Fault, draw_plan, quiet_times
 from tests.simulation.run import Shape, run
@@ -216,3 +217,30 @@ def test_deleted_records_stay_deleted_on_those_that_live() -> None:
     shape = Shape(partitions=1, pause_s=0.3, transactional=0, is_trimmed=True)
     plan = [Fault(4.0, "slow link", 1, 2, 6.0, 3), Fault(6.0, "kill", 1, 2, 2.0, 0)]
     assert run(3, 15.0, shape=shape, plan=plan).violation is None
+
+
+def test_a_record_that_comes_again_after_it_was_accepted_is_found() -> None:
+    shares = ShareHistory()
+    before = shares.mark()
+    shares.acquired(PLACE, range(3), 1, before)
+    shares.accept(PLACE, range(2))
+    # A fetch that was under way by then may show it.
+    shares.acquired(PLACE, range(1, 3), 2, before)
+    with pytest.raises(Violation, match=r"S .*: 1 was accepted"):
+        shares.acquired(PLACE, range(1, 3), 2, shares.mark())
+
+
+def test_a_record_that_no_member_of_a_share_group_has_accepted_is_left() -> None:
+    shares, acked = ShareHistory(), dict.fromkeys(range(6), b"")
+    shares.accept(PLACE, range(2))
+    shares.lose(PLACE, range(2, 3))
+    shares.acquired(PLACE, range(3, 4), DELIVERIES_MAX, 0)
+    assert shares.left(PLACE, acked) == [4, 5]
+
+
+def test_what_a_share_group_has_accepted_outlives_its_coordinator() -> None:
+    shape = Shape(partitions=1, pause_s=0.3, transactional=0, members=0, sharers=2)
+    plan = [Fault(at_s, "two changes", 1, 2, 1.0, salt) for at_s, salt in ((3.0, 4), (9.0, 5))]
+    outcome = run(4, 16.0, shape=shape, plan=plan)
+    assert outcome.violation is None
+    assert outcome.shared > 100
