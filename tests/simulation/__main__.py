@@ -137,6 +137,7 @@ class Total:
                 "records acknowledged": outcome.acked + outcome.lone_acks,
                 "transactions": outcome.committed + outcome.aborted + outcome.unknown,
                 "commits of groups": outcome.commits,
+                "cleaned records missed": outcome.cleaned,
                 "accepted by share groups": outcome.shared,
                 "events": outcome.handles,
                 "looks at a broker": outcome.checks,

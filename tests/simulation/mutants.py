@@ -262,6 +262,26 @@ def share_states_not_written() -> None:
     state_not_written()
 
 
+def cleaned_above_the_high_watermark() -> None:
+    """Compaction takes what is not committed for what replaces older values."""
+    from storage.cleaner import log_cleaner_manager
+
+    measure = log_cleaner_manager.measure
+
+    class Ahead:
+        def __init__(self, log: Any) -> None:
+            self._log = log
+            self.last_stable_offset = log.log_end_offset
+
+        def __getattr__(self, name: str) -> Any:
+            return getattr(self._log, name)
+
+    def measured(log: Any, *arguments: Any) -> Any:
+        return changed(measure(Ahead(log), *arguments), log=log)  # type: ignore[arg-type]  # as one
+
+    replace(log_cleaner_manager, "measure", measured)
+
+
 def local_log_dropped_uncopied() -> None:
     """A follower takes for copied what its log has, and drops it from its disk."""
     from tiered.tasks import partition_roles
@@ -351,6 +371,7 @@ MUTANTS: Final[dict[str, Callable[[], None]]] = {
         coordinator_not_reloaded,
         share_states_forgotten,
         share_states_not_written,
+        cleaned_above_the_high_watermark,
     )
 }
 

@@ -16,6 +16,9 @@ from typing import Final
 from storage.types.partition_directory import DirectoryState
 from tests.simulation.clients.groups import Committed, GroupHistory, GroupMember, OffsetReader
 from tests.simulation.clients.history import History
+from tests.simulation.clients.keys import CONFIGS as KEY_CONFIGS
+from tests.simulation.clients.keys import KEYED, KeyHistory, KeyReader, KeyWriter
+from tests.simulation.clients.keys import SETTINGS as KEY_SETTINGS
 from tests.simulation.clients.latest import LatestReader
 from tests.simulation.clients.lives import FLEETING, TopicLives
 from tests.simulation.clients.lives import PLACE as FLEETING_PLACE
@@ -72,6 +75,9 @@ LIVES: Final = 0.4
 SHARERS: Final = 0.4
 """In so many of the runs in which nothing goes there is a share group."""
 
+KEYS: Final = 0.4
+"""In so many of the runs without a bucket there is a compacted topic."""
+
 PRODUCERS: Final = (("idempotent", -1), ("second-idempotent", -1), ("lone", 1))
 
 
@@ -87,6 +93,7 @@ class Shape:
         bucket_s: How long a request to the bucket takes at most, and its answer.
         has_lives: Another topic is deleted and made again, all along.
         sharers: Members of a share group.
+        has_keys: A compacted topic is written and read, too.
     """
 
     brokers: int = 3
@@ -103,6 +110,7 @@ class Shape:
     bucket_s: float = WAY_S
     has_lives: bool = False
     sharers: int = 0
+    has_keys: bool = False
     settings: dict[str, object] = field(default_factory=dict)
 
 
@@ -137,6 +145,9 @@ def draw_shape(seed: int, *, quiet: bool = False, tiered: bool = False) -> Shape
     members = random.randint(0, 3) if retention_ms < 0 else 0
     if is_trimmed:
         transactional = 0
+    has_keys = not tiered and Random(f"keys {seed}").random() < KEYS
+    if has_keys:
+        settings |= KEY_SETTINGS
     of_sharers = Random(f"sharers {seed}")
     sharers = 0
     if retention_ms < 0 and not is_trimmed and of_sharers.random() < SHARERS:
@@ -154,6 +165,7 @@ def draw_shape(seed: int, *, quiet: bool = False, tiered: bool = False) -> Shape
         bucket_s=bucket_s,
         has_lives=Random(f"lives {seed}").random() < LIVES,
         sharers=sharers,
+        has_keys=has_keys,
         settings=settings,
     )
 
@@ -184,6 +196,7 @@ class Outcome:
         virtual_s: How long the run was, of it `quiet_s` between episodes.
         struck: How many faults have happened.
         violated_s: When it was found, from the start of the faults.
+        cleaned: Records of a compacted topic that readers did not find any more, of all reads.
         shared: Records that a share group has accepted.
         points: Crash points passed, by broker and kind.
         has_crashed: The crash point that was asked for was reached.
@@ -213,6 +226,7 @@ class Outcome:
     remote_removed: int = 0
     deleted: int = 0
     shared: int = 0
+    cleaned: int = 0
     violated_s: float = 0.0
     points: dict[tuple[int, str], int] = field(default_factory=dict)
     has_crashed: bool = False
@@ -290,6 +304,7 @@ def run(
     outcome.unknown = work.transactions.count(End.UNKNOWN)
     outcome.commits = work.groups.commits
     outcome.fetches = work.groups.fetches
+    outcome.cleaned = work.keys.cleaned
     outcome.shared = work.shares.accepted
     outcome.points = dict(crash_points.counts)
     outcome.has_crashed = crash_points.has_struck
@@ -336,6 +351,7 @@ class Run:
         self.transactions = TransactionHistory()
         self.groups = GroupHistory()
         self.shares = ShareHistory()
+        self.keys = KeyHistory(history)
         self.lives: TopicLives | None = None
         self._lives_task: asyncio.Task[None] | None = None
         self.sessions: list[Session] = []
@@ -381,6 +397,13 @@ class Run:
         world.until(
             lambda: made.done() and world.is_whole(), limit_s=BOOT_S, what="the topic is whole"
         )
+        if self.shape.has_keys:
+            keyed = admin.begin(create_topic(admin, KEYED, 1, **KEY_CONFIGS))
+            world.until(
+                lambda: keyed.done() and world.is_whole(),
+                limit_s=BOOT_S,
+                what="the compacted topic is whole",
+            )
         if self.shape.sharers:
             told = admin.begin(admin.call(1, begin_at_the_start()))
             world.until(told.done, limit_s=BOOT_S, what="the share group has its settings")
@@ -425,6 +448,12 @@ class Run:
                 pause_s=self.shape.pause_s,
             )
             session.begin(member.run())
+        if self.shape.has_keys:
+            for name, acks in (("keyed", -1), ("lone-keyed", 1)):
+                session = self.session(name)
+                session.begin(KeyWriter(session, self.keys, self.shape.pause_s, acks).run())
+            session = self.session("keys from the start")
+            session.begin(KeyReader(session, self.keys, self.shape.pause_s).run())
         for number in range(self.shape.sharers):
             self._begin_sharing(f"sharer{number}")
         for number in range(self.shape.transactional):
@@ -488,6 +517,10 @@ class Run:
             self.history.judge(place, seen, world.log_start(place))
         self._judge_transactions()
         self._judge_groups()
+        if self.shape.has_keys:
+            session = self.session("judge of keys")
+            read = session.begin(KeyReader(session, self.keys, self.shape.pause_s).read())
+            self.world.until(read.done, limit_s=READ_S, what="K the compacted topic can be read")
         if self.shape.sharers:
             self._judge_shares()
         if self.lives is not None:

@@ -8,6 +8,7 @@ import pytest
 
 from tests.simulation.clients.groups import Committed, GroupHistory
 from tests.simulation.clients.history import History
+from tests.simulation.clients.keys import SETTINGS, KeyHistory, Written
 from tests.simulation.clients.shares import DELIVERIES_MAX, ShareHistory
 from tests.simulation.clients.transactions import Outcome, TransactionHistory
 from tests.simulation.faults.nemesis import KINDS, Fault, draw_plan, quiet_times
@@ -244,3 +245,42 @@ def test_what_a_share_group_has_accepted_outlives_its_coordinator() -> None:
     outcome = run(4, 16.0, shape=shape, plan=plan)
     assert outcome.violation is None
     assert outcome.shared > 100
+
+
+def key_history(*keys: int) -> KeyHistory:
+    history = KeyHistory(History())
+    history.written = {value: Written("one", key) for value, key in enumerate(keys)}
+    return history
+
+
+def test_a_key_whose_last_value_was_cleaned_away_is_found() -> None:
+    keys = key_history(7, 7, 8)
+    keys.ack(0, [0, 1])
+    newest = keys.newest()
+    keys.judge(newest, {1: (7, 1)})
+    assert keys.cleaned == 1
+    keys.judge(newest, {1: (7, 1), 2: (8, 2)})
+    with pytest.raises(Violation, match="7 is found at 0, and was acknowledged at 1"):
+        keys.judge(newest, {0: (7, 0)})
+
+
+def test_compacted_records_that_are_others_than_were_written_are_found() -> None:
+    keys = key_history(7, 7, 8)
+    keys.ack(0, [0, 1])
+    with pytest.raises(Violation, match="which nobody wrote"):
+        keys.judge({}, {0: (8, 0)})
+    with pytest.raises(Violation, match="1 is there, 0 was written"):
+        keys.judge({}, {0: (7, 1)})
+    with pytest.raises(Violation, match="1 of one is behind 2"):
+        keys.judge({}, {4: (8, 2), 5: (7, 1)})
+
+
+def test_followers_of_a_compacted_log_lead_with_all_of_its_keys() -> None:
+    settings: dict[str, object] = dict(SETTINGS)
+    shape = Shape(
+        partitions=1, pause_s=0.2, transactional=0, members=0, has_keys=True, settings=settings
+    )
+    plan = [Fault(5.0, "kill", 1, 2, 2.0, 0), Fault(10.0, "two changes", 1, 2, 1.0, 4)]
+    outcome = run(2, 18.0, shape=shape, plan=plan)
+    assert outcome.violation is None
+    assert outcome.cleaned > 20

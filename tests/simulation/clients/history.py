@@ -49,8 +49,12 @@ class History:
             if other != value:
                 raise Violation(f"{place} offset {at} was acknowledged as {other!r} and {value!r}")
             self._compare(place, at, value)
-        self.acked_end[place] = max(self.acked_end[place], offset + len(values))
-        self.on_ack(place, offset + len(values))
+        self.ack_up_to(place, offset + len(values))
+
+    def ack_up_to(self, place: Place, end: int) -> None:
+        """Records before an offset are acknowledged; by `ack` or by who keeps them otherwise."""
+        self.acked_end[place] = max(self.acked_end[place], end)
+        self.on_ack(place, end)
 
     def delete(
         self, place: Place, offset: int, low_watermark: int, processes: frozenset[str]
