@@ -8,7 +8,9 @@ delete it. Waiting for retention would leave it in the bucket for weeks, so it i
     they are nowhere else, and it is not                ──> log the loss, delete it
 
 Before the last the bucket's claim is read (`tiered.maintenance.bucket_ownership`): in an empty
-folder, where the bucket's disk is not mounted, no copy is complete.
+folder, where the bucket's disk is not mounted, no copy is complete. Before anything is deleted the
+metadata is read up to its end of now: a leader that hears nothing of its metadata partition, and is
+heard there, may have published the end of its copy without knowing.
 
 Source: KAFKA-16511, KAFKA-17428.
 """
@@ -69,13 +71,13 @@ class UnfinishedCopies:
 
     async def resolve(self, led: LedPartition, segment: RemoteLogSegmentMetadata) -> None:
         """Publish the copy as finished, or delete it; raises TieredError."""
-        if self._is_needed(led, segment):
+        is_needed = self._is_needed(led, segment)
+        if is_needed:
             async with self._deadlines.of(2, f"validation of {segment.id}"):
                 complete = await self._tier.is_complete(segment)
             # This broker or the last leader may have published its end meanwhile.
             if not self.is_in(led, segment, SegmentState.COPY_SEGMENT_STARTED):
                 return
-            counters = self._counters.of(segment.partition.topic)
             if complete:
                 _log.warning(
                     "%s: copy %s is complete: publishing COPY_SEGMENT_FINISHED",
@@ -83,18 +85,24 @@ class UnfinishedCopies:
                     segment.id,
                 )
                 await self._publisher.segment_state(segment, SegmentState.COPY_SEGMENT_FINISHED)
-                counters.adopted_segments += 1
+                self._counters.of(segment.partition.topic).adopted_segments += 1
                 return
             await self._require_bucket()
-            counters.lost_segments += 1
+        # Its end may be there, and unknown here: whoever published it had no answer. Followers that
+        # have read it drop from their disks what the copy holds.
+        async with self._deadlines.of(1, f"reading metadata before {segment.id} is removed"):
+            await self._metadata.caught_up([segment.partition])
+        if not self.is_in(led, segment, SegmentState.COPY_SEGMENT_STARTED):
+            return
+        if is_needed:
+            self._counters.of(segment.partition.topic).lost_segments += 1
             _log.error(
                 "%s: offsets %d to %d are lost: not in the local log, incomplete in remote storage",
                 segment.partition,
                 segment.start_offset,
                 segment.end_offset,
             )
-        if self.is_in(led, segment, SegmentState.COPY_SEGMENT_STARTED):
-            await self._deletion.delete(segment)
+        await self._deletion.delete(segment)
 
     def _is_needed(self, led: LedPartition, segment: RemoteLogSegmentMetadata) -> bool:
         """Some of its offsets may be read, and are neither in the local log nor in another copy."""

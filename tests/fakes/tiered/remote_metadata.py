@@ -120,7 +120,7 @@ class FakeRemoteMetadata:
         self.refreshed.append(partition)
 
     async def caught_up(self, partitions: Iterable[TopicIdPartition]) -> None:
-        """All that is seen is up to date."""
+        self.catch_up()
 
     is_steward = True
 

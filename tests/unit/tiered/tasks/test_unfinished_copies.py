@@ -4,7 +4,7 @@ import pytest
 
 from tests.unit.tiered.metadata.segment_builder import STARTED, segment
 from tests.unit.tiered.tasks.task_world import PARTITION, World, unfinished
-from tiered.errors import RemoteStorageNotReadyError
+from tiered.errors import RemoteStorageNotReadyError, StoreTimeoutError
 from tiered.maintenance.bucket_ownership import Claim
 from tiered.segment_metadata import SegmentState
 
@@ -92,3 +92,17 @@ async def test_two_leaders_uploads_leave_nothing_behind() -> None:
     world.log.delete_records(3)
     await world.interval()
     assert (world.states(), world.bucket.segment_objects()) == ([], {})
+
+
+async def test_a_copy_whose_end_is_there_and_not_read_yet_is_kept() -> None:
+    """Who published it had no answer; followers have read it, and dropped what it holds."""
+    world = World()
+    world.write(1)
+    world.metadata.fail("update", StoreTimeoutError("lost"), written=True, late=True)
+    await world.start()
+    await world.interval()
+    # Its writer takes it for unfinished, and resolves it.
+    await world.interval()
+    assert world.tier.calls["delete_segment"] == 0
+    # Its segment was copied once more meanwhile.
+    assert world.finished() == [(0, 0), (0, 0)]
