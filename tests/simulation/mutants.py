@@ -277,7 +277,7 @@ def cleaned_above_the_high_watermark() -> None:
             return getattr(self._log, name)
 
     def measured(log: Any, *arguments: Any) -> Any:
-        return changed(measure(Ahead(log), *arguments), log=log)  # type: ignore[arg-type]  # as one
+        return changed(measure(Ahead(log), *arguments), log=log)
 
     replace(log_cleaner_manager, "measure", measured)
 

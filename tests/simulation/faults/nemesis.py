@@ -73,6 +73,7 @@ KINDS: Final = {
     "deaf heir": 2,
     "leader in doubt": 2,
     "minimum goes down": 2,
+    "deaf leader": 1,
 }
 """Each with how often it is drawn.
 
@@ -111,6 +112,7 @@ BUCKET_KINDS: Final = {
     "copies stop": 1,
     "deaf heir": 6,
     "leader in doubt": 6,
+    "deaf leader": 3,
 }
 """Of runs with a bucket, beside the others.
 
@@ -131,6 +133,7 @@ SCRIPTS: Final = (
     "deaf heir",
     "leader in doubt",
     "minimum goes down",
+    "deaf leader",
 )
 
 EVERY_S: Final = 6.0

@@ -182,6 +182,21 @@ class Script:
                 await asyncio.sleep(self._random.uniform(0.0, 5.0))
         await asyncio.sleep(1.0)
 
+    async def _deaf_leader(self, place: Place) -> None:
+        """A leads, and hears nothing from C for longer than anybody waits for an answer.
+
+        What A asks of C is done, and A does not learn of it; D hears both.
+        """
+        image = self._of(place)
+        others = [node for node in image.replicas if node != image.leader]
+        async with self._deaf(image.leader, self._random.choice(others)):
+            await asyncio.sleep(
+                self._random.choice(
+                    (self._random.uniform(4.0, 15.0), self._random.uniform(30.0, 45.0))
+                )
+            )
+        await asyncio.sleep(2.0)
+
     async def _leader_in_doubt(self, place: Place) -> None:
         """A is cut from the store for long; B leads, and what is decided A does not hear.
 
