@@ -1,12 +1,21 @@
 """What is wrong is said once, in words, until it is mended."""
 
 import logging
+import re
+from pathlib import Path
 
 import pytest
 
 from storage.environment.alerts import Alert, AlertKind, Alerts
 
 OFFLINE = AlertKind.DIRECTORY_OFFLINE
+
+PAGE = Path(__file__).resolve().parents[4] / "docs" / "operations.md"
+
+
+def test_the_documentation_has_every_kind_once() -> None:
+    rows = re.findall(r"^\| `([a-z-]+)` \|", PAGE.read_text(encoding="utf-8"), re.M)
+    assert rows == sorted(kind.value for kind in AlertKind)
 
 
 def test_an_alert_stands_until_it_is_cleared() -> None:
