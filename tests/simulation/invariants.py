@@ -343,9 +343,13 @@ class Invariants:
             ):
                 continue
             replica = broker.replicas.replica_of(*place)
-            # An empty log that began at the log start, within a batch, begins again where that
-            # batch does, with it (`log_repair`).
-            begins = progress.end_offset == partition.log.log_start_offset
+            # An empty log that began at a log start, within a batch, begins again where that batch
+            # does, with it (`log_repair`); the leader's own start may be an earlier one, if the
+            # power went before it was on its disk.
+            begins = replica is not None and (
+                progress.end_offset == partition.log.log_start_offset
+                or replica.log.log_start_offset == replica.log.log_end_offset
+            )
             if (
                 replica is not None
                 and replica.topic_id == partition.topic_id
