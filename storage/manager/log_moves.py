@@ -14,6 +14,7 @@ What a crash leaves, by what was done last:
 Source: Kafka, LogManager.scala (replaceCurrentWithFutureLog).
 """
 
+import errno
 from posixpath import join
 
 from config.topic import TopicConfig
@@ -24,7 +25,7 @@ from storage.checkpoints.checkpoint_files import (
     RECOVERY_POINT_CHECKPOINT,
 )
 from storage.checkpoints.log_directory import LogDirectory
-from storage.errors import DiskError
+from storage.errors import DiskError, LogDirectoryFullError
 from storage.log.log import Log
 from storage.manager.log_checkpoints import LogCheckpoints
 from storage.manager.log_copy import LogCopy, SegmentSize, Throttled, unthrottled
@@ -59,8 +60,15 @@ class LogMoves:
         """An empty copy of a log in another directory.
 
         Raises:
-            DiskError: The disk refused; the directory is offline now.
+            DiskError: The disk refused; the directory is offline now. Or the folder that it has
+                left there is still to be renamed.
         """
+        if self._table.leaving.get(log.topic_partition) is target:
+            raise LogDirectoryFullError(
+                f"the former folder of {log.topic_partition} could not be renamed yet",
+                target.path,
+                errno.ENOSPC,
+            )
         name = marked_name(
             log.topic_partition, DirectoryState.FUTURE, self._table.randomness.uuid4()
         )
@@ -182,7 +190,13 @@ class LogMoves:
         topic_partition = log.topic_partition
         name = marked_name(topic_partition, DirectoryState.DELETE, self._table.randomness.uuid4())
         path = join(source.path, name)
-        self._table.filesystem.rename(log.directory, path)
+        try:
+            self._table.filesystem.rename(log.directory, path)
+        except DiskError as error:
+            if not error.is_disk_failure:
+                with self._table.lock:
+                    self._table.leaving[topic_partition] = source
+            raise
         self._table.filesystem.sync_directory(source.path)
         source.forget({topic_partition})
         due_ms = self._table.clock.monotonic_ms() + log.config.file_delete_delay_ms

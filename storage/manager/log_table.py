@@ -102,8 +102,8 @@ class LogTable:
         loading: Partitions whose log is there and does not serve yet, or not at the moment.
         offline: Partitions that were seen in a directory which is offline now: its path.
         unopened: Partitions whose log could not be opened, in a directory that serves.
-        leaving: Deleted partitions whose folder still has their name, as there was no room for
-            another: none is made in its place.
+        leaving: Partitions that were deleted, or moved, and whose folder still has their name, as
+            there was no room for another: none is made in its place.
         directories: All of `log.dirs`, also those offline.
         progress: Of loading.
         alerts: Conditions of directories and logs, for the operator.

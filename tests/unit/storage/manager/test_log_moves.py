@@ -10,14 +10,14 @@ import pytest
 from protocol.records.batch import iterate_batches
 from storage.checkpoints.checkpoint_files import CLEANER_CHECKPOINT
 from storage.checkpoints.log_directory import LogDirectory
-from storage.errors import DiskError
+from storage.errors import DiskError, LogDirectoryFullError
 from storage.log.log import Log
 from storage.manager.log_manager import LogManager
 from storage.types.topic_partition import TopicPartition
 from storage.types.uuid_text import NIL
 from tests.fakes.filesystem import Keep, PowerCut
 from tests.unit.storage.log.log_model import NOW_MS, make_batch
-from tests.unit.storage.manager.test_log_manager import A0, CONFIG, ID_A, Disk, append
+from tests.unit.storage.manager.test_log_manager import A0, CONFIG, ID_A, ID_B, Disk, append
 
 SMALL = CONFIG.with_values({"segment_bytes": 400, "file_delete_delay_ms": 0})
 RECORDS = 40
@@ -209,6 +209,27 @@ def test_a_target_that_fails_leaves_the_log_where_it_is(kind: str) -> None:
         copy = node.manager.moves.begin_move(log, node.directory("/one"))
         node.manager.moves.put_back(log, copy, target, SMALL)
     check(node.manager.get(A0), RECORDS)
+
+
+def test_no_log_is_made_of_the_folder_that_a_moved_one_has_left() -> None:
+    """It could not be renamed. Nor does the log move back to where it is."""
+    node = Node()
+    node.disk.filesystem.fail("rename", errno.ENOSPC, path="/one/a-0")
+    log = node.move(node.create(), "/two")
+    assert "a-0" in folders(node.disk, "/one")
+    check(log, RECORDS)
+    manager = node.manager
+    with pytest.raises(LogDirectoryFullError):
+        manager.moves.begin_move(log, node.directory("/one"))
+    manager.deletion.delete(A0)
+    node.place = node.directory("/one").id
+    with pytest.raises(LogDirectoryFullError):
+        manager.creation.get_or_create(A0, ID_B, SMALL)
+    manager.deletion.remove_deleted()
+    for _ in range(2):
+        # The reserve is released, then taken again.
+        manager.room.check()
+    assert manager.creation.get_or_create(A0, ID_B, SMALL).log_end_offset == 0
 
 
 def test_retention_goes_on_while_a_log_is_copied() -> None:
