@@ -77,7 +77,7 @@ class Member:
         self._fail = fail
         self._membership = membership
         self.membership = membership
-        self.peers = connect_peers(controller, local.network, local.loop, local.timer)
+        self.peers = connect_peers(controller, local.network, local.loop, local.timer, local.clock)
         watch_peers(controller, self.peers, store, membership, local.environment)
         self.control = ClusterControl(controller, store, membership, self.peers, local.environment)
         replicas = local.replicas

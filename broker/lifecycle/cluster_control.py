@@ -24,8 +24,10 @@ from broker.network.network import Network
 from broker.peers.connection import PeerResources
 from broker.peers.observer import PeerObservers
 from broker.peers.peers import Peers, answer_buffers
+from broker.peers.unreachable_peers import UnreachablePeers
 from broker.requests.inter_broker import broker_client_id
 from broker.runtime.timer import Timer
+from storage.environment.clock import Clock
 from storage.environment.environment import Environment
 
 
@@ -133,7 +135,11 @@ class ClusterControl:
 
 
 def connect_peers(
-    controller: Controller, network: Network, loop: asyncio.AbstractEventLoop, timer: Timer
+    controller: Controller,
+    network: Network,
+    loop: asyncio.AbstractEventLoop,
+    timer: Timer,
+    clock: Clock,
 ) -> Peers:
     """Connections to the other brokers, which follow the image."""
     settings = controller.settings
@@ -159,6 +165,11 @@ def connect_peers(
         if old.brokers is not new.brokers:
             peers.update(new.brokers)
 
+    def takes_part(node_id: int) -> bool:
+        broker = controller.image.brokers.get(node_id)
+        return broker is not None and not broker.is_fenced
+
+    peers.observe(UnreachablePeers(clock, takes_part))
     peers.update(controller.image.brokers)
     controller.subscribe_now(follow)
     return peers
