@@ -181,14 +181,16 @@ class LogDeletion:
             name = marked_name(
                 topic_partition, DirectoryState.DELETE, self._table.randomness.uuid4()
             )
-            path = join(directory.path, name)
+            folder, path = join(directory.path, str(topic_partition)), join(directory.path, name)
             if directory.is_online:
                 try:
-                    self._table.filesystem.rename(join(directory.path, str(topic_partition)), path)
+                    # Somebody who wanted the room may have removed it.
+                    if self._table.filesystem.exists(folder):
+                        self._table.filesystem.rename(folder, path)
+                        self.schedule(path, self._table.clock.monotonic_ms())
                 except DiskError as error:
                     self._table.fail(directory, error)
                     continue
-                self.schedule(path, self._table.clock.monotonic_ms())
             with self._table.lock:
                 del self._table.leaving[topic_partition]
 

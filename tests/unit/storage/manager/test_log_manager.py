@@ -737,6 +737,19 @@ def test_a_new_log_is_not_made_of_the_files_of_a_deleted_one(disk: Disk, code: i
     assert not manager.offline_directories
 
 
+def test_the_folder_of_a_deleted_log_may_be_removed_by_hand(disk: Disk) -> None:
+    """To have room, while its rename is tried again: nothing is wrong with the disk."""
+    manager = disk.started()
+    append(manager.creation.get_or_create(A0, ID_A, CONFIG), 5)
+    disk.filesystem.fail("rename", errno.EMFILE)
+    with pytest.raises(DiskError):
+        manager.deletion.delete(A0)
+    disk.filesystem.rmtree("/one/a-0")
+    assert manager.deletion.remove_deleted() == 0
+    assert manager.creation.get_or_create(A0, ID_B, CONFIG).log_end_offset == 0
+    assert not manager.offline_directories
+
+
 def test_damaged_log_is_left_alone(disk: Disk) -> None:
     """Compaction gives the partition up; it still serves, and others are still compacted."""
     config = TopicConfig(
