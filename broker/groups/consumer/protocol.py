@@ -236,12 +236,11 @@ class ConsumerProtocol:
         member_id = request.member_id or self._new_member_id()
         member, replaced = find_member(group, request, member_id)
         updated = updated_member(member, request, client)
-        if (
-            updated != member
-            or not group.has_reached_target(member)
-            or member.state is not MemberState.STABLE
-        ):
-            self._check_log()
+        if not self._shard.log.takes_records and self._would_change(group, member, updated):
+            if member_id in group.timers:
+                # It lives.
+                self.sessions.touch(group, member_id)
+            raise ApiError(ErrorCode.COORDINATOR_NOT_AVAILABLE)
         is_new_regex = self.rebalance.is_new_pattern(group, member, updated)
         if self._shard.groups.get(group.group_id) is not group:
             try:
@@ -270,6 +269,17 @@ class ConsumerProtocol:
             is_full=is_full,
             owned=request.topic_partitions,
             reply=reply,
+        )
+
+    def _would_change(
+        self, group: ConsumerGroup, member: ConsumerGroupMember, updated: ConsumerGroupMember
+    ) -> bool:
+        """Whether a heartbeat of a member may change its group."""
+        return (
+            updated != member
+            or not group.has_reached_target(member)
+            or member.state is not MemberState.STABLE
+            or (group.is_metadata_stale and self.rebalance.hash_of(group) != group.metadata_hash)
         )
 
     def _check_log(self) -> None:

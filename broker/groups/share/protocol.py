@@ -138,8 +138,12 @@ class ShareProtocol:
             member = ShareGroupMember(member_id)
         _check_epoch(member, request.member_epoch)
         updated = _updated(member, request, client)
-        if updated != member or not group.has_reached_target(member):
-            self._check_log()
+        if not self._shard.log.takes_records and self._would_change(group, member, updated):
+            if member_id in group.sessions:
+                # It lives.
+                timeout_ms = self._group_settings(group.group_id).session_timeout_ms
+                group.sessions[member_id].set(timeout_ms)
+            raise ApiError(ErrorCode.COORDINATOR_NOT_AVAILABLE)
         if self._shard.groups.get(group.group_id) is not group:
             try:
                 self._shard.add_group(group)
@@ -228,6 +232,18 @@ class ShareProtocol:
                 for topic_id, topic in missing.items()
             }
             self._initializer.begin(group, offsets, lambda _: None)
+
+    def _would_change(
+        self, group: ShareGroup, member: ShareGroupMember, updated: ShareGroupMember
+    ) -> bool:
+        """Whether a heartbeat of a member may change its group."""
+        image = self._image()
+        return (
+            updated != member
+            or not group.has_reached_target(member)
+            or group.lacks_partitions(image)
+            or (group.is_metadata_stale and self._hashes.of(group, image) != group.metadata_hash)
+        )
 
     def _check_log(self) -> None:
         """Refuse what would change a group while its log takes no record.

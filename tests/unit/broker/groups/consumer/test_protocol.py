@@ -566,6 +566,21 @@ def test_while_the_log_lacks_replicas_members_stay_and_none_comes_or_goes(
     h.check()
 
 
+def test_changed_topics_wait_while_the_log_lacks_replicas(h: ConsumerHarness) -> None:
+    """The member is told to come again, and lives meanwhile."""
+    h.enter("m1")
+    h.log.fail_with = ErrorCode.NOT_ENOUGH_REPLICAS
+    h.set_topics(topic_image("foo", 1, 8), topic_image("bar", 2, 3))
+    h.timer.advance(SESSION_MS - 1)
+    assert h.beat("m1", 1).error is ErrorCode.COORDINATOR_NOT_AVAILABLE
+    assert h.gave_up == 0
+    h.log.fail_with = None
+    h.timer.advance(SESSION_MS - 1)
+    h.settle_members()
+    assert h.owned("m1") == {"foo": [*range(8)]}
+    h.check()
+
+
 def test_nobody_is_fenced_while_the_log_lacks_replicas(h: ConsumerHarness) -> None:
     """Its heartbeats may be refused, so it has a whole session when there are enough again."""
     h.enter("m1")

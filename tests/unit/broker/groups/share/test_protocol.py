@@ -283,6 +283,8 @@ def test_while_the_log_lacks_replicas_members_stay_and_none_comes_or_goes(
     changed = shard.beat("m1", epoch, topics=["bar"])
     assert changed.error is ErrorCode.COORDINATOR_NOT_AVAILABLE
     assert shard.beat("m1", epoch, topics=["foo"]).error is ErrorCode.NONE
+    shard.set_topics(topic_image("foo", 1, 8), topic_image("bar", 2, 3))
+    assert shard.follow().error is ErrorCode.COORDINATOR_NOT_AVAILABLE
     shard.timer.advance(3 * SESSION_MS)
     assert list(shard.share_group().members) == ["m1"]
     assert shard.gave_up == 0
