@@ -604,7 +604,7 @@ class Partition:
 
     @property
     def low_watermark(self) -> int:
-        """Below it no live replica has records; -1: that is not known of one."""
+        """Below it no live replica, and no member of the ISR, has records; -1: not known of one."""
         log_start: int = self.log.log_start_offset
         return log_start if self.leading is None else self.leading.low_watermark(log_start)
 

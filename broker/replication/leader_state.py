@@ -186,14 +186,17 @@ class LeaderState:
         return max(least, current)
 
     def low_watermark(self, own_log_start: int) -> int:
-        """The least log start of the leader, `own_log_start`, and of live followers.
+        """The least log start of the leader, `own_log_start`, and of live followers and members.
 
         -1: one of those has not fetched in this epoch. Others do not count: when they come back,
-        they follow the leader's log start.
+        they follow the leader's log start. A member of the ISR counts without a lease, too: its
+        lease may have ended too early, and it be elected in the next moment, with the records.
         """
         lowest = own_log_start
         for follower in self.followers:
-            if follower.log_start_offset < lowest and self._is_live(follower):
+            if follower.log_start_offset < lowest and (
+                follower.is_counted or self._is_live(follower)
+            ):
                 lowest = follower.log_start_offset
         return lowest
 

@@ -88,6 +88,18 @@ async def test_a_follower_that_dies_is_not_waited_for(bench: Bench) -> None:
     assert await bench.settled() == (1, ErrorCode.NONE, 6)
 
 
+async def test_a_member_of_the_isr_is_waited_for_though_its_lease_has_ended(bench: Bench) -> None:
+    """It may live, and lead in a moment: clients would be shown what they were told is deleted."""
+    await bench.wait_for(6)
+    bench.fetch(2, 6)
+    bench.live.discard(3)
+    bench.partition.brokers_changed()
+    assert bench.answered == 0
+    bench.live.add(3)
+    bench.fetch(3, 6)
+    assert await bench.settled() == (1, ErrorCode.NONE, 6)
+
+
 async def test_one_that_has_not_fetched_yet_is(bench: Bench) -> None:
     """A new leader knows of no log start."""
     assert bench.partition.low_watermark == -1
