@@ -48,6 +48,9 @@ DELAYED_PRODUCE_MAX = 100_000
 DELAYED_FETCH_MAX = 100_000
 DELAYED_DELETE_RECORDS_MAX = 1_000
 PARKED_OF_AN_ADDRESS_MAX = DELAYED_FETCH_MAX // 4
+
+UNREAD_AGAIN_MS = 10_000.0
+"""Between two log lines about records that cannot be read: clients ask for them again at once."""
 """Most parked polls of one address: there may be thousands of clients behind it, and three more
 such addresses leave room for others."""
 INTERNAL_APPEND_TIMEOUT_MS = 5_000.0
@@ -65,6 +68,7 @@ class ReplicaManager:
         "_loop",
         "_open",
         "_ready_to_wake",
+        "_unread_again_ms",
         "_writers",
         "call_soon",
         "cold_reads",
@@ -110,6 +114,7 @@ class ReplicaManager:
         self._open: dict[str, list[Partition | None]] = {}
         self._led: dict[str, list[Partition | None]] = {}
         self._ready_to_wake: list[Partition] = []
+        self._unread_again_ms = float("-inf")
         self.is_known: Callable[[str, int], bool] = _nothing_known
         self.is_offline: Callable[[TopicPartition], bool] = _nothing_offline
         self.known_name: Callable[[bytes], str | None] = _no_name_known
@@ -489,13 +494,32 @@ class ReplicaManager:
 
         def done(result: object, error: StorageError | None) -> None:
             if isinstance(error, DiskError) and error.is_disk_failure:
-                there = [p for p in self.partitions() if dirname(p.log.directory) == directory]
-                there.sort(key=lambda p: p.log.directory != dirname(error.path))
-                for partition in there[:1]:
-                    self.disk_failed(partition, error)
+                self._slice_not_read(directory, error)
             on_done(result, error)
 
         self.cold_reads.run(directory, work, done)
+
+    def _slice_not_read(self, directory: str, error: DiskError) -> None:
+        """The directory fails, if that helps a client: others have replicas, or it is one of many.
+
+        Where all there is lies in it, and nowhere else, its broker would end; and again after each
+        start, whenever somebody asks for a record on a bad block.
+        """
+        there = [p for p in self.partitions() if dirname(p.log.directory) == directory]
+        there.sort(key=lambda p: p.log.directory != dirname(error.path))
+        if any(
+            dirname(p.log.directory) != directory or p.leading is not None or not p.is_leader
+            for p in self.partitions()
+        ):
+            for partition in there[:1]:
+                self.disk_failed(partition, error)
+        elif self._clock.monotonic_ms() >= self._unread_again_ms:
+            self._unread_again_ms = self._clock.monotonic_ms() + UNREAD_AGAIN_MS
+            LOGGER.error(
+                "records cannot be read, all else is served: there is no other replica and no "
+                "other log directory error=%s",
+                error,
+            )
 
     def disk_failed(self, partition: Partition, error: DiskError) -> None:
         """Log a disk error of a log once; the log manager decides about the directory.

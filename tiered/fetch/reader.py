@@ -466,7 +466,7 @@ class Reader:
         self._end(read)
 
     def _tell(self, read: Read, error: Exception) -> None:
-        """Log why a read has failed: its client is told only to try again."""
+        """Log why a read has failed; its client is only asked to try again."""
         now_ms = self._clock.monotonic_ms()
         if now_ms - self._logged_ms >= LOGGED_AGAIN_MS:
             self._logged_ms = now_ms

@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from broker.controller.images.partition_image import PartitionImage
 from broker.replicas.delayed_produce import DelayedCommit
 from broker.replicas.purgatory import DelayedOperation
 from broker.replicas.replica_manager import INTERNAL_APPEND_TIMEOUT_MS
@@ -18,7 +19,7 @@ from storage.errors import DiskError, OffsetOutOfRangeError, StorageError
 from storage.log.log import Log
 from storage.types.topic_partition import TopicPartition
 from tests.code_path import python_only
-from tests.unit.broker.world import World, batch, lead, topic_id
+from tests.unit.broker.world import NODE_ID, World, batch, lead, topic_id
 
 T0 = TopicPartition("t", 0)
 
@@ -280,12 +281,22 @@ async def test_coordinators_read_what_is_committed(world: World) -> None:
         await read(TopicPartition("absent", 0), 0, 1)
 
 
-@pytest.mark.parametrize(("code", "fails"), [(errno.EIO, True), (errno.EMFILE, False)])
+@pytest.mark.parametrize(
+    ("code", "is_replicated", "fails"),
+    [(errno.EIO, True, True), (errno.EIO, False, False), (errno.EMFILE, True, False)],
+)
 async def test_a_slice_that_cannot_be_read_is_a_failure_of_its_log(
-    world: World, code: int, fails: bool
+    world: World, code: int, is_replicated: bool, fails: bool
 ) -> None:
-    """Whoever asks for it would be cut off each time, with the records of sound disks beside it."""
+    """Whoever asks for it would be cut off each time, with the records of sound disks beside it.
+
+    Not where nobody else has anything: then all would be lost for one bad block.
+    """
     first, second = world.add("t", 0), world.add("t", 1)
+    if is_replicated:
+        second.become_leader(
+            PartitionImage(1, NODE_ID, 1, 0, (NODE_ID, 2), (NODE_ID, 2)), now_ms=0.0
+        )
     failed: list[Log] = []
     world.replicas.on_disk_failure = lambda log, _error: failed.append(log)
     path = f"{second.log.directory}/00000000000000000000.log"
