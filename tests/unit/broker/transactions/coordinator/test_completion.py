@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from broker.coordinator.deferred_records import DEFER_MS
+from broker.coordinator.deferred_records import RETRY_MAX_MS
 from broker.transactions.coordinator.completion import RETRY_DELAY_MAX_MS
 from broker.transactions.coordinator.transaction_state import TransactionState as S
 from protocol.error_codes import ErrorCode
@@ -160,7 +160,7 @@ def test_complete_record_is_tried_until_it_is_written(c: Coordinator) -> None:
     assert c.end(producer) == (E.NONE, following)
     assert c.log.states()[-1] is S.PREPARE_COMMIT
     c.log.fail_with = None
-    c.advance(2 * DEFER_MS)
+    c.advance(RETRY_MAX_MS)
     assert c.log.states()[-1] is S.COMPLETE_COMMIT
     assert len(c.data.calls) == 1
     c.write(following, B)
