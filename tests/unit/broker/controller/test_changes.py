@@ -202,4 +202,6 @@ async def test_a_change_that_fails_after_its_client_has_gone(
     await asyncio.sleep(0)
     gc.collect()
     assert lost == []
-    assert len(caplog.records) == logged
+    # The collector may tell of a task that another test has left behind.
+    own = [record for record in caplog.records if record.name == "broker.controller.changes"]
+    assert len(own) == logged
