@@ -299,6 +299,11 @@ def metadata_not_read_to_its_end() -> None:
 
     replace(TopicMetadataManager, "refresh", lambda *_: None)
 
+    async def as_it_is(*_: Any) -> None:
+        """Nor is it read before an unfinished copy is removed."""
+
+    replace(TopicMetadataManager, "caught_up", as_it_is)
+
 
 def copied_and_expired_in_doubt() -> None:
     """A leader that was replaced, and does not know, goes on with copies and removals."""
