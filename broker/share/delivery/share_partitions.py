@@ -139,7 +139,7 @@ class SharePartitions:
         """The partition whose records are shared.
 
         Raises:
-            ApiError: UNKNOWN_TOPIC_ID, or why it is not here.
+            ApiError: UNKNOWN_TOPIC_ID, or why it is not here, or not for certain.
         """
         name = self._replicas.topic_name(key.topic_id.bytes)
         if name is None:
@@ -147,6 +147,9 @@ class SharePartitions:
         partition = self._replicas.leader_of(name, key.partition)
         if partition is None:
             raise ApiError(self._replicas.missing_error(name, key.partition))
+        if not partition.is_end_certain:
+            # Another broker may lead it by now, and have given out, or ended, what is free here.
+            raise ApiError(ErrorCode.NOT_LEADER_OR_FOLLOWER)
         return partition
 
     def open(self, key: SharePartitionKey, failed: Done) -> SharePartition:

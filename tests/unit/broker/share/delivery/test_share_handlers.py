@@ -9,6 +9,7 @@ import pytest
 
 from broker.controller.configs.share_group_config import ShareGroupConfig
 from broker.controller.images.cluster_image import ClusterImage
+from broker.controller.images.partition_image import PartitionImage
 from broker.coordinator.persister import ShareState
 from broker.handlers import share_acknowledge, share_fetch
 from broker.handlers.share_fetch import ShareFetchHandler
@@ -204,6 +205,20 @@ async def test_only_the_batches_that_are_acquired_leave(s: ShareWorld) -> None:
     assert partition.acknowledge_error_code == 0
     assert acquired(partition) == [(3, 4, 2)]
     assert values(partition) == [b"b", b"b", b"c", b"c"]
+
+
+async def test_a_leader_in_doubt_gives_nothing_out(s: ShareWorld) -> None:
+    """Another may lead, and have ended what is free here."""
+    s.produce(b"a", b"b")
+    partition = s.w.replicas.replica_of("t", 0)
+    assert partition is not None
+    image = PartitionImage(0, NODE_ID, 5, 0, (NODE_ID, 2), (NODE_ID, 2))
+    partition.become_leader(image, now_ms=s.w.clock.monotonic_ms())
+    s.w.clock.advance(10_000)
+    s.w.replicas.terms.validity = SimpleNamespace(until_ms=s.w.clock.monotonic_ms() - 1)
+    refused = only(s.fetch(0, "t"))
+    assert refused.error_code == E.NOT_LEADER_OR_FOLLOWER
+    assert acquired(refused) == []
 
 
 async def test_it_waits_for_records(s: ShareWorld) -> None:
