@@ -48,11 +48,10 @@ DELAYED_PRODUCE_MAX = 100_000
 DELAYED_FETCH_MAX = 100_000
 DELAYED_DELETE_RECORDS_MAX = 1_000
 PARKED_OF_AN_ADDRESS_MAX = DELAYED_FETCH_MAX // 4
-
-UNREAD_AGAIN_MS = 10_000.0
-"""Between two log lines about records that cannot be read: clients ask for them again at once."""
 """Most parked polls of one address: there may be thousands of clients behind it, and three more
 such addresses leave room for others."""
+UNREAD_AGAIN_MS = 10_000.0
+"""Between two log lines about records that cannot be read: clients ask for them again at once."""
 INTERNAL_APPEND_TIMEOUT_MS = 5_000.0
 """`offsets.commit.timeout.ms`' default: how long a coordinator waits for its own records."""
 
@@ -505,14 +504,12 @@ class ReplicaManager:
         Where all there is lies in it, and nowhere else, its broker would end; and again after each
         start, whenever somebody asks for a record on a bad block.
         """
-        there = [p for p in self.partitions() if dirname(p.log.directory) == directory]
-        there.sort(key=lambda p: p.log.directory != dirname(error.path))
-        if any(
-            dirname(p.log.directory) != directory or p.leading is not None or not p.is_leader
-            for p in self.partitions()
-        ):
-            for partition in there[:1]:
-                self.disk_failed(partition, error)
+        partitions = list(self.partitions())
+        there = [p for p in partitions if dirname(p.log.directory) == directory]
+        has_others = any(p.leading is not None or not p.is_leader for p in there)
+        if there and (has_others or len(there) < len(partitions)):
+            own = dirname(error.path)
+            self.disk_failed(min(there, key=lambda p: p.log.directory != own), error)
         elif self._clock.monotonic_ms() >= self._unread_again_ms:
             self._unread_again_ms = self._clock.monotonic_ms() + UNREAD_AGAIN_MS
             LOGGER.error(

@@ -1,6 +1,5 @@
 """The partitions here: found, missing, removed; woken; written by coordinators."""
 
-import asyncio
 import errno
 import logging
 from posixpath import dirname
@@ -308,9 +307,7 @@ async def test_a_slice_that_cannot_be_read_is_a_failure_of_its_log(
     world.replicas.read_slice(
         dirname(second.log.directory), read, lambda _result, error: told.append(error)
     )
-    async with asyncio.timeout(60):
-        while not told:  # noqa: ASYNC110  it works in a thread
-            await asyncio.sleep(0.001)
+    await world.until(lambda: bool(told))
     assert isinstance(told[0], DiskError)
     assert failed == ([second.log] if fails else [])
     assert (second.log.failure is not None) is fails
