@@ -5,6 +5,7 @@ Behaviour:
   its own error code: INVALID_RECORD_STATE if the member no longer has the records.
 - Continues a share session that ShareFetch has opened; with the last epoch it ends it, and the
   member's records are released.
+- Who does not lead a partition names the leader, and where it listens.
 
 Versions:
 - 1   stable in Kafka 4.1                          KIP-932
@@ -15,6 +16,7 @@ from typing import TYPE_CHECKING
 from uuid import UUID
 
 from broker.coordinator.persister import SharePartitionKey
+from broker.replicas.leader_hints import FETCH_CODES
 from broker.requests.answer import Answer
 from broker.runtime.errors import ApiError
 from broker.share.delivery.acknowledgements import Acknowledgements, is_member_id
@@ -24,6 +26,7 @@ from protocol.api_keys import ApiKey
 from protocol.error_codes import ErrorCode
 from protocol.messages.share_acknowledge import (
     LeaderIdAndEpoch,
+    NodeEndpoint,
     PartitionData,
     ShareAcknowledgeRequest,
     ShareAcknowledgeResponse,
@@ -33,9 +36,14 @@ from protocol.messages.share_acknowledge import (
 if TYPE_CHECKING:
     from broker.requests.request_context import RequestContext
     from broker.share.services import ShareServices
+    from protocol.hot.wire import NodeEndpoint as HintedEndpoint
 
 API_KEY = ApiKey.SHARE_ACKNOWLEDGE
 VERSIONS = (1, 2)
+
+NO_ERROR = (0, 0)
+UNKNOWN = (-1, -1)
+"""Leader id and epoch of an answer that names no leader."""
 
 
 def handle(
@@ -70,34 +78,61 @@ def handle(
     def done(outcomes: Outcomes) -> None:
         if epoch == FINAL_EPOCH:
             share.release_session(session_key)
-        answer(_response(keys, {**outcomes, **acknowledgements.decided}, lock_ms))
+        results = _results(keys, {**outcomes, **acknowledgements.decided})
+        hints = share.leader_hints
+        endpoints: list[HintedEndpoint] = []
+        if hints is not None:
+            named = ((topic_id.bytes, of_topic) for topic_id, of_topic in results.items())
+            endpoints = hints.add(named, FETCH_CODES, context.connection.listener_name)
+        answer(_response(results, endpoints, lock_ms))
 
     share.acknowledge(member_id, acknowledgements.batches, done)
     return answer.result()
 
 
-def _response(
-    keys: list[SharePartitionKey], outcomes: Outcomes, lock_ms: int
-) -> ShareAcknowledgeResponse:
-    topics: dict[UUID, list[PartitionData]] = {}
+class _Result:
+    """What became of a partition's acknowledgements; `current_leader`: see `LeaderHints`."""
+
+    __slots__ = ("current_leader", "error_code", "index")
+
+    def __init__(self, index: int, code: ErrorCode) -> None:
+        self.index = index
+        self.error_code: int = code
+        # With an error a client uses the current leader of the response: none, then.
+        self.current_leader: tuple[int, int] | None = NO_ERROR if not code else UNKNOWN
+
+
+def _results(keys: list[SharePartitionKey], outcomes: Outcomes) -> dict[UUID, list[_Result]]:
+    results: dict[UUID, list[_Result]] = {}
     for key in keys:
-        code = outcomes[key]
-        topics.setdefault(key.topic_id, []).append(
-            PartitionData(
-                partition_index=key.partition,
-                error_code=code,
-                error_message=None if code is ErrorCode.NONE else code.message,
-                # With an error a client uses the current leader of the response: none, then.
-                current_leader=LeaderIdAndEpoch(
-                    leader_id=0 if code is ErrorCode.NONE else -1,
-                    leader_epoch=0 if code is ErrorCode.NONE else -1,
-                ),
-            )
-        )
+        results.setdefault(key.topic_id, []).append(_Result(key.partition, outcomes[key]))
+    return results
+
+
+def _response(
+    results: dict[UUID, list[_Result]], endpoints: "list[HintedEndpoint]", lock_ms: int
+) -> ShareAcknowledgeResponse:
     return ShareAcknowledgeResponse(
         acquisition_lock_timeout_ms=lock_ms,
         responses=[
-            ShareAcknowledgeTopicResponse(topic_id=topic_id, partitions=partitions)
-            for topic_id, partitions in topics.items()
+            ShareAcknowledgeTopicResponse(
+                topic_id=topic_id, partitions=[_partition(result) for result in of_topic]
+            )
+            for topic_id, of_topic in results.items()
         ],
+        node_endpoints=[
+            NodeEndpoint(node_id=node_id, host=host, port=port, rack=rack)
+            for node_id, host, port, rack in endpoints
+        ],
+    )
+
+
+def _partition(result: _Result) -> PartitionData:
+    code = ErrorCode(result.error_code)
+    leader_id, leader_epoch = result.current_leader or UNKNOWN
+    return PartitionData(
+        partition_index=result.index,
+        error_code=code,
+        error_message=None if code is ErrorCode.NONE else code.message,
+        current_leader=LeaderIdAndEpoch(leader_id=leader_id, leader_epoch=leader_epoch),
     )

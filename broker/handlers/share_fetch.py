@@ -8,6 +8,7 @@ Behaviour:
   released may be delivered to the same member at once.
 - Records are sent as slices of segment files, whole batches; `acquired_records` lists those that
   may be used.
+- Who does not lead a partition names its leader, and where it listens.
 - Without room for a session, the error is returned after the maximum wait.
 
 Versions:
@@ -20,6 +21,7 @@ from typing import TYPE_CHECKING, Any
 from uuid import UUID
 
 from broker.coordinator.persister import SharePartitionKey
+from broker.replicas.leader_hints import FETCH_CODES
 from broker.requests.reply import PARKED, Body, HotResult, Reply
 from broker.requests.request_limits import check_elements, check_size, elements_max_of
 from broker.runtime.errors import ApiError
@@ -46,8 +48,10 @@ from tiered.remote_read import RemoteRecords
 
 if TYPE_CHECKING:
     from broker.network.connection import Connection
+    from broker.replicas.leader_hints import LeaderHints
     from broker.replicas.replica_manager import ReplicaManager
     from broker.requests.request_context import RequestContext
+    from protocol.hot.wire import NodeEndpoint
 
 API_KEY = ApiKey.SHARE_FETCH
 VERSIONS = (1, 2)
@@ -248,6 +252,11 @@ class ShareFetchHandler:
         """End a member's session."""
         self._share.release_session(session_key)
 
+    @property
+    def leader_hints(self) -> "LeaderHints | None":
+        """Leaders of partitions that are led elsewhere; None: there is no other broker."""
+        return self._share.leader_hints
+
     def lock_ms(self, group_id: str) -> int:
         """Duration of the group's acquisition locks."""
         return self._share.group_configs(group_id).record_lock_duration_ms
@@ -363,9 +372,20 @@ class _Answer:
         for key, code in outcomes.items():
             if key not in included:
                 topics.setdefault(key.topic_id, []).append(_partition_response(key, None, code))
+        hints = self._handler.leader_hints
+        endpoints: Sequence[NodeEndpoint] = ()
+        if hints is not None:
+            listener = self._context.connection.listener_name
+            endpoints = hints.add(
+                ((topic_id.bytes, responses) for topic_id, responses in topics.items()),
+                FETCH_CODES,
+                listener,
+            )
         return _flat(
             encode_response(
-                list(topics.items()), lock_timeout_ms=self._handler.lock_ms(self.group_id)
+                list(topics.items()),
+                lock_timeout_ms=self._handler.lock_ms(self.group_id),
+                node_endpoints=endpoints,
             )
         )
 

@@ -16,7 +16,7 @@
                                      acquired [n]       first int64, last int64, count int16, tags
                                      tags
                                  tags
-    node_endpoints [n]           none
+    node_endpoints [n]           node_id int32, host, port int32, rack, tags
     tags
 
 The request is decoded by `protocol.messages.share_fetch`: it has no records.
@@ -26,11 +26,11 @@ Source: Kafka, ShareFetchResponse.json.
 
 from collections.abc import Sequence
 from struct import Struct
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 from uuid import UUID
 
 from protocol.hot.fetch import records_length
-from protocol.hot.wire import uvarint
+from protocol.hot.wire import NodeEndpoint, node_endpoints_array, uvarint
 
 _HEAD: Final = Struct(">ih")
 _INT32: Final = Struct(">i")
@@ -38,8 +38,9 @@ _INDEX_AND_CODE: Final = Struct(">ih")
 _INT16: Final = Struct(">h")
 _ACQUIRED: Final = Struct(">qqhx")
 
-_LEADER: Final = Struct(">iix").pack(0, 0)
-_NO_LEADER: Final = Struct(">iix").pack(-1, -1)
+_ID_AND_EPOCH: Final = Struct(">iix")
+_LEADER: Final = _ID_AND_EPOCH.pack(0, 0)
+_NO_LEADER: Final = _ID_AND_EPOCH.pack(-1, -1)
 """With an error a client believes what is said of another leader: nothing, then."""
 
 _NULL: Final = b"\x00"
@@ -47,26 +48,50 @@ _NO_TAGS: Final = b"\x00"
 _EMPTY: Final = b"\x01"
 
 
-class ShareFetchedPartition(NamedTuple):
+class ShareFetchedPartition:
     """The response for one partition.
 
     Attributes:
-        partition: Index.
+        index: Partition.
         error_code: Of the fetch.
         acknowledge_error_code: Of what was acknowledged with the same request.
         records: Whatever goes out between our own bytes: it has a length; None: no records.
         acquired: First offset, last offset (inclusive) and delivery count of each range.
         error_message: Of the fetch.
         acknowledge_error_message: Of what was acknowledged.
+        current_leader: (leader id, leader epoch) with NOT_LEADER_OR_FOLLOWER.
     """
 
-    partition: int
-    error_code: int = 0
-    acknowledge_error_code: int = 0
-    records: Any = None
-    acquired: Sequence[tuple[int, int, int]] = ()
-    error_message: str | None = None
-    acknowledge_error_message: str | None = None
+    __slots__ = (
+        "acknowledge_error_code",
+        "acknowledge_error_message",
+        "acquired",
+        "current_leader",
+        "error_code",
+        "error_message",
+        "index",
+        "records",
+    )
+
+    def __init__(
+        self,
+        index: int,
+        error_code: int = 0,
+        acknowledge_error_code: int = 0,
+        records: Any = None,
+        acquired: Sequence[tuple[int, int, int]] = (),
+        error_message: str | None = None,
+        acknowledge_error_message: str | None = None,
+        current_leader: tuple[int, int] | None = None,
+    ) -> None:
+        self.index = index
+        self.error_code = error_code
+        self.acknowledge_error_code = acknowledge_error_code
+        self.records = records
+        self.acquired = acquired
+        self.error_message = error_message
+        self.acknowledge_error_message = acknowledge_error_message
+        self.current_leader = current_leader
 
 
 def encode_response(
@@ -75,8 +100,12 @@ def encode_response(
     error_code: int = 0,
     error_message: str | None = None,
     lock_timeout_ms: int = 0,
+    node_endpoints: Sequence[NodeEndpoint] = (),
 ) -> list[Any]:
-    """The response body as buffers in wire order: our own bytes, and the records as they are."""
+    """The response body as buffers in wire order: our own bytes, and the records as they are.
+
+    `node_endpoints`: (node id, host, port, rack) of the leaders named in `current_leader`.
+    """
     buffers: list[Any] = []
     parts = [
         _HEAD.pack(0, error_code),
@@ -88,11 +117,11 @@ def encode_response(
         parts += (topic_id.bytes, uvarint(len(partitions) + 1))
         for it in partitions:
             parts += (
-                _INDEX_AND_CODE.pack(it.partition, it.error_code),
+                _INDEX_AND_CODE.pack(it.index, it.error_code),
                 _text(it.error_message),
                 _INT16.pack(it.acknowledge_error_code),
                 _text(it.acknowledge_error_message),
-                _NO_LEADER if it.error_code or it.acknowledge_error_code else _LEADER,
+                _leader(it),
             )
             length = records_length(it.records)
             if not length:
@@ -105,9 +134,16 @@ def encode_response(
             parts += [_ACQUIRED.pack(*acquired) for acquired in it.acquired]
             parts.append(_NO_TAGS)
         parts.append(_NO_TAGS)
-    parts += (_EMPTY, _NO_TAGS)
+    parts += (node_endpoints_array(node_endpoints), _NO_TAGS)
     buffers.append(b"".join(parts))
     return buffers
+
+
+def _leader(partition: ShareFetchedPartition) -> bytes:
+    named = partition.current_leader
+    if named is not None:
+        return _ID_AND_EPOCH.pack(*named)
+    return _NO_LEADER if partition.error_code or partition.acknowledge_error_code else _LEADER
 
 
 def _text(text: str | None) -> bytes:

@@ -137,10 +137,8 @@ NodeEndpoint = tuple[int, str, int, str | None]
 """(node id, host, port, rack)."""
 
 
-def node_endpoints_section(endpoints: Sequence[NodeEndpoint]) -> bytes:
-    """Encode a tagged section that holds `node_endpoints` (tag 0), or none if there are none."""
-    if not endpoints:
-        return b"\0"
+def node_endpoints_array(endpoints: Sequence[NodeEndpoint]) -> bytes:
+    """Encode `node_endpoints` as a compact array."""
     parts = [uvarint(len(endpoints) + 1)]
     for node_id, host, port, rack in endpoints:
         parts += (
@@ -150,5 +148,12 @@ def node_endpoints_section(endpoints: Sequence[NodeEndpoint]) -> bytes:
             compact_string(rack),
             b"\0",
         )
-    body = b"".join(parts)
+    return b"".join(parts)
+
+
+def node_endpoints_section(endpoints: Sequence[NodeEndpoint]) -> bytes:
+    """Encode a tagged section that holds `node_endpoints` (tag 0), or none if there are none."""
+    if not endpoints:
+        return b"\0"
+    body = node_endpoints_array(endpoints)
     return b"\x01\x00" + uvarint(len(body)) + body

@@ -42,6 +42,7 @@ from tiered.errors import TieredError
 if TYPE_CHECKING:
     from broker.controller.controller import Controller
     from broker.controller.images.cluster_image import ClusterImage
+    from broker.replicas.leader_hints import LeaderHints
     from broker.replicas.partition import Partition
     from broker.replicas.replica_manager import ReplicaManager
 
@@ -128,6 +129,11 @@ class SharePartitions:
     def is_enabled(self) -> bool:
         """Whether the cluster has share groups: `share.version` 1 or later."""
         return self._controller.image.features.get(SHARE_VERSION, 0) >= 1
+
+    @property
+    def leader_hints(self) -> "LeaderHints | None":
+        """The leader of a partition that is led elsewhere; None: there is no other broker."""
+        return self._replicas.leader_hints
 
     # -- which share-partitions ------------------------------------------------------------------
 

@@ -9,6 +9,7 @@ from protocol.hot.share_fetch import ShareFetchedPartition, encode_response
 from protocol.messages.share_fetch import (
     AcquiredRecords,
     LeaderIdAndEpoch,
+    NodeEndpoint,
     PartitionData,
     ShareFetchableTopicResponse,
     ShareFetchResponse,
@@ -30,12 +31,17 @@ def test_it_is_what_the_generated_encoder_writes(version: int, records: bytes | 
             (UUID(int=7), [ShareFetchedPartition(3, 0, 121, records, acquired, None, "gone")]),
             (
                 UUID(int=8),
-                [ShareFetchedPartition(0, 6, error_message="ä"), nothing],
+                [
+                    ShareFetchedPartition(0, 6, error_message="ä"),
+                    ShareFetchedPartition(2, 6, current_leader=(3, 9)),
+                    nothing,
+                ],
             ),
         ],
         error_code=4,
         error_message="no",
         lock_timeout_ms=30_000,
+        node_endpoints=[(3, "h", 9092, None), (300, "other", 1, "rack")],
     )
     expected = ShareFetchResponse(
         error_code=4,
@@ -67,9 +73,18 @@ def test_it_is_what_the_generated_encoder_writes(version: int, records: bytes | 
                         error_message="ä",
                         current_leader=LeaderIdAndEpoch(leader_id=-1, leader_epoch=-1),
                     ),
+                    PartitionData(
+                        partition_index=2,
+                        error_code=6,
+                        current_leader=LeaderIdAndEpoch(leader_id=3, leader_epoch=9),
+                    ),
                     PartitionData(partition_index=1),
                 ],
             ),
+        ],
+        node_endpoints=[
+            NodeEndpoint(node_id=3, host="h", port=9092, rack=None),
+            NodeEndpoint(node_id=300, host="other", port=1, rack="rack"),
         ],
     )
     assert joined(ours) == encode_generated(expected, version)

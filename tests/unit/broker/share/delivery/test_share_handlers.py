@@ -8,11 +8,13 @@ from typing import Any
 import pytest
 
 from broker.controller.configs.share_group_config import ShareGroupConfig
-from broker.controller.images.cluster_image import ClusterImage
+from broker.controller.images.broker_records import BrokerEndpoint, BrokerImage
+from broker.controller.images.cluster_image import ClusterImage, TopicImage
 from broker.controller.images.partition_image import PartitionImage
 from broker.coordinator.persister import ShareState
 from broker.handlers import share_acknowledge, share_fetch
 from broker.handlers.share_fetch import ShareFetchHandler
+from broker.replicas.leader_hints import LeaderHints
 from broker.requests.kafka_apis import Api, KafkaApis
 from broker.share.delivery.share_partitions import SharePartitions
 from config.broker import BrokerConfig
@@ -219,6 +221,37 @@ async def test_a_leader_in_doubt_gives_nothing_out(s: ShareWorld) -> None:
     refused = only(s.fetch(0, "t"))
     assert refused.error_code == E.NOT_LEADER_OR_FOLLOWER
     assert acquired(refused) == []
+
+
+async def test_who_is_refused_is_sent_to_the_leader(s: ShareWorld) -> None:
+    """As by Fetch: the member goes there at once, and asks nobody for metadata."""
+    s.produce(b"a")
+    assert acquired(only(s.fetch(0, "t"))) == [(0, 0, 1)]
+    other = PartitionImage(0, 2, 6, 0, (NODE_ID, 2), (NODE_ID, 2))
+    topic = TopicImage("t", topic_id("t"), (other,), {}, internal=False)
+    listener = s.w.h.connection.info.listener_name
+    brokers = {2: BrokerImage(2, {listener: BrokerEndpoint("h", 9002)}, "rack")}
+    image = replace(
+        ClusterImage.empty(),
+        topics={"t": topic},
+        topics_by_id={topic.topic_id: topic},
+        brokers=brokers,
+    )
+    s.w.replicas.leader_hints = LeaderHints(lambda: image)
+    renewed = s.acknowledge(1, (0, 0, [4]), renew=True)
+    assert (only(renewed).error_code, renewed.node_endpoints) == (0, [])
+    s.persister.write_code = E.FENCED_STATE_EPOCH
+    acknowledged = s.acknowledge(2, (0, 0, [1]))
+    partition = s.w.replicas.replica_of("t", 0)
+    assert partition is not None
+    partition.become_follower(2, 6)
+    for answer in (acknowledged, s.fetch(3, "t")):
+        refused = only(answer)
+        assert refused.error_code == E.NOT_LEADER_OR_FOLLOWER
+        leader = refused.current_leader
+        assert (leader.leader_id, leader.leader_epoch) == (2, 6)
+        (node,) = answer.node_endpoints
+        assert (node.node_id, node.host, node.port, node.rack) == (2, "h", 9002, "rack")
 
 
 async def test_it_waits_for_records(s: ShareWorld) -> None:
