@@ -8,6 +8,10 @@
 While one fdatasync runs in a thread, further appends go to the page cache; the next flush covers
 them all. With one producer this costs one disk round trip a request, with a hundred it costs the
 same.
+
+All flushes of a log that serves go through here, one at a time: a flush leaves to the one before it
+what that has begun to sync, names in the directory for instance, and would move the recovery point
+before it was on disk.
 """
 
 import asyncio
@@ -38,8 +42,9 @@ class GroupCommit:
 
     __slots__ = (
         "_disk",
-        "_idle",
+        "_ended",
         "_log",
+        "_must_end",
         "_on_failed",
         "_on_flushed",
         "_retrying",
@@ -68,13 +73,41 @@ class GroupCommit:
         self.flushing = False
         self.failed = False
         self.flushes = 0
-        self._idle: asyncio.Event | None = None
+        self._must_end = False
+        # Of the flush under way, if somebody waits for it: why it has failed, if it has.
+        self._ended: asyncio.Future[BaseException | None] | None = None
 
     async def idle(self) -> None:
-        """Wait until no flush is under way: the log's files are about to be deleted."""
-        if self.flushing:
-            self._idle = asyncio.Event()
-            await self._idle.wait()
+        """Wait until no flush is under way: the log's files are about to be cut or deleted."""
+        while self.flushing:
+            self._must_end = True
+            await self._end()
+
+    async def flush(self) -> bool:
+        """Flush everything appended so far, and wait for the end of one flush.
+
+        Returns:
+            Whether all of it is on disk. False: that flush had begun before; ask again, if the log
+            is not about to be changed.
+
+        Raises:
+            DiskError: The flush has failed. Unless it `is_disk_failure` it may be tried again.
+        """
+        log = self._log
+        log.check_failure()
+        end_offset = log.log_end_offset
+        if end_offset > log.recovery_point:
+            self.request()
+            failure = await self._end()
+            if failure is not None:
+                raise failure
+        return log.recovery_point >= end_offset
+
+    async def _end(self) -> BaseException | None:
+        """Wait for the end of the flush under way: why it has failed, if it has."""
+        if self._ended is None:
+            self._ended = asyncio.get_running_loop().create_future()
+        return await asyncio.shield(self._ended)
 
     def request(self) -> None:
         """Flush everything appended so far soon; `on_flushed(end_offset)` is called then."""
@@ -99,9 +132,17 @@ class GroupCommit:
 
     def _finished(self, ticket: "FlushTicket", failure: BaseException | None) -> None:
         self.flushing = False
-        if self._idle is not None:
-            self._idle.set()
-            self._wanted = False
+        if self._must_end:
+            self._must_end = self._wanted = False
+        ended, self._ended = self._ended, None
+        try:
+            self._take(ticket, failure)
+        finally:
+            if ended is not None:
+                ended.set_result(failure)
+
+    def _take(self, ticket: "FlushTicket", failure: BaseException | None) -> None:
+        """What came of a flush."""
         if failure is not None:
             self._log.flusher.abandon_flush(ticket)
             if not isinstance(failure, DiskError):

@@ -26,7 +26,7 @@ from broker.controller.store.metadata_store import StoreError
 from broker.runtime.errors import ApiError
 from protocol.error_codes import ErrorCode
 from storage.checkpoints.log_directory import LogDirectory
-from storage.errors import DiskError, StorageError
+from storage.errors import StorageError
 from storage.manager.log_copy import CopyCancelledError, LogCopy, Throttled
 from storage.types.partition_directory import FUTURE_NAME_EXTRA, NAME_SIZE_MAX
 from storage.types.topic_partition import TopicPartition
@@ -288,7 +288,9 @@ class LogMover:
             self._check(move, partition)
             if await self._in_thread(copy_segments, partition.log, copy) <= CAUGHT_UP_BYTES:
                 break
-        await self._flush(partition)
+        # So that closing it is quick.
+        while not await partition.commit.flush():
+            self._check(move, partition)
         self._check(move, partition)
 
     def _check(self, move: Move, partition: "Partition") -> None:
@@ -298,22 +300,6 @@ class LogMover:
         if partition.is_truncating or partition.log.generation != move.generation:
             # A follower's log has been cut by its leader: the copy has records that it has not.
             raise CopyCancelledError(f"{move.topic_partition} was truncated while it was copied")
-
-    async def _flush(self, partition: "Partition") -> None:
-        """Flush the log, so that closing it is quick."""
-        log = partition.log
-        ticket = log.flusher.begin_flush()
-        if ticket is None:
-            return
-        try:
-            await self._in_thread(ticket.run)
-        except BaseException as error:
-            log.flusher.abandon_flush(ticket)
-            if isinstance(error, DiskError):
-                # The kernel tells of a failed sync once: the next one would find nothing.
-                self._replicas.disk_failed(partition, error)
-            raise
-        log.flusher.finish_flush(ticket)
 
     async def _swap(self, move: Move, partition: "Partition", copy: LogCopy) -> None:
         manager, log, target = self._log_manager, partition.log, move.target

@@ -2,6 +2,7 @@
 
 import errno
 import os
+import threading
 from collections.abc import Sequence
 
 from storage.environment.filesystem import Buffer
@@ -33,9 +34,12 @@ class FailingFile(LocalFile):
 
 
 class FailingDisk(LocalFilesystem):
-    """`LocalFilesystem` whose directories in `broken` refuse every change."""
+    """`LocalFilesystem` whose directories in `broken` refuse every change.
 
-    __slots__ = ("broken", "code", "kinds", "refusals", "synced")
+    `hold` lets calls of a kind below a path wait until `release`; `held` is set by the first.
+    """
+
+    __slots__ = ("_held", "_released", "broken", "code", "held", "kinds", "refusals", "synced")
 
     def __init__(self) -> None:
         super().__init__()
@@ -44,6 +48,18 @@ class FailingDisk(LocalFilesystem):
         self.kinds: frozenset[str] | None = None
         self.refusals: list[tuple[str, str]] = []
         self.synced: list[str] = []
+        self.held = threading.Event()
+        self._held: tuple[str, str] | None = None
+        self._released = threading.Event()
+
+    def hold(self, kind: str, path: str) -> None:
+        """From now on calls of this kind below `path` wait."""
+        self._held = kind, path
+
+    def release(self) -> None:
+        """They wait no longer."""
+        self._held = None
+        self._released.set()
 
     def break_directory(self, path: str, *kinds: str) -> None:
         """From now on changes below `path` fail: all kinds, or those named."""
@@ -52,6 +68,9 @@ class FailingDisk(LocalFilesystem):
 
     def check(self, kind: str, path: str) -> None:
         """Raise if the path's disk is broken."""
+        if self._held is not None and kind == self._held[0] and path.startswith(self._held[1]):
+            self.held.set()
+            self._released.wait()
         if self.kinds is not None and kind not in self.kinds:
             return
         if any(path == broken or path.startswith(broken + "/") for broken in self.broken):

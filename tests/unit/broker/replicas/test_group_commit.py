@@ -227,3 +227,58 @@ async def test_idle_waits_for_the_flush_under_way(world: World) -> None:
     world.disk.finish()
     await waiting
     assert world.disk.submitted == 1
+
+
+async def test_after_a_cut_flushes_go_on_as_before(world: World) -> None:
+    """What came while a flush ran was forgotten from then on, also by the leader it may become."""
+    world.write()
+    waiting = asyncio.create_task(world.commit.idle())
+    await asyncio.sleep(0)
+    world.disk.finish()
+    await waiting
+    world.write()
+    world.write()
+    world.disk.finish()
+    world.disk.finish()
+    assert world.flushed == [1, 2, 3]
+
+
+async def test_several_wait_until_it_is_idle(world: World) -> None:
+    world.write()
+    waiting = [asyncio.create_task(world.commit.idle()) for _ in range(2)]
+    await asyncio.sleep(0)
+    world.disk.finish()
+    await asyncio.gather(*waiting)
+    assert world.disk.submitted == 1
+
+
+async def test_a_flush_that_is_waited_for_is_one_of_them(world: World) -> None:
+    """It waits for the one under way, and then for one that covers it."""
+    world.write()
+    world.append()
+    first = asyncio.create_task(world.commit.flush())
+    await asyncio.sleep(0)
+    assert world.disk.submitted == 1
+    world.disk.finish()
+    assert not await first
+    again = asyncio.create_task(world.commit.flush())
+    await asyncio.sleep(0)
+    assert world.disk.submitted == 2
+    world.disk.finish()
+    assert await again
+    assert world.flushed == [1, 2]
+    assert await world.commit.flush()
+    assert world.disk.submitted == 2
+
+
+async def test_who_waits_for_a_flush_hears_that_it_failed(world: World) -> None:
+    world.append()
+    waiting = asyncio.create_task(world.commit.flush())
+    await asyncio.sleep(0)
+    world.filesystem.fail("sync")
+    world.disk.finish()
+    with pytest.raises(DiskError):
+        await waiting
+    with pytest.raises(DiskError):
+        await world.commit.flush()
+    assert world.disk.submitted == 1

@@ -182,6 +182,27 @@ async def test_what_was_noted_is_taken_back_with_the_move(moving: Moving) -> Non
     moving.node.close()
 
 
+async def test_a_move_flushes_with_the_others(moving: Moving) -> None:
+    """One beside it left it the name of the file, and acknowledged what a power cut takes."""
+    node = moving.node
+    partition = node.replicas.replica_of("t", 0)
+    assert partition is not None
+    node.filesystem.hold("sync", moving.here)
+    moving.mover.move(T0, moving.there)
+    await asyncio.to_thread(node.filesystem.held.wait)
+    node.append("t")
+    began = node.pool.started
+    partition.commit.request()
+    begun_beside_it = node.pool.started - began
+    node.filesystem.release()
+    assert not begun_beside_it
+    await moving.end()
+    assert node.log("t").directory == f"{moving.there}/t-0"
+    assert node.log("t").log_end_offset == 2
+    await moving.mover.stop()
+    node.close()
+
+
 async def test_a_failed_sync_of_the_log_that_moves_is_final(moving: Moving) -> None:
     """The kernel has told of it: the next sync of the file succeeds, and proves nothing."""
     node = moving.node
