@@ -15,7 +15,7 @@ Source: Kafka, LogManager.scala (replaceCurrentWithFutureLog).
 """
 
 import errno
-from posixpath import join
+from posixpath import dirname, join
 
 from config.topic import TopicConfig
 from storage.checkpoints.checkpoint_files import (
@@ -83,7 +83,7 @@ class LogMoves:
 
         Raises:
             CopyCancelledError: The copy is not wanted any more.
-            DiskError: A disk refused.
+            DiskError: A disk refused. Where it was the copy's, its directory is offline now.
         """
 
         def list_segments() -> tuple[list[SegmentSize], int]:
@@ -91,7 +91,8 @@ class LogMoves:
             return [SegmentSize(one.base_offset, one.size) for one in facts], log.log_end_offset
 
         segments, end_offset = self._table.on_owner(list_segments)
-        return copy.copy(segments, end_offset)
+        with _FailingTarget(self._table, copy):
+            return copy.copy(segments, end_offset)
 
     def before_take_out(self, log: Log) -> None:
         """Have checkpoints keep what they say of the log while it is out."""
@@ -111,13 +112,14 @@ class LogMoves:
         """Close a log that was taken out, and make its copy whole.
 
         Raises:
-            DiskError: A disk refused.
+            DiskError: A disk refused; as of `copy_segments`.
         """
         source = self._table.directory_of(log)
         assert source is not None
         with self._table.failing(source):
             log.close(clean=True)
-        copy.finish()
+        with _FailingTarget(self._table, copy):
+            copy.finish()
         offsets = _offsets_of(log)
         source.remember(log.topic_partition, offsets)
         cleaned = source.checkpointed(CLEANER_CHECKPOINT, log.topic_partition)
@@ -208,6 +210,31 @@ class LogMoves:
                 directory, log.topic_partition, log.topic_id, config, None, is_new=False
             )
         return opened if self._opener.serve(directory, opened) else None
+
+
+class _FailingTarget:
+    """While it is entered, a disk that fails under a copy takes the copy's directory offline.
+
+    What of the log cannot be read fails the move alone: the operator may be saving what is left on
+    a disk with bad blocks, and the partitions there are served for as long as that goes.
+    """
+
+    def __init__(self, table: LogTable, copy: LogCopy) -> None:
+        self._table = table
+        self._copy = copy
+
+    def __enter__(self) -> None:
+        return None
+
+    def __exit__(self, _type: object, error: BaseException | None, _traceback: object) -> None:
+        if (
+            isinstance(error, DiskError)
+            and error.is_disk_failure
+            and (error.path + "/").startswith(self._copy.target + "/")
+        ):
+            path = dirname(self._copy.target)
+            target = next(d for d in self._table.directories if d.path == path)
+            self._table.fail(target, error)
 
 
 def _offsets_of(log: Log) -> dict[str, int]:

@@ -85,5 +85,7 @@ class LogOpener:
             self._table.refuse_if_full(directory, log)
             self._table.serving[log.topic_partition] = log
             self._table.loading.pop(log.topic_partition, None)
+            # It was about to move to one that has failed.
+            self._table.offline.pop(log.topic_partition, None)
             directory.loading.discard(log.topic_partition)
             return True

@@ -209,6 +209,24 @@ def test_a_target_that_fails_leaves_the_log_where_it_is(kind: str) -> None:
         copy = node.manager.moves.begin_move(log, node.directory("/one"))
         node.manager.moves.put_back(log, copy, target, SMALL)
     check(node.manager.get(A0), RECORDS)
+    # Its other logs do not wait for a failure of their own.
+    assert [d.path for d in node.manager.offline_directories] == ["/two"]
+    assert A0 not in node.manager.offline
+
+
+@pytest.mark.parametrize(
+    ("kind", "code"), [("read", errno.EIO), ("write", errno.ENOSPC), ("open", errno.EMFILE)]
+)
+def test_what_says_nothing_of_the_targets_disk_fails_the_move_alone(kind: str, code: int) -> None:
+    """Bad blocks below the log that moves; a copy for which there is no room, or no descriptor."""
+    node = Node()
+    log = node.create()
+    node.disk.filesystem.fail(kind, code, path="/one/a-0" if kind == "read" else "-future")
+    with pytest.raises(DiskError):
+        node.move(log, "/two")
+    check(node.manager.get(A0), RECORDS)
+    assert node.manager.offline_directories == []
+    assert not any(directory.is_full for directory in node.manager.directories)
 
 
 def test_no_log_is_made_of_the_folder_that_a_moved_one_has_left() -> None:
