@@ -503,6 +503,7 @@ class RemoteStorage:
             on_log_start_moved=partition.wake_fetches,
             may_change=self._certainty(partition),
             is_truncating=lambda: partition.is_truncating,
+            on_disk_failed=lambda error: self._replicas.disk_failed(partition, error),
         )
 
     def _certainty(self, partition: "Partition") -> Callable[[], bool]:

@@ -36,7 +36,7 @@ from uuid import UUID
 from config.tier import TierConfig
 from storage.checkpoints.checkpoint_files import encode_epochs
 from storage.environment.environment import Environment
-from storage.errors import StorageError
+from storage.errors import DiskError, StorageError
 from storage.log.log import Log
 from storage.segment.segment import Segment
 from storage.types.log_files import LOG_SUFFIX, SKIPPED_SUFFIX, log_file_name
@@ -148,7 +148,13 @@ class SegmentCopy:
         epochs = tiered.log.leader_epochs
         if not epochs.is_synced:
             # Retention may delete the local segment once it is copied, and its batches hold them.
-            await self._environment.run_blocking(epochs.sync)
+            try:
+                await self._environment.run_blocking(epochs.sync)
+            except DiskError as error:
+                if error.is_disk_failure:
+                    # The kernel tells of a failed sync once: the next one would prove nothing.
+                    tiered.on_disk_failed(error)
+                raise
         files = self._files(tiered.log, candidate)
         metadata = self._describe(led, candidate, files)
         _require_certainty(led)

@@ -139,6 +139,7 @@ class Broker:
             leader_epoch=epoch,
             facts=lambda: TopicFacts(1, {}, "cluster"),
             copy_paused=lambda: False,
+            on_disk_failed=self.log.fail,
             on_log_start_moved=lambda: None,
             # A lease that is compared with the clock: a deposed broker has none.
             may_change=lambda: self.world.epoch == epoch and self._going.is_set(),

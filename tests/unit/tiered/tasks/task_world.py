@@ -129,6 +129,7 @@ class World:
             facts=lambda: TopicFacts(1, {}, "cluster"),
             copy_paused=lambda: self.paused,
             on_log_start_moved=moved,
+            on_disk_failed=self.log.fail,
             is_truncating=lambda: self.truncating,
         )
 

@@ -1,6 +1,7 @@
 """One copy: described, published, uploaded, and deleted again when it fails."""
 
 import asyncio
+import errno
 
 import pytest
 
@@ -31,6 +32,31 @@ async def test_metadata_says_what_the_segment_holds() -> None:
     assert segment.segment_leader_epochs == (SegmentEpoch(0, 0), SegmentEpoch(3, 2))
     assert segment.txn_index_empty
     assert segment.segment_size_bytes == world.log.segment_facts()[0].size
+
+
+async def test_epochs_that_could_not_be_synced_take_the_log_out_of_service() -> None:
+    """The kernel has told of it: a second sync succeeds, and the epochs may be lost all the same."""
+    world = World()
+    world.write(1)
+    world.log.begin_epoch(4)
+    world.filesystem.fail("sync", path="leader-epoch-checkpoint")
+    await world.start()
+    await world.interval()
+    failure = world.log.failure
+    assert failure is not None
+    assert failure.path.endswith("leader-epoch-checkpoint")
+
+
+async def test_without_a_descriptor_epochs_are_synced_later() -> None:
+    world = World()
+    world.write(1)
+    world.log.begin_epoch(4)
+    world.filesystem.fail("open", errno.EMFILE, path="leader-epoch-checkpoint")
+    await world.start()
+    assert world.finished() == []
+    await world.run(600, 100)
+    assert world.finished() == [(0, 0)]
+    assert world.log.failure is None
 
 
 async def test_a_copy_says_which_empty_segments_lie_before_it() -> None:
