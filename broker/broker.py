@@ -23,6 +23,7 @@ from broker.lifecycle.cluster_page import ClusterPage
 from broker.lifecycle.coordinators import Coordinators
 from broker.lifecycle.health import HealthPages
 from broker.lifecycle.live_settings import follow_settings
+from broker.lifecycle.readiness import Readiness
 from broker.lifecycle.remote import build_remote
 from broker.node.cluster_node import WAY_OUT
 from broker.node.dynamic_settings import DynamicSettings
@@ -117,12 +118,21 @@ class Broker:
             store,
         )
         self._is_alone = store is None and not settings.metadata_store.is_shared
+        readiness = self.readiness = Readiness(
+            settings.node_id,
+            local.clock,
+            local.replicas,
+            image=self._image,
+            is_let_in=lambda: self.ready,
+            coordinators=lambda: self.coordinators,
+        )
         self.health = HealthPages(
             local.log_manager.progress,
             local.alerts,
-            self._is_ready,
+            readiness.is_ready,
             self._waiting_for,
             lambda: 0.0 if self.side is None else self.side.membership.store_away_ms,
+            lambda: 0 if self.coordinators is None else self.coordinators.waiting_count,
         )
         cluster_page = ClusterPage(
             settings.node_id,
@@ -263,7 +273,7 @@ class Broker:
     async def _report_unserved(self, old: "ClusterImage", new: "ClusterImage") -> None:
         """An internal topic was created, or got more partitions."""
         assert self.coordinators is not None
-        if self.ready:
+        if self.readiness.look():
             self.coordinators.look_for_unserved(old, new)
 
     def _store_replaced(self, reason: str) -> None:
@@ -278,13 +288,14 @@ class Broker:
     def _waiting_for(self) -> str:
         if self.node.waiting_for:
             return self.node.waiting_for
-        if self.ready:
-            return "loading the state of coordinators"
+        if missing := self.readiness.waiting_for():
+            return missing
         is_open = self.hosted is not None and self.hosted.loading.is_ready
         return "waiting to be let into the cluster" if is_open else ""
 
-    def _is_ready(self) -> bool:
-        return self.ready and self.coordinators is not None and not self.coordinators.is_loading
+    def _image(self) -> "ClusterImage":
+        assert self.controller is not None
+        return self.controller.image
 
     def _fail(self, reason: str) -> None:
         if not self.failed.done():

@@ -61,12 +61,14 @@ class Election:
         topic_id: Of the topic, as the image named it then; a topic of that name that is created
             again is another one. None: not in the image.
         waits: How often its load has waited for the log end to be committed.
+        is_waiting: It waits for that now: for replicas of other brokers.
         deleted_topics: Name by id of the topics that were deleted while it was not yet active.
     """
 
     __slots__ = (
         "_state",
         "deleted_topics",
+        "is_waiting",
         "leader_epoch",
         "partition_index",
         "topic_id",
@@ -80,6 +82,7 @@ class Election:
         self.leader_epoch = leader_epoch
         self.topic_id = topic_id
         self.waits = 0
+        self.is_waiting = False
         self.deleted_topics: dict[UUID, str] = {}
         self._state = ElectionState.INITIAL
 

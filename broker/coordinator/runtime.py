@@ -180,6 +180,11 @@ class CoordinatorRuntime(Generic[AnyShard]):
         """Whether another broker may have some shard by now: what is visible may be its past."""
         return not all(map(self._is_led, self._active))
 
+    @property
+    def is_reading(self) -> bool:
+        """Whether some shard is read here, or about to be; not one that waits for other brokers."""
+        return any(one.is_loading and not one.is_waiting for one in self._elections.values())
+
     def is_loading_partition(self, partition_index: int) -> bool:
         """Whether a record appended now may be missed by the shard that is being read."""
         election = self._elections.get(partition_index)
@@ -188,7 +193,7 @@ class CoordinatorRuntime(Generic[AnyShard]):
     @property
     def waiting_count(self) -> int:
         """Partitions that are not loaded because their log end is not committed yet."""
-        return sum(1 for one in self._elections.values() if one.is_loading and one.waits)
+        return sum(1 for one in self._elections.values() if one.is_loading and one.is_waiting)
 
     def on_elected(self, partition_index: int, leader_epoch: int) -> None:
         """This broker leads the partition in `leader_epoch`: load it."""
@@ -335,6 +340,7 @@ class CoordinatorRuntime(Generic[AnyShard]):
         end_offset = log.next_offset
         if log.high_watermark < end_offset:
             election.waits += 1
+            election.is_waiting = True
             self._replicas.when_committed(
                 partition,
                 end_offset - 1,
@@ -343,6 +349,7 @@ class CoordinatorRuntime(Generic[AnyShard]):
                 COMMIT_WAIT_MS,
             )
             return None
+        election.is_waiting = False
         shard = self._build(where, election.leader_epoch, partial(self._fail, election))
         loader = ShardLoader(
             self._replicas,

@@ -168,9 +168,14 @@ class Coordinators:
             await self._started.pop().stop()
 
     @property
-    def is_loading(self) -> bool:
-        """Whether state of a partition that is served is still being read."""
-        return any(coordinator.is_loading for coordinator in self._by_topic.values())
+    def is_reading(self) -> bool:
+        """Whether state of a partition that is led here is being read; see there."""
+        return any(coordinator.is_reading for coordinator in self._by_topic.values())
+
+    @property
+    def waiting_count(self) -> int:
+        """Partitions that are not read before other brokers have their replicas in sync."""
+        return sum(coordinator.waiting_count for coordinator in self._by_topic.values())
 
     def on_elected(self, topic_partition: TopicPartition, leader_epoch: int) -> None:
         """A partition is served: coordinate what it has, if it is one of an internal topic."""

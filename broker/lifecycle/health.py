@@ -31,6 +31,7 @@ class HealthPages:
         is_ready: Callable[[], bool],
         waiting_for: Callable[[], str] = str,
         store_away_ms: Callable[[], float] = float,
+        waiting_coordinators: Callable[[], int] = int,
     ) -> None:
         """Answer what is true when a page is asked for.
 
@@ -40,12 +41,15 @@ class HealthPages:
             is_ready: Whether every log is open and no coordinator is loading.
             waiting_for: What the start waits for, outside of this broker; empty: nothing.
             store_away_ms: How long the metadata store has not answered; 0: it does.
+            waiting_coordinators: Partitions of internal topics that are read once other brokers
+                have their replicas in sync.
         """
         self._progress = progress
         self._alerts = alerts
         self._is_ready = is_ready
         self._waiting_for = waiting_for
         self._store_away_ms = store_away_ms
+        self._waiting_coordinators = waiting_coordinators
         self.is_stopping = False
 
     async def healthz(self, _query: Query) -> Page:
@@ -58,6 +62,8 @@ class HealthPages:
             return Page(503, b"stopping\n")
         if self._is_ready():
             status, state = 200, "ready"
+            if waiting := self._waiting_coordinators():
+                state += f"; {waiting} coordinators wait for other brokers"
         elif waiting_for := self._waiting_for():
             status, state = 503, waiting_for
         else:

@@ -131,6 +131,16 @@ class ShareCoordinator:
         return self._runtime.is_loading
 
     @property
+    def is_reading(self) -> bool:
+        """Whether some shard is read; not one that waits for its log's end to be committed."""
+        return self._runtime.is_reading
+
+    @property
+    def waiting_count(self) -> int:
+        """Shards that wait for that."""
+        return self._runtime.waiting_count
+
+    @property
     def state_count(self) -> int:
         """Share-partitions with a state here."""
         return sum(len(shard.states) for shard in self._runtime.shards())

@@ -293,6 +293,16 @@ class TransactionCoordinator:
         return self._runtime.is_loading
 
     @property
+    def is_reading(self) -> bool:
+        """Whether some shard is read; not one that waits for its log's end to be committed."""
+        return self._runtime.is_reading
+
+    @property
+    def waiting_count(self) -> int:
+        """Shards that wait for that."""
+        return self._runtime.waiting_count
+
+    @property
     def is_in_doubt(self) -> bool:
         """Whether another broker may have some of the views by now."""
         return self._runtime.is_in_doubt

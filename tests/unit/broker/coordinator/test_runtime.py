@@ -237,6 +237,8 @@ async def test_a_new_leader_waits_for_its_followers_as_long_as_it_takes(
         await h.settle()
         assert h.state() is S.LOADING
         assert h.runtime.waiting_count == 1
+        assert h.runtime.is_loading, "its groups are missing"
+        assert not h.runtime.is_reading, "nothing is done here meanwhile"
         assert h.log.reads == reads
         h.log.end_waits(E.REQUEST_TIMED_OUT)
         assert caplog.text.count("values not loaded yet: the log end is not committed") == count

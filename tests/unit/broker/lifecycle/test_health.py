@@ -36,6 +36,12 @@ async def test_a_broker_is_ready_without_the_metadata_store_and_says_so() -> Non
     assert page.body.endswith(b"bytes; metadata store away for 12 s\n")
 
 
+async def test_coordinators_that_wait_for_other_brokers_are_counted() -> None:
+    pages = HealthPages(LoadProgress(), Alerts(), lambda: True, waiting_coordinators=lambda: 3)
+    page = await pages.readyz(QUERY)
+    assert (page.status, page.body) == (200, b"ready; 3 coordinators wait for other brokers\n")
+
+
 async def test_a_broker_that_stops_is_alive_and_not_ready() -> None:
     pages = HealthPages(LoadProgress(), Alerts(), lambda: True)
     pages.is_stopping = True

@@ -19,8 +19,9 @@ from tests.fakes.timer import ManualTimer
 class Coordinator:
     """Notes what a coordinator is called with."""
 
-    def __init__(self, events: list[tuple[object, ...]], name: str, loading: bool) -> None:
-        self.is_loading = loading
+    def __init__(self, events: list[tuple[object, ...]], name: str) -> None:
+        self.is_reading = False
+        self.waiting_count = 0
         self.unavailable = SimpleNamespace(
             set=lambda index, reason: events.append((name, "unavailable", index, reason))
         )
@@ -39,9 +40,9 @@ class World:
         self.partitions: dict[TopicPartition, Any] = {}
         self.coordinators = Coordinators.__new__(Coordinators)
         self.by_topic: Any = {
-            OFFSETS_TOPIC: Coordinator(self.events, "groups", False),
-            TRANSACTION_TOPIC: Coordinator(self.events, "transactions", False),
-            SHARE_GROUP_STATE: Coordinator(self.events, "share", False),
+            OFFSETS_TOPIC: Coordinator(self.events, "groups"),
+            TRANSACTION_TOPIC: Coordinator(self.events, "transactions"),
+            SHARE_GROUP_STATE: Coordinator(self.events, "share"),
         }
         replicas: Any = SimpleNamespace(
             replica_of=lambda topic, index: self.partitions.get(TopicPartition(topic, index)),
@@ -176,8 +177,15 @@ def test_what_another_broker_leads_is_that_brokers_to_report() -> None:
     assert world.events == []
 
 
-def test_one_loading_coordinator_is_enough_to_be_loading() -> None:
+def test_one_coordinator_that_reads_is_enough_to_be_reading() -> None:
     world = World()
-    assert not world.coordinators.is_loading
-    world.by_topic[SHARE_GROUP_STATE].is_loading = True
-    assert world.coordinators.is_loading
+    assert not world.coordinators.is_reading
+    world.by_topic[SHARE_GROUP_STATE].is_reading = True
+    assert world.coordinators.is_reading
+
+
+def test_what_waits_for_other_brokers_is_added_up() -> None:
+    world = World()
+    world.by_topic[OFFSETS_TOPIC].waiting_count = 4
+    world.by_topic[TRANSACTION_TOPIC].waiting_count = 1
+    assert world.coordinators.waiting_count == 5
