@@ -43,7 +43,6 @@ TESTED_ELSEWHERE = {
     ),
     # Brokers of one cluster that ask each other.
     "broker/controller/forwarded_creation.py": "tests/system/cluster/test_control.py",
-    "broker/handlers/elect_leaders.py": "tests/system/cluster/test_control.py",
     "broker/lifecycle/controlled_shutdown.py": "tests/system/cluster/test_control.py",
     "broker/lifecycle/cluster_control.py": "tests/system/cluster/test_control.py",
     # On a real server, by the contract of every store; its faults in tests/system.

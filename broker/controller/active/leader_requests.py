@@ -7,13 +7,12 @@
 Source: Kafka 4.2, ReplicationControlManager.java (electLeaders).
 """
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from typing import NamedTuple
 
 from broker.controller.active.partition_change import Election, changed
 from broker.controller.active.partition_plan import PartitionPlan
 from broker.controller.active.topic_terms import TopicTerms
-from broker.controller.images.cluster_image import ClusterImage
 from broker.controller.images.partition_image import NO_LEADER
 from protocol.error_codes import ErrorCode
 
@@ -31,13 +30,6 @@ class LeaderResult(NamedTuple):
     request: LeaderRequest
     error: ErrorCode = ErrorCode.NONE
     message: str | None = None
-
-
-def all_partitions(image: ClusterImage) -> Iterator[LeaderRequest]:
-    """Every partition there is."""
-    for topic in image.topics.values():
-        for partition in topic.partitions:
-            yield LeaderRequest(topic.name, partition.index)
 
 
 def plan_elections(

@@ -1,7 +1,8 @@
-"""Scripts about topics: automatic creation."""
+"""Scripts about topics: automatic creation, elections of leaders."""
 
 from protocol.error_codes import ErrorCode
 from protocol.messages.delete_topics import DeleteTopicsRequest, DeleteTopicState
+from protocol.messages.elect_leaders import ElectLeadersRequest, TopicPartitions
 from protocol.messages.metadata import MetadataRequest, MetadataRequestTopic
 from tests.interop.raw.dialogue import Dialogue
 from tests.interop.raw.script import script
@@ -74,3 +75,34 @@ def topics_that_come_back(d: Dialogue) -> None:
         if create:
             wait_for(d, topic)
         ask(d, f"{create} then", topic, create=create)
+
+
+@script
+def elections_that_change_nothing(d: Dialogue) -> None:
+    """Each topic of the request has its result, and each partition; without a list all topics."""
+    topic = d.create_topic(partitions=2)
+    for version, kind in ((0, 0), (1, 0), (1, 1), (2, 0), (2, 1), (2, 2), (2, -1)):
+        for what, pairs in (
+            ("none", []),
+            ("one", [(topic, [0])]),
+            ("no partitions", [(topic, [])]),
+            ("no such partition", [(topic, [1, 7, -1])]),
+            ("one twice", [(topic, [0, 0])]),
+            ("a topic twice", [(topic, [0]), (topic, [1]), (topic, [0])]),
+            ("no such topic", [(f"{topic}-none", [0]), ("", [0])]),
+        ):
+            request = ElectLeadersRequest(
+                election_type=kind,
+                topic_partitions=[
+                    TopicPartitions(topic=name, partitions=indexes) for name, indexes in pairs
+                ],
+            )
+            d.ask(f"v{version} type {kind}, {what}", request, version)
+        answer = d.ask_quietly(
+            ElectLeadersRequest(election_type=kind, topic_partitions=None), version
+        )
+        # Other scripts create and delete topics meanwhile.
+        answer.replica_election_results = [
+            result for result in answer.replica_election_results if result.topic == topic
+        ]
+        d.note(f"v{version} type {kind}, all", answer)
