@@ -80,7 +80,6 @@ VERSIONS = (4, 18)
 FOLLOWERS_FROM_VERSION: Final = 11
 TOPIC_IDS_FROM_VERSION: Final = 13
 READ_COMMITTED: Final = 1
-NO_EPOCH: Final = -1
 BATCH_OVERHEAD: Final = 12
 
 
@@ -372,14 +371,14 @@ class FetchHandler:
                 return failure(wanted.partition, replicas.missing_error(name, wanted.partition))
         log = partition.log
         try:
-            if wanted.current_leader_epoch != NO_EPOCH:
+            if wanted.current_leader_epoch >= 0:
                 partition.check_leader_epoch(wanted.current_leader_epoch)
             partition.stats.fetches += 1
             if result.rack:
                 preferred = self._preferred(partition, wanted, result, context)
                 if preferred is not None:
                     return preferred
-            if wanted.last_fetched_epoch != NO_EPOCH:
+            if wanted.last_fetched_epoch >= 0:
                 epoch, end = log.reader.end_offset_for_epoch(wanted.last_fetched_epoch)
                 is_known = epoch >= 0 and end >= 0
                 diverges = epoch < wanted.last_fetched_epoch or end < wanted.fetch_offset

@@ -183,6 +183,18 @@ async def test_leader_epochs_fence(world: World) -> None:
         assert answer.error_code == code
 
 
+@pytest.mark.parametrize("epoch", [-1, -2, -(2**31)])
+async def test_negative_epochs_are_none(world: World, epoch: int) -> None:
+    """Of a Fetch only: ListOffsets and OffsetForLeaderEpoch know none but -1, as Kafka's."""
+    partition = world.add("t")
+    partition.leader_epoch = 5
+    produce(world, "t", b"a")
+    asked = request({"t": {0: 0}}, current_leader_epoch=epoch, last_fetched_epoch=epoch)
+    answer = only(world.ask(ApiKey.FETCH, 12, asked))
+    assert (answer.error_code, answer.diverging_epoch) == (0, None)
+    assert answer.high_watermark == 1
+
+
 async def test_a_forged_replica_is_refused(world: World) -> None:
     """Nobody replicates from a single node (CVE-2018-1288)."""
     world.add("t")
