@@ -16,7 +16,7 @@ Several batches may come in one call; all are judged before any is written.
                                                  that decompress to more than twice of it
     sum of sizes above segment.bytes             BatchListTooLargeError
     codec bits 5 to 7                            UnsupportedCodecError
-    message.timestamp.*.max.ms                   InvalidTimestampError
+    message.timestamp.*.max.ms                   InvalidTimestampError; names the records
     base offset, counts, control bit, sequence   InvalidRecordError
 
 Source: Kafka, LogValidator.java, UnifiedLog.java (analyzeAndValidateRecords).
@@ -44,6 +44,7 @@ from protocol.records.batch import (
     crc32c,
     set_max_timestamp,
 )
+from protocol.records.record import check_records
 from storage.errors import (
     BatchError,
     BatchListTooLargeError,
@@ -68,6 +69,11 @@ CODECS: Final = {"uncompressed": 0, "gzip": 1, "snappy": 2, "lz4": 3, "zstd": 4}
 CODEC_LAST: Final = 4
 KEEP_CODEC: Final = -1
 NO_TIMESTAMP: Final = -1
+
+NAMED_RECORDS_MAX: Final = 1_000
+NAMED_BYTES_MAX: Final = 1 << 18
+"""Of a batch that is refused for its timestamps; in a larger one no record is named: it would hold
+the loop for longer than 10 ms."""
 
 _CLIENT_FORBIDDEN: Final = CONTROL_BIT | TIMESTAMP_TYPE_BIT
 _unpack: Final = HEADER.unpack_from
@@ -185,7 +191,8 @@ class BatchValidator:
             ):
                 raise InvalidTimestampError(
                     f"timestamps {base_timestamp} to {max_timestamp} of the batch are out of "
-                    f"range, they should be within [{earliest}, {latest}]"
+                    f"range, they should be within [{earliest}, {latest}]",
+                    _untimely(records[position:end], count, earliest, latest),
                 )
             headers.append(fields)
             if end == total:
@@ -348,6 +355,21 @@ class BatchValidator:
                 raise _unreadable(error) from error
             position = end
         return output
+
+
+def _untimely(
+    batch: memoryview, count: int, earliest: int, latest: int
+) -> tuple[tuple[int, str], ...]:
+    """(index, why) of each record whose timestamp is out of range; nothing of a large batch."""
+    if count > NAMED_RECORDS_MAX or len(batch) > NAMED_BYTES_MAX:
+        return ()
+    try:
+        found = check_records(
+            batch, max_size=NAMED_BYTES_MAX, timestamp_min=earliest, timestamp_max=latest
+        ).errors
+    except DecodeError:
+        return ()
+    return tuple(error for error in found if error[1].startswith("timestamp"))
 
 
 def target_codec(config: TopicConfig) -> int:

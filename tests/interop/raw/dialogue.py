@@ -13,7 +13,7 @@ import re
 import socket
 import sys
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from functools import partial
 from typing import Any
 from uuid import UUID
@@ -25,7 +25,11 @@ from protocol.headers import decode_response_header, encode_request_header
 from protocol.message import Message
 from protocol.messages import module_of
 from protocol.messages.consumer_group_heartbeat import ConsumerGroupHeartbeatRequest
-from protocol.messages.create_topics import CreatableTopic, CreateTopicsRequest
+from protocol.messages.create_topics import (
+    CreatableTopic,
+    CreatableTopicConfig,
+    CreateTopicsRequest,
+)
 from protocol.messages.describe_producers import DescribeProducersRequest, TopicRequest
 from protocol.messages.find_coordinator import FindCoordinatorRequest
 from protocol.messages.list_offsets import (
@@ -203,10 +207,20 @@ class Dialogue:
 
     # -- what every script needs -------------------------------------------------------------------
 
-    def create_topic(self, suffix: str = "", partitions: int = 1) -> str:
+    def create_topic(
+        self, suffix: str = "", partitions: int = 1, configs: Mapping[str, object] | None = None
+    ) -> str:
         """A topic of the script's own, that partition leaders and group coordinators know."""
         name = f"{self.name}{suffix}"
-        topic = CreatableTopic(name=name, num_partitions=partitions, replication_factor=1)
+        topic = CreatableTopic(
+            name=name,
+            num_partitions=partitions,
+            replication_factor=1,
+            configs=[
+                CreatableTopicConfig(name=key, value=str(value))
+                for key, value in (configs or {}).items()
+            ],
+        )
         (result,) = self.ask_quietly(CreateTopicsRequest(topics=[topic]), 7).topics
         assert result.error_code == 0, ErrorCode(result.error_code)
         self._topic_names[result.topic_id] = f"<id of {name}>"

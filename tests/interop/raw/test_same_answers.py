@@ -22,6 +22,7 @@ from tests.interop.raw import (  # noqa: F401  # importing registers the scripts
     members,
     offsets,
     producers,
+    records,
     share_delivery,
     share_groups,
     share_state,

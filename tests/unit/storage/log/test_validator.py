@@ -247,6 +247,31 @@ def test_a_bomb_costs_twice_the_limit_at_most() -> None:
             BatchValidator(config).prepare_batches(batch, NOW_MS)
 
 
+@pytest.mark.parametrize("codec", [0, 4])
+def test_records_out_of_time_are_named(codec: int) -> None:
+    """So a client knows which, and why the others of the batch were refused (KIP-467)."""
+    config = TopicConfig().model_copy(
+        update={"message_timestamp_before_max_ms": 50, "message_timestamp_after_max_ms": 70}
+    )
+    times = [NOW_MS - 51, NOW_MS, -1, NOW_MS + 71, NOW_MS + 70, NOW_MS - 50]
+    records = [(None, b"v", (), time_ms) for time_ms in times]
+    with pytest.raises(InvalidTimestampError) as refused:
+        _check(memoryview(build_batch(records, codec=codec)), config)
+    assert refused.value.record_errors == (
+        (0, f"timestamp {times[0]} is out of range"),
+        (3, f"timestamp {times[3]} is out of range"),
+    )
+
+
+@pytest.mark.parametrize(("count", "size"), [(1_001, 1), (2, 1 << 18)])
+def test_no_record_of_a_large_batch_is_named(count: int, size: int) -> None:
+    """Walking it would hold the loop."""
+    records = [(None, bytes(size), (), NOW_MS + 10**9)] * count
+    with pytest.raises(InvalidTimestampError) as refused:
+        _check(memoryview(build_batch(records, codec=4)), TopicConfig())
+    assert refused.value.record_errors == ()
+
+
 @pytest.mark.parametrize("timestamp", [-1, -86_400_000])
 def test_a_record_without_a_time_may_be_in_a_compacted_topic(timestamp: int) -> None:
     """As in every other; and one from before 1970, unless `message.timestamp.before.max.ms`."""
