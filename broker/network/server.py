@@ -2,7 +2,6 @@
 
 import asyncio
 import logging
-import os
 from collections.abc import Callable, Iterable, Sequence
 from functools import partial
 from posixpath import dirname
@@ -23,6 +22,7 @@ from config.listeners import Listener
 from storage.environment.alerts import Alerts
 from storage.environment.environment import Environment
 from storage.environment.local_filesystem import EVICTED_AT_ONCE
+from storage.environment.memory import memory_bytes
 
 if TYPE_CHECKING:
     from config.broker import BrokerConfig
@@ -50,8 +50,8 @@ ReadCold = Callable[[str, Callable[[], object], Done], None]
 
 
 def memory_share(fraction: int) -> int:
-    """One `fraction`th of the machine's memory, in bytes."""
-    return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") // fraction
+    """One `fraction`th of the memory that this process may have, in bytes."""
+    return memory_bytes() // fraction
 
 
 def memory_limit(configured: int) -> int:

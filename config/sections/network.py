@@ -83,7 +83,8 @@ class NetworkSettings(Settings):
         text="Bytes of requests that have arrived and are not answered yet. At this limit "
         "no connection is read until some have been answered.",
         difference="Without a limit, unfinished requests may still hold no more than a quarter "
-        "of the memory.",
+        "of the memory that the process may have: the machine's, or less by its container or "
+        "`ulimit -v`.",
     )
     socket_send_buffer_bytes: int = config_key(
         "socket.send.buffer.bytes",

@@ -2,7 +2,8 @@
 
 import pytest
 
-from broker.network.server import SYSTEM_BUFFER, buffer_bytes, shown
+from broker.network import server
+from broker.network.server import SYSTEM_BUFFER, buffer_bytes, memory_limit, memory_share, shown
 from broker.runtime.logs import fields_of
 from config.broker import BrokerConfig
 
@@ -29,3 +30,11 @@ def test_kafkas_default_leaves_buffers_to_the_system() -> None:
     assert buffer_bytes(config.socket_receive_buffer_bytes) == SYSTEM_BUFFER
     assert buffer_bytes(config.socket_send_buffer_bytes) == SYSTEM_BUFFER
     assert [buffer_bytes(size) for size in (-1, 0, 65_536)] == [-1, 0, 65_536]
+
+
+def test_shares_are_of_what_the_process_may_have(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of the machine's memory a quarter may be many times what its container has."""
+    monkeypatch.setattr(server, "memory_bytes", lambda: 1 << 30)
+    assert memory_limit(-1) == 256 << 20
+    assert memory_limit(5_000) == 5_000
+    assert memory_share(16) == 64 << 20
