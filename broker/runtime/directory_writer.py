@@ -40,7 +40,7 @@ OnDone = Callable[[BaseException | None], None]
 
 
 class DirectoryWriter:
-    """See the module. The thread begins with the first ticket.
+    """See the module. The thread begins with `start`, or with the first ticket.
 
     Attributes:
         pace: Of the directory.
@@ -107,11 +107,16 @@ class DirectoryWriter:
         self._is_woken = False
         self._resumers: deque[Callable[[], None]] = deque()
 
-    def submit(self, ticket: "WriteTicket", on_done: OnDone) -> None:
-        """Have `ticket` run behind those before it, then `on_done(error)` called on the loop."""
+    def start(self) -> Worker:
+        """Begin the thread, before a ticket depends on there being one."""
         worker = self._worker
         if worker is None:
             worker = self._worker = self._machine.worker(self._work, self._name)
+        return worker
+
+    def submit(self, ticket: "WriteTicket", on_done: OnDone) -> None:
+        """Have `ticket` run behind those before it, then `on_done(error)` called on the loop."""
+        worker = self._worker or self.start()
         self.waiting += 1
         worker.put((ticket, on_done))
 
@@ -250,7 +255,9 @@ class DirectoryWriters:
         self._handle: TimerHandle | None = None
 
     def start(self, timer: "Timer") -> None:
-        """Sample every SAMPLE_MS how long the loop has waited for a processor."""
+        """Begin the threads; sample every SAMPLE_MS how long the loop waited for a processor."""
+        for writer in self._by_directory.values():
+            writer.start()
 
         def sample() -> None:
             for writer in self._by_directory.values():

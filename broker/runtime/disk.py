@@ -109,7 +109,7 @@ class Disks(Disk):
     def __init__(
         self, threads: int, log_dirs: Iterable[str], *, machine: Machine = LOCAL_MACHINE
     ) -> None:
-        """`threads`: of each pool; they begin when they are first needed."""
+        """`threads`: of each pool."""
         super().__init__(threads, machine=machine)
         self._by_directory = {
             path: Disk(threads, f"disk-{number}", machine=machine)

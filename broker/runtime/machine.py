@@ -5,12 +5,13 @@ A simulation implements `Machine`: what a thread would do becomes an event of it
 
 import threading
 from collections.abc import Callable, Sequence
-from concurrent.futures import Executor, ThreadPoolExecutor
+from concurrent.futures import Executor
 from queue import SimpleQueue
 from typing import Any, Final, Generic, Protocol, TypeVar
 
 from storage.environment.clock import cpu_wait_ms
 from storage.environment.dirty_pages import device_of, dirty_room
+from storage.environment.thread_pool import ThreadPool
 from storage.manager.log_jobs import run_in_threads
 
 T = TypeVar("T")
@@ -32,7 +33,7 @@ class Machine(Protocol):
     """See the module."""
 
     def pool(self, threads: int, name: str) -> Executor:
-        """Threads that begin when they are first needed."""
+        """Threads, of which all but the first begin when they are first needed."""
         ...
 
     def worker(self, work: Callable[[T], None], name: str) -> Worker:
@@ -90,8 +91,8 @@ class LocalMachine:
     __slots__ = ()
 
     def pool(self, threads: int, name: str) -> Executor:
-        """A ThreadPoolExecutor."""
-        return ThreadPoolExecutor(max_workers=threads, thread_name_prefix=name)
+        """See `ThreadPool`."""
+        return ThreadPool(threads, name)
 
     def worker(self, work: Callable[[T], None], name: str) -> QueueThread[T]:
         """A thread."""

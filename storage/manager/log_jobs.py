@@ -1,8 +1,9 @@
 """Jobs that touch one log each, run in one thread or in a few."""
 
 from collections.abc import Callable, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from typing import Final
+
+from storage.environment.thread_pool import ThreadPool
 
 CLOSING_THREADS: Final = 8
 """Logs closed at a time at shutdown: disks serve waiting syncs together."""
@@ -19,6 +20,6 @@ def run_one_by_one(jobs: Sequence[Callable[[], None]]) -> None:
 
 def run_in_threads(jobs: Sequence[Callable[[], None]]) -> None:
     """Run jobs in a few threads; raises what one of them raised."""
-    with ThreadPoolExecutor(CLOSING_THREADS, thread_name_prefix="log-closing") as pool:
+    with ThreadPool(CLOSING_THREADS, "log-closing") as pool:
         for future in [pool.submit(job) for job in jobs]:
             future.result()

@@ -10,6 +10,7 @@ import pytest
 
 from broker.runtime.directory_writer import DirectoryWriter, DirectoryWriters
 from broker.runtime.disk import Disk
+from broker.runtime.timer import TimerWheel
 from storage.environment.clock import SystemClock
 from storage.errors import DiskError
 from storage.log.directory_pace import PROOF_WRITES, WATCHED_BYTES
@@ -158,3 +159,25 @@ async def test_a_disk_that_cannot_take_it_is_told_of() -> None:
     await until_idle(disk)
     assert told == [failure]
     disk.close()
+
+
+async def test_a_thread_is_there_before_a_write_depends_on_it(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Where the first write found none, its partition was never written to again."""
+    loop, clock = asyncio.get_running_loop(), SystemClock()
+    writers = DirectoryWriters(loop, clock, ("/data",))
+    timer = TimerWheel(loop, clock)
+    writers.start(timer)
+
+    def refuse(_thread: threading.Thread) -> None:
+        raise RuntimeError("can't start new thread")
+
+    monkeypatch.setattr(threading.Thread, "start", refuse)
+    writer = writers.of("/data")
+    assert writer is not None
+    over = asyncio.Event()
+    writer.submit(Ticket("a", []), lambda _error: over.set())
+    await asyncio.wait_for(over.wait(), 30)
+    writers.close()
+    timer.close()
