@@ -17,11 +17,11 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Final, Protocol
 
 from broker.runtime.errors import ApiError
+from protocol.error_codes import ErrorCode
 from storage.log.write_behind import OWNED
 
 if TYPE_CHECKING:
     from broker.runtime.disk import Disk
-    from protocol.error_codes import ErrorCode
     from storage.environment.clock import Clock
     from storage.log.log import Log
     from storage.log.write_queue import BorrowedMemory
@@ -46,7 +46,7 @@ class AppendedTo(Protocol):
     """
 
     log: "Log"
-    gone: "ErrorCode"
+    gone: ErrorCode
 
     def append(
         self,
@@ -101,7 +101,7 @@ class Preparation:
         *,
         acks_all: bool = False,
     ) -> bool:
-        """Copy a batch and queue it; False when too much waits already.
+        """Copy a batch and queue it; False when too much waits already, or there is no memory.
 
         Args:
             records: The batch.
@@ -112,8 +112,13 @@ class Preparation:
         if self._budget.queued_bytes + len(records) > QUEUED_BYTES_MAX:
             self._budget.refused += 1
             return False
+        try:
+            copy = bytearray(records)
+        except MemoryError:
+            self._budget.refused += 1
+            return False
         self._budget.queued_bytes += len(records)
-        self._queue.append((bytearray(records), done, terms, acks_all))
+        self._queue.append((copy, done, terms, acks_all))
         if not self._running:
             self._next()
         return True
@@ -135,6 +140,9 @@ class Preparation:
                 if not isinstance(failure, Exception):
                     raise failure
                 error = failure
+                if isinstance(failure, MemoryError):
+                    # Nothing was written: it may come again when there is some.
+                    error = ApiError(ErrorCode.REQUEST_TIMED_OUT, "no memory for the batch")
             else:
                 assert prepared is not None
                 try:

@@ -145,6 +145,10 @@ class HeldDisk:
         for function, on_done in self.held:
             on_done(function(), None)
 
+    def fail(self, error: BaseException) -> None:
+        for _function, on_done in self.held:
+            on_done(None, error)
+
 
 async def test_what_was_committed_before_the_last_batch_was_ready_is_noticed(
     world: World,
@@ -179,3 +183,42 @@ async def test_a_partition_named_twice_keeps_its_order(world: World) -> None:
     await world.until(lambda: world.has_answer)
     (topic,) = world.answer(ApiKey.PRODUCE, 9).responses
     assert [p.base_offset for p in topic.partition_responses] == [0, 1]
+
+
+class TooLarge:
+    """A batch for whose copy there is no memory."""
+
+    def __len__(self) -> int:
+        return len(LARGE)
+
+    def __iter__(self) -> Any:
+        raise MemoryError
+
+
+async def test_a_batch_that_finds_no_memory_is_refused_and_counts_for_nothing(
+    world: World,
+) -> None:
+    """What it was counted as would be given back by nobody, until none were taken any more."""
+    partition = world.add("t", config=TopicConfig(compression_type="lz4"))
+    budget = world.replicas.preparation_budget
+    prepared = world.replicas.preparation_of(partition)
+    too_large: Any = TooLarge()
+    assert not prepared.submit(too_large, lambda _info, _error: None)
+    assert (budget.queued_bytes, budget.refused) == (0, 1)
+    world.send(ApiKey.PRODUCE, 9, request(batch(LARGE)))
+    (answer,) = await answers(world, 1)
+    assert answer.error_code == ErrorCode.NONE
+
+
+async def test_a_batch_that_finds_no_memory_in_the_thread_may_come_again(world: World) -> None:
+    partition = world.add("t", config=TopicConfig(compression_type="lz4"))
+    held: Any = HeldDisk()
+    partition.preparation = preparation.Preparation(
+        partition, held, world.clock, world.replicas.preparation_budget
+    )
+    world.send(ApiKey.PRODUCE, 9, request(batch(LARGE)))
+    held.fail(MemoryError())
+    (answer,) = await answers(world, 1)
+    assert answer.error_code == ErrorCode.REQUEST_TIMED_OUT
+    assert partition.log.log_end_offset == 0
+    assert world.replicas.preparation_budget.queued_bytes == 0
