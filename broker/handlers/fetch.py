@@ -1,8 +1,8 @@
 """Fetch (API key 1), versions 4 to 18.
 
 Behaviour:
-- Answers when `min_bytes` are readable over all partitions, after `max_wait_ms`, or at once when
-  any partition has an error.
+- Answers when `min_bytes` are readable over all partitions, or as much as the request may have;
+  after `max_wait_ms`, or at once when any partition has an error.
 - Records are sent as slices of segment files, from the batch that contains the offset; the last
   batch may be cut off, clients expect that. The first batch is sent whole even above the limits, so
   that a consumer always advances (KIP-74).
@@ -91,6 +91,8 @@ class ReadResult:
         expects_batch: One of them was promised a whole batch, however large it is.
         reads: Of remote storage, by place in the request; kept from one read to the next.
         unsettled: Those to wait for, with their partitions.
+        unused: Bytes that the limits of partitions had room for, of those that have more to read:
+            only whole batches are sent, and the next one did not fit.
         found: Results of threads' reads for this request, by place in it.
         missing: Reads for threads, before the request can be answered in full.
         rack: Of the client, where leaders may name followers in it; else empty.
@@ -108,6 +110,7 @@ class ReadResult:
         "reserved",
         "size",
         "unsettled",
+        "unused",
         "waiting_on",
     )
 
@@ -126,9 +129,19 @@ class ReadResult:
         self.expects_batch = False
         self.partitions: list[tuple[TopicKey, FetchPartitionResponse]] = []
         self.size = 0
+        self.unused = 0
         self.failed = False
         self.waiting_on: list[Partition] = []
         self.read_from: list[tuple[Partition, int]] = []
+
+    @property
+    def readable(self) -> int:
+        """Bytes that count for `min_bytes`: as if the last batch of each limit were sent in part.
+
+        So Kafka counts. A client whose least is what a partition may have at most would wait for
+        each answer else, however much there is to read.
+        """
+        return self.size + self.unused
 
 
 class FetchHandler:
@@ -169,6 +182,8 @@ class FetchHandler:
             )
         if request.replica_id >= 0:
             return self._followers.handle(connection, context, request)
+        # More than it may get would be waited for in vain.
+        request.min_bytes = min(request.min_bytes, request.max_bytes, self._max_bytes)
         fetch = self.sessions.begin(request, uses_topic_ids=by_id)
         check_partitions(len(fetch.wanted))
         if fetch.error:
@@ -176,7 +191,7 @@ class FetchHandler:
         result = self._read(request, fetch, context, None)
         if result.missing is None and result.unsettled is None:
             if (
-                result.size >= request.min_bytes
+                result.readable >= request.min_bytes
                 or result.failed
                 or request.max_wait_ms <= 0
                 or not fetch.wanted
@@ -212,7 +227,7 @@ class FetchHandler:
                 left_ms = 0 if force else max(until_ms - replicas.monotonic_ms(), 0)
                 self._park_cold(reply, context, request, fetch, result, left_ms)
                 return True
-            if not force and result.size < request.min_bytes and not result.failed:
+            if not force and result.readable < request.min_bytes and not result.failed:
                 return False
             reply.send(self._answer(fetch, result, context))
             return True
@@ -221,7 +236,7 @@ class FetchHandler:
         watched = [*first.waiting_on, *(partition for partition, _ in first.read_from)]
         operation = DelayedFetch(
             watched,
-            max(request.min_bytes - first.size, 1),
+            max(request.min_bytes - first.readable, 1),
             read_and_answer,
             committed_only=request.isolation_level == READ_COMMITTED,
         )
@@ -265,7 +280,7 @@ class FetchHandler:
             elif result.unsettled is not None:
                 self._park_remote(reply, context, request, fetch, result)
                 return
-            elif result.size < request.min_bytes and not result.failed:
+            elif result.readable < request.min_bytes and not result.failed:
                 left_ms = until_ms - replicas.monotonic_ms()
                 if left_ms > 0:
                     self._park(reply, context, request, fetch, result, left_ms)
@@ -409,6 +424,8 @@ class FetchHandler:
             )
             if records is not None and reads is not NOWAIT:
                 records.is_doubted = True
+            if records is not None and records.is_cut:
+                result.unused += max(min(wanted.max_bytes, left) - records.length, 0)
             if records is not None and records.length == 0:
                 # There is a batch, but it does not fit any more: next time, then.
                 records = None

@@ -96,6 +96,8 @@ class LogReader:
                     reads=reads,
                 )
                 if found is not None:
+                    if at < last and end_offset > segments[at + 1].base_offset:
+                        found.is_cut = True
                     return found
                 if at < last and segment.may_be_cut:
                     # With the next segment it would be a gap that nobody hears of.

@@ -75,7 +75,8 @@ class ReadableSegment(IndexedSegment):
 
         Returns:
             None when no batch before `end_position` reaches `offset`. Empty when the first one is
-            larger than `max_bytes` and `min_one_batch` is false.
+            larger than `max_bytes` and `min_one_batch` is false. `is_cut` if there are more bytes
+            than `max_bytes`.
 
         Raises:
             WouldBlockError: `reads` do not wait, and the disk would have to be waited for.
@@ -88,14 +89,17 @@ class ReadableSegment(IndexedSegment):
         if length <= 0:
             return None
         self.remember(offset, position)
-        if length > max_bytes:
+        is_cut = length > max_bytes
+        if is_cut:
             end = self._whole_batches(position, position + max_bytes, min_one_batch, reads)
             length = end - position
         file = self.file
         if file is None:
             file = self.open_file(reads, spare=True)
         self.used = True
-        return FileSlice(file, position, length)
+        found = FileSlice(file, position, length)
+        found.is_cut = is_cut
+        return found
 
     def _whole_batches(self, position: int, limit: int, min_one_batch: bool, reads: Reads) -> int:
         """A batch boundary not much below `limit`; at least after the first batch, if asked."""

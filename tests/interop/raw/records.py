@@ -66,3 +66,33 @@ def records_out_of_time(d: Dialogue) -> None:
             records = bytes(build_batch([(None, b"v", (), at) for at in times], codec=codec))
             for version in (7, 9):
                 produce(d, f"{what}, codec {codec}, v{version}", topic, records, version)
+
+
+@script
+def fetches_that_may_have_no_more(d: Dialogue) -> None:
+    """They are answered at once, however few whole batches their limits have room for."""
+    topic = d.create_topic(partitions=2)
+    for _ in range(4):
+        produce(d, "a batch", topic, bytes(build_batch([(None, bytes(300), (), TIMESTAMP_MS)])))
+    for what, partition_max, least, most in (
+        ("as much as a partition may have", 1000, 1000, 1 << 20),
+        ("as much as all may have", 1 << 20, 1000, 1000),
+        ("more than all may have", 1 << 20, 1 << 20, 1000),
+        ("more than a partition may have", 1000, 1001, 1 << 20),
+        ("all there is", 1 << 20, 1400, 1 << 20),
+        ("more than there is", 1 << 20, 2000, 1 << 20),
+    ):
+        partitions = [
+            FetchPartition(partition=index, partition_max_bytes=partition_max) for index in (0, 1)
+        ]
+        asked = FetchRequest(
+            max_wait_ms=2_000,
+            min_bytes=least,
+            max_bytes=most,
+            topics=[FetchTopic(topic=topic, partitions=partitions)],
+        )
+        begin = time.monotonic()
+        answer = d.ask_quietly(asked, 12)
+        d.note(f"{what}, waited", time.monotonic() - begin > 1.0)
+        sizes = [len(one.records or b"") for of in answer.responses for one in of.partitions]
+        d.note(f"{what}, any records", [size > 0 for size in sizes])

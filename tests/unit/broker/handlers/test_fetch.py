@@ -125,6 +125,27 @@ async def test_min_bytes_are_waited_for(world: World) -> None:
     assert values(only(world.answer(ApiKey.FETCH, 12))) == [b"x" * 300, b"y" * 900]
 
 
+@pytest.mark.parametrize(
+    "limits",
+    [
+        {"partition_max_bytes": 1000, "min_bytes": 1000},
+        {"max_bytes": 1000, "min_bytes": 1000},
+        {"max_bytes": 1000, "min_bytes": 1 << 20},
+    ],
+)
+async def test_who_may_have_no_more_does_not_wait(world: World, limits: dict[str, int]) -> None:
+    """Another batch does not fit, so no append could help."""
+    world.add("t")
+    for _ in range(3):
+        produce(world, "t", b"x" * 300)
+    answer = only(world.ask(ApiKey.FETCH, 12, request({"t": {0: 0}}, max_wait_ms=500, **limits)))
+    assert values(answer) == [b"x" * 300] * 2
+    world.send(ApiKey.FETCH, 12, request({"t": {0: 2}}, max_wait_ms=500, **limits))
+    assert not world.has_answer, "what there is leaves room for more"
+    world.timer.advance(500)
+    assert values(only(world.answer(ApiKey.FETCH, 12))) == [b"x" * 300]
+
+
 async def test_the_first_batch_goes_out_whole(world: World) -> None:
     """Also above every limit: a consumer always advances (KIP-74)."""
     world.add("t")

@@ -179,6 +179,27 @@ def test_reads_end_with_whole_batches() -> None:
     assert [header.base_offset for _, header in iterate_batches(data)] == list(range(3, 20))
 
 
+def test_a_slice_says_whether_more_lies_behind_it() -> None:
+    """Beyond its limit, or in later segments; not what may not be read yet."""
+    log = open_log(FakeFilesystem(), small_segments(500))
+    for _ in range(3):
+        append(log, make_batch(b"x" * 150))
+    assert [segment.base_offset for segment in log.segments] == [0, 2]
+
+    def is_cut(offset: int, max_bytes: int = 1 << 20, end_offset: int = 3) -> bool:
+        found = log.reader.read(
+            offset, max_bytes=max_bytes, end_offset=end_offset, min_one_batch=True
+        )
+        assert found is not None
+        return found.is_cut
+
+    assert is_cut(0)
+    assert not is_cut(0, end_offset=2)
+    assert is_cut(0, max_bytes=300, end_offset=2)
+    assert not is_cut(0, max_bytes=300, end_offset=1)
+    assert not is_cut(2)
+
+
 def test_reading_along_needs_no_index() -> None:
     """A reader that goes on where it stopped, at the tail or behind, costs no read of its own."""
     filesystem = FakeFilesystem()
