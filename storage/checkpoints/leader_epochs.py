@@ -238,8 +238,8 @@ class LeaderEpochCache:
         """Sync the checkpoint, in whichever thread it was written; may wait for the disk.
 
         Raises:
-            DiskError: It is not. Where it `is_disk_failure` the log must go out of service: a second
-                call would succeed, and prove nothing.
+            DiskError: It is not. Where it `is_disk_failure` the log must go out of service: a
+                second call would succeed, and prove nothing.
         """
         if self.is_synced:
             return

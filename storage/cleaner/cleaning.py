@@ -91,6 +91,7 @@ class CleanableLog(Protocol):
     directory: str
     config: "TopicConfig"
     log_start_offset: int
+    recovery_point: int
     producer_state: "ProducerStateManager"
 
     @property

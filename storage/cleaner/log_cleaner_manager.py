@@ -8,8 +8,10 @@ Of the compacted logs, the one with the greatest part that is dirty, if that par
 
     dirty ratio = cleanable bytes / (clean bytes + cleanable bytes)
 
-Uncleanable: the active segment, what lies beyond the last stable offset, and segments with records
-younger than `min.compaction.lag.ms`.
+Uncleanable: the active segment, what lies beyond the last stable offset, segments with records
+younger than `min.compaction.lag.ms`, and what is not on disk: a power cut would take a key's last
+record, and the one before it, which was there for long, would be gone from the segment that
+compaction has synced.
 
 State of a partition here:
 
@@ -95,7 +97,7 @@ def measure(log: CleanableLog, checkpoint: int | None, now_ms: int) -> LogToClea
         first_dirty = start
     closed = segments[:-1]
     # A segment counts from its base offset; one that the dirty range begins in counts as clean.
-    bound = min(log.last_stable_offset, segments[-1].base_offset)
+    bound = min(log.last_stable_offset, log.recovery_point, segments[-1].base_offset)
     lag_ms = log.config.min_compaction_lag_ms
     if lag_ms > 0:
         for segment in _closed_from(segments, first_dirty):

@@ -177,9 +177,25 @@ class LogCompaction:
     def truncated(self, log: Log, offset: int) -> None:
         """The log was truncated to `offset`: what lies above is to be compacted again."""
         directory = self._table.directory_of(log)
-        if directory is None:
-            return
-        cleaned = directory.checkpointed(CLEANER_CHECKPOINT, log.topic_partition)
-        if cleaned is not None and cleaned > offset:
+        if directory is not None:
             with self._table.failing(directory):
-                self._checkpoint_cleaned(log.topic_partition, offset)
+                self.ends_at(directory, log.topic_partition, offset)
+
+    def ends_at(
+        self, directory: LogDirectory, topic_partition: TopicPartition, offset: int
+    ) -> None:
+        """A log ends at `offset`, as it was found or cut: nothing above counts as compacted.
+
+        Else what is written there next would be passed over, a tombstone go after
+        `delete.retention.ms`, and what it has deleted be there again.
+
+        Raises:
+            DiskError: The disk refused.
+        """
+        with self._checkpoint_lock:
+            offsets = directory.offsets.get(CLEANER_CHECKPOINT, {})
+            if offsets.get(topic_partition, 0) > max(offset, 1):
+                # Not 0: that offsets may be missing goes on to be known.
+                directory.write_checkpoint(
+                    CLEANER_CHECKPOINT, {**offsets, topic_partition: max(offset, 1)}
+                )

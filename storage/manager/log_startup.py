@@ -456,6 +456,7 @@ class LogStartup:
                 self._keep_flush_limit(log)
                 self._set_aside_alerts.report(topic_partition, log.set_aside)
                 self._note_gaps(directory, log)
+                self._compaction.ends_at(directory, topic_partition, log.log_end_offset)
                 if self._opener.serve(directory, log) and on_loaded is not None:
                     on_loaded(log)
         except DiskError as error:

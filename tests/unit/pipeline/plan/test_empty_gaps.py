@@ -25,6 +25,7 @@ def compacted(world: BucketWorld) -> Replica:
         leader.roll()
     leader.write(2)
     leader.roll()
+    leader.log.flusher.flush()
     chosen = measure(leader.log, 0, NOW_MS)
     Cleaner(world.disk, dedupe_buffer_bytes=1 << 16, read_bytes=1 << 12).clean(
         leader.log,

@@ -256,6 +256,7 @@ class RandomWorld:
         config = log.config
         # Small ones are put together up to so many bytes: what is larger may become empty.
         log.config = config.model_copy(update={"segment_bytes": 300})
+        log.flusher.flush()
         chosen = measure(log, 0, NOW_MS)
         Cleaner(self.bucket.disk, dedupe_buffer_bytes=1 << 16, read_bytes=1 << 12).clean(
             log,

@@ -117,6 +117,7 @@ class Disk:
         on_owner: OnOwner = in_this_thread,
     ) -> CleanerStats:
         """One run from `dirty` to the first uncleanable offset."""
+        self.log.flusher.flush()
         chosen = measure(self.log, dirty, self.clock.now_ms())
         cleaner = make_cleaner(self.filesystem, map_bytes)
         return cleaner.clean(

@@ -35,6 +35,7 @@ class FakeLog:
     config: TopicConfig = field(default_factory=lambda: TopicConfig(cleanup_policy=COMPACT))
     log_start_offset: int = 0
     last_stable_offset: int = 50
+    recovery_point: int = 50
     directory: str = "/d/a-0"
     producer_state: ProducerStateManager = field(
         default_factory=lambda: ProducerStateManager(A, "/d", FakeFilesystem())
@@ -83,6 +84,13 @@ def log(**config: object) -> FakeLog:
 def test_range(checkpoint: int | None, expected: tuple[int, int, int, int]) -> None:
     """From the checkpoint to the active segment; one beyond the log counts as none."""
     assert shape(measure(FakeLog(), checkpoint, NOW)) == expected
+
+
+@pytest.mark.parametrize(("recovery_point", "bound"), [(50, 40), (40, 40), (39, 30), (0, 0)])
+def test_what_is_not_on_disk_is_left_alone(recovery_point: int, bound: int) -> None:
+    """Else a power cut would take the last record of a key, and compaction the one before it."""
+    chosen = measure(FakeLog(recovery_point=recovery_point), None, NOW)
+    assert chosen.first_uncleanable_offset == bound
 
 
 def test_checkpoint_below_the_log_start() -> None:

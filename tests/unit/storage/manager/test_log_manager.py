@@ -104,6 +104,12 @@ def append(log: Log, count: int = 1, *, key: bytes = b"k", value: bytes | None =
     log.update_high_watermark(log.log_end_offset)
 
 
+def append_durably(log: Log, count: int) -> None:
+    """As `append`, and flush them: they may be compacted."""
+    append(log, count)
+    log.flusher.flush()
+
+
 # -- directories -----------------------------------------------------------------------------
 
 
@@ -627,7 +633,7 @@ def test_compaction_pass(disk: Disk) -> None:
     )
     manager = disk.started()
     log = manager.creation.get_or_create(A0, ID_A, config)
-    append(log, 40)
+    append_durably(log, 40)
     before = log.size()
     stats = manager.compaction.clean_dirtiest()
     assert stats is not None
@@ -660,7 +666,7 @@ def test_a_log_is_deleted_under_its_compaction(
         if batches == hangs_at_batch:
             assert manager.deletion.delete_all([A0, A1]) == 2
             assert manager.deletion.remove_deleted() == 1, "only the one that nobody compacts"
-            append(manager.creation.get_or_create(A0, ID_B, config), 25)
+            append_durably(manager.creation.get_or_create(A0, ID_B, config), 25)
 
     manager = disk.manager(cleaner_throttle=hang)
     manager.startup.load(lambda _topic: config)
@@ -668,8 +674,8 @@ def test_a_log_is_deleted_under_its_compaction(
     monkeypatch.setattr(
         manager.cleaning, "abandon", lambda partitions: abandon(partitions, timeout_s=0.0)
     )
-    append(manager.creation.get_or_create(A0, ID_A, config), 40)
-    append(manager.creation.get_or_create(A1, ID_A, config), 1)
+    append_durably(manager.creation.get_or_create(A0, ID_A, config), 40)
+    append_durably(manager.creation.get_or_create(A1, ID_A, config), 1)
     assert manager.compaction.clean_dirtiest() is None
     assert batches >= hangs_at_batch
     assert not manager.offline_directories
@@ -756,8 +762,8 @@ def test_damaged_log_is_left_alone(disk: Disk) -> None:
         cleanup_policy=("compact",), segment_bytes=300, min_cleanable_dirty_ratio=0.1
     )
     manager = disk.started()
-    append(manager.creation.get_or_create(A0, ID_A, config), 40)
-    append(manager.creation.get_or_create(B0, ID_B, config), 20)
+    append_durably(manager.creation.get_or_create(A0, ID_A, config), 40)
+    append_durably(manager.creation.get_or_create(B0, ID_B, config), 20)
     path = "/one/a-0/00000000000000000000.log"
     damaged = bytearray(disk.filesystem.peek(path))
     damaged[-1] ^= 1
@@ -796,7 +802,7 @@ def test_serving_logs_are_changed_by_their_owner_only(disk: Disk) -> None:
     manager.startup.claim("cluster", 1)
     manager.startup.load(lambda _topic: config)
     log = manager.creation.get_or_create(A0, ID_A, config)
-    append(log, 40)
+    append_durably(log, 40)
     batch = build_batch(
         [(b"k", b"v", (), 1_700_000_000_000)], producer_id=4, producer_epoch=0, base_sequence=0
     )
@@ -1047,8 +1053,8 @@ def test_a_formerly_compacted_topic_survives_a_scan_of_everything(lost: tuple[st
     log = manager.creation.get_or_create(A0, ID_A, compact)
     for number in range(60):
         append(log, key=b"%d" % (number % 7), value=b"v" * 40)
-    assert manager.compaction.clean_dirtiest() is not None
     log.flusher.flush(log.active_base_offset)
+    assert manager.compaction.clean_dirtiest() is not None
     manager.checkpoints.write()
     expected = read_records(log)
     assert 7 <= len(expected) < 60

@@ -35,7 +35,7 @@ async def test_metadata_says_what_the_segment_holds() -> None:
 
 
 async def test_epochs_that_could_not_be_synced_take_the_log_out_of_service() -> None:
-    """The kernel has told of it: a second sync succeeds, and the epochs may be lost all the same."""
+    """The kernel has told of it: a second sync succeeds, and they may be lost all the same."""
     world = World()
     world.write(1)
     world.log.begin_epoch(4)
