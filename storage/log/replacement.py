@@ -163,8 +163,15 @@ class SegmentReplacement:
         self._state.filesystem.sync_directory(self._state.directory)
 
     def undo(self, segment: Segment) -> None:
-        """Remove a prepared segment that is not to be put in place. For a thread."""
+        """Remove a prepared segment that is not to be put in place. For a thread.
+
+        On disk when this returns: after a power cut it would be put over what the log is by then.
+
+        Raises:
+            DiskError: The disk refused.
+        """
         segment.delete_files()
+        self.sync()
 
     def undo_after(self, error: DiskError, segment: Segment) -> None:
         """Remove a segment that could not be put in place, if the log goes on without it.
@@ -180,6 +187,7 @@ class SegmentReplacement:
                 for kind in SEGMENT_SUFFIXES:
                     name = log_file_name(segment.base_offset, kind, stage)
                     filesystem.unlink(f"{segment.directory}/{name}", missing_ok=True)
+            self.sync()
         except DiskError as worse:
             # Else the next start would put it over what the log is by then.
             self._state.fail(worse)

@@ -126,3 +126,18 @@ def test_a_log_beside_which_a_prepared_segment_stays_is_out_of_service() -> None
     with pytest.raises(LogDirectoryOfflineError):
         append(log, make_batch(b"x"))
     assert prepared.restarted() in (prepared.before, prepared.after)
+
+
+@pytest.mark.parametrize("refused", [False, True])
+def test_what_was_not_put_in_place_does_not_come_back_after_a_power_cut(refused: bool) -> None:
+    """It stands for records that the log may have given up by then, or have others for."""
+    prepared = Prepared()
+    prepared.filesystem.sync_directory("/")
+    if refused:
+        prepared.filesystem.fail("rename", errno.ENOSPC, path=".log", skip=2)
+        assert prepared.replace() is not None
+    else:
+        replacement = prepared.log.replacement
+        replacement.undo(replacement.prepare(0))
+    prepared.filesystem.crash()
+    assert prepared.restarted() == prepared.before
