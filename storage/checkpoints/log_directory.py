@@ -16,7 +16,7 @@ A directory whose disk fails goes offline for good; the others go on.
 
 import logging
 import threading
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from posixpath import dirname, join
 from typing import Final
@@ -61,6 +61,9 @@ CHECKPOINTS: Final = (
     HIGH_WATERMARK_CHECKPOINT,
     CLEANER_CHECKPOINT,
 )
+
+Change = Callable[[Mapping[TopicPartition, int]], Mapping[TopicPartition, int]]
+"""From the offsets that a checkpoint has to those that it gets."""
 
 # A KRaft controller's log looks like a partition and is none; the others are remote storage's.
 _NOT_PARTITIONS: Final = frozenset(
@@ -281,10 +284,15 @@ class LogDirectory:
             offsets = self.offsets.get(RECOVERY_POINT_CHECKPOINT, {})
             self.offsets[RECOVERY_POINT_CHECKPOINT] = {**offsets, topic_partition: offset}
 
-    def write_checkpoint(self, name: str, offsets: Mapping[TopicPartition, int]) -> bool:
+    def write_checkpoint(self, name: str, change: Change) -> bool:
         """Replace a checkpoint, unless it would not change; returns whether it was written.
 
         Partitions that are still loading keep the offsets they have.
+
+        Args:
+            name: Of the checkpoint.
+            change: Called with the offsets it has; returns those it gets. One writer at a time: who
+                reads offsets before could put back what another has lowered, or removed, since.
 
         Raises:
             DiskError: The disk refused; the old checkpoint stays.
@@ -292,12 +300,9 @@ class LogDirectory:
         if not self.listed:
             return False
         with self._write_lock:
-            kept = {
-                tp: offset
-                for tp, offset in self.offsets.get(name, {}).items()
-                if tp in self.loading
-            }
-            merged = {**kept, **offsets}
+            before = self.offsets.get(name, {})
+            kept = {tp: offset for tp, offset in before.items() if tp in self.loading}
+            merged = {**kept, **change(before)}
             data = encode_offsets(merged)
             if self._written.get(name) == data:
                 return False
@@ -327,12 +332,13 @@ class LogDirectory:
         Raises:
             DiskError: The disk refused.
         """
+
+        def without(offsets: Mapping[TopicPartition, int]) -> Mapping[TopicPartition, int]:
+            return {tp: offset for tp, offset in offsets.items() if tp not in partitions}
+
         for name in CHECKPOINTS:
-            offsets = self.offsets.get(name, {})
-            if not partitions.isdisjoint(offsets):
-                self.write_checkpoint(
-                    name, {tp: offset for tp, offset in offsets.items() if tp not in partitions}
-                )
+            if not partitions.isdisjoint(self.offsets.get(name, {})):
+                self.write_checkpoint(name, without)
 
     def go_offline(self, reason: str) -> None:
         """Serve no longer; the first reason stays."""

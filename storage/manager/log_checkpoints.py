@@ -4,7 +4,7 @@ Source: Kafka, LogManager.scala (checkpointLogRecoveryOffsets and its like).
 """
 
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from posixpath import dirname
 
 from storage.checkpoints.checkpoint_files import (
@@ -64,29 +64,18 @@ class LogCheckpoints:
             loading = {
                 directory.path: set(directory.loading) for directory in self._table.directories
             }
-        by_path: dict[str, dict[TopicPartition, int]] = {
-            directory.path: {
-                tp: offset
-                for tp in loading[directory.path]
-                if (offset := directory.checkpointed(name, tp)) is not None
-            }
-            for directory in self._table.directories
-        }
-        chosen: dict[str, list[tuple[Log, int]]] = {}
+        by_path: dict[str, list[Log]] = {}
         for log in logs:
-            offset = offset_of(log)
-            if offset is not None:
-                path = dirname(log.directory)
-                by_path[path][log.topic_partition] = offset
-                chosen.setdefault(path, []).append((log, offset))
+            by_path.setdefault(dirname(log.directory), []).append(log)
         written: list[tuple[Log, int]] = []
         for directory in self._table.online():
+            here = _Offsets(by_path.get(directory.path, []), loading[directory.path], offset_of)
             try:
-                directory.write_checkpoint(name, by_path[directory.path])
+                directory.write_checkpoint(name, here.change)
             except DiskError as error:
                 self._table.fail(directory, error)
             else:
-                written += chosen.get(directory.path, ())
+                written += here.chosen
         # Deleted in the meantime, perhaps after the deletion had dropped them from the checkpoints.
         gone = {
             log.topic_partition
@@ -102,3 +91,32 @@ class LogCheckpoints:
             except DiskError as error:
                 self._table.fail(directory, error)
         return written
+
+
+class _Offsets:
+    """What a checkpoint of one directory gets, read when it is this writer's turn.
+
+    Not earlier: a log that is truncated meanwhile writes its lower recovery point, which an offset
+    read before would put up again, over records that are not on disk.
+    """
+
+    def __init__(
+        self,
+        logs: list[Log],
+        loading: set[TopicPartition],
+        offset_of: Callable[[Log], int | None],
+    ) -> None:
+        self.chosen: list[tuple[Log, int]] = []
+        self._logs = logs
+        self._loading = loading
+        self._offset_of = offset_of
+
+    def change(self, before: Mapping[TopicPartition, int]) -> Mapping[TopicPartition, int]:
+        """Those of logs that are open, and what it says of those that were not."""
+        offsets = {tp: offset for tp, offset in before.items() if tp in self._loading}
+        for log in self._logs:
+            offset = self._offset_of(log)
+            if offset is not None:
+                offsets[log.topic_partition] = offset
+                self.chosen.append((log, offset))
+        return offsets

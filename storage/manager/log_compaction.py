@@ -4,8 +4,7 @@ Source: Kafka, LogCleaner.java, LogCleanerManager.java.
 """
 
 import logging
-import threading
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 
 from protocol.errors import DecodeError
@@ -49,8 +48,6 @@ class LogCompaction:
         self._throttle = throttle
         self.in_thread = self._new_cleaner()
         self._other: CleansLogs | None = None
-        # Runs of several threads end at the same time.
-        self._checkpoint_lock = threading.Lock()
 
     @property
     def _cleaner(self) -> CleansLogs:
@@ -157,11 +154,9 @@ class LogCompaction:
         log = self._table.serving.get(topic_partition)
         directory = None if log is None else self._table.directory_of(log)
         if directory is not None:
-            with self._checkpoint_lock:
-                offsets = directory.offsets.get(CLEANER_CHECKPOINT, {})
-                directory.write_checkpoint(
-                    CLEANER_CHECKPOINT, {**offsets, topic_partition: end_offset}
-                )
+            directory.write_checkpoint(
+                CLEANER_CHECKPOINT, lambda offsets: {**offsets, topic_partition: end_offset}
+            )
 
     def note_gaps(self, directory: LogDirectory, topic_partition: TopicPartition) -> None:
         """Have the cleaner's checkpoint say that offsets may be missing in a log.
@@ -169,10 +164,9 @@ class LogCompaction:
         Raises:
             DiskError: The disk refused.
         """
-        with self._checkpoint_lock:
-            offsets = directory.offsets.get(CLEANER_CHECKPOINT, {})
-            if topic_partition not in offsets:
-                directory.write_checkpoint(CLEANER_CHECKPOINT, {**offsets, topic_partition: 1})
+        directory.write_checkpoint(
+            CLEANER_CHECKPOINT, lambda offsets: {topic_partition: 1, **offsets}
+        )
 
     def truncated(self, log: Log, offset: int) -> None:
         """The log was truncated to `offset`: what lies above is to be compacted again."""
@@ -192,10 +186,11 @@ class LogCompaction:
         Raises:
             DiskError: The disk refused.
         """
-        with self._checkpoint_lock:
-            offsets = directory.offsets.get(CLEANER_CHECKPOINT, {})
-            if offsets.get(topic_partition, 0) > max(offset, 1):
-                # Not 0: that offsets may be missing goes on to be known.
-                directory.write_checkpoint(
-                    CLEANER_CHECKPOINT, {**offsets, topic_partition: max(offset, 1)}
-                )
+
+        def lowered(offsets: Mapping[TopicPartition, int]) -> Mapping[TopicPartition, int]:
+            # Not to 0: that offsets may be missing goes on to be known.
+            until = min(offsets.get(topic_partition, 0), max(offset, 1))
+            return {**offsets, topic_partition: until} if topic_partition in offsets else offsets
+
+        if directory.checkpointed(CLEANER_CHECKPOINT, topic_partition) is not None:
+            directory.write_checkpoint(CLEANER_CHECKPOINT, lowered)

@@ -128,8 +128,7 @@ class LogMoves:
         target.remember(log.topic_partition, offsets)
         if cleaned is not None:
             # It also says that offsets may be missing.
-            known = dict(target.offsets[CLEANER_CHECKPOINT])
-            target.write_checkpoint(CLEANER_CHECKPOINT, known)
+            target.write_checkpoint(CLEANER_CHECKPOINT, lambda known: known)
         self._checkpoints.write()
 
     def swap(

@@ -291,7 +291,7 @@ class LogStartup:
         try:
             if not jobs and not directory.has_recovery_points:
                 # Logs that are made from now on are newer than it, whenever the power goes.
-                directory.write_checkpoint(RECOVERY_POINT_CHECKPOINT, {})
+                directory.write_checkpoint(RECOVERY_POINT_CHECKPOINT, lambda _before: {})
             directory.forget(known)
         except DiskError as error:
             if error.is_disk_failure:

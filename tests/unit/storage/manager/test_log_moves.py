@@ -271,7 +271,7 @@ def test_how_far_a_log_was_compacted_moves_with_it() -> None:
     """It tells the recovery that offsets may be missing."""
     node = Node()
     log = node.create()
-    node.directory("/one").write_checkpoint(CLEANER_CHECKPOINT, {A0: 20})
+    node.directory("/one").write_checkpoint(CLEANER_CHECKPOINT, lambda _: {A0: 20})
     node.move(log, "/two")
     assert node.directory("/one").checkpointed(CLEANER_CHECKPOINT, A0) is None
     node.manager.shutdown()

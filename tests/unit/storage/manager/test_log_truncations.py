@@ -1,10 +1,14 @@
 """Truncations of logs that follow: compaction is stopped, checkpoints go down with the log."""
 
 import threading
+from typing import Any
+
+import pytest
 
 from storage.checkpoints.checkpoint_files import CLEANER_CHECKPOINT, RECOVERY_POINT_CHECKPOINT
+from storage.checkpoints.log_directory import LogDirectory
 from tests.code_path import python_only
-from tests.unit.storage.manager.test_log_manager import A0, CONFIG, ID_A, Disk, append
+from tests.unit.storage.manager.test_log_manager import A0, A1, CONFIG, ID_A, Disk, append
 
 
 def test_checkpoints_go_down_with_the_log() -> None:
@@ -16,13 +20,37 @@ def test_checkpoints_go_down_with_the_log() -> None:
     append(log, 10)
     log.flusher.flush()
     manager.checkpoints.write()
-    directory.write_checkpoint(CLEANER_CHECKPOINT, {A0: 8})
+    directory.write_checkpoint(CLEANER_CHECKPOINT, lambda _: {A0: 8})
     manager.truncation.truncate_to(log, 4)
     assert log.log_end_offset == 4
     assert directory.checkpointed(RECOVERY_POINT_CHECKPOINT, A0) == 4
     assert directory.checkpointed(CLEANER_CHECKPOINT, A0) == 4
     manager.truncation.start_at(log, 20)
     assert (log.log_start_offset, log.log_end_offset) == (20, 20)
+
+
+def test_a_checkpoint_that_is_being_written_does_not_put_it_up_again(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """It has chosen its logs, and waits for another directory's disk while one of them is cut."""
+    manager = Disk("/one", "/two").manager()
+    manager.startup.load(lambda _topic: CONFIG)
+    for partition in (A0, A1):
+        append(manager.creation.get_or_create(partition, ID_A, CONFIG), 10)
+    (log,) = manager.logs_in(manager.directories[1])
+    log.flusher.flush()
+    write = LogDirectory.write_checkpoint
+
+    def cut_first(directory: LogDirectory, name: str, change: Any) -> bool:
+        if directory.path == "/two":
+            monkeypatch.undo()
+            manager.truncation.truncate_to(log, 4)
+        return write(directory, name, change)
+
+    monkeypatch.setattr(LogDirectory, "write_checkpoint", cut_first)
+    manager.checkpoints.write_recovery_points()
+    checkpointed = manager.directories[1].checkpointed
+    assert checkpointed(RECOVERY_POINT_CHECKPOINT, log.topic_partition) == 4
 
 
 @python_only
