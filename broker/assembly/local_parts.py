@@ -126,6 +126,8 @@ class LocalParts:
     async def writes_ended(self) -> None:
         """Wait until no partition has a write under way; then end the directories' threads."""
         for partition in list(self.replicas.partitions()):
+            if partition.preparation is not None:
+                await partition.preparation.end()
             if partition.writes is not None:
                 await partition.writes.idle()
         self.writers.close()

@@ -8,10 +8,14 @@ milliseconds for a large batch: the loop does not wait for that.
                                                                 │
                done(info or error) <── append on the loop <─────┘
 
+When the broker stops, what is queued is refused, and what a thread has is not appended: the log is
+about to be marked as whole up to its end.
+
 A partition's batches are appended in the order of arrival, because one is prepared at a time, and
 because later ones join the queue while it is not empty, however small they are.
 """
 
+import asyncio
 from collections import deque
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Final, Protocol
@@ -76,7 +80,7 @@ class PreparationBudget:
 class Preparation:
     """The queue of one partition; created when it is first needed."""
 
-    __slots__ = ("_budget", "_clock", "_disk", "_partition", "_queue", "_running")
+    __slots__ = ("_budget", "_clock", "_disk", "_ended", "_partition", "_queue", "_running")
 
     def __init__(
         self, partition: AppendedTo, disk: "Disk", clock: "Clock", budget: PreparationBudget
@@ -87,6 +91,8 @@ class Preparation:
         self._budget = budget
         self._queue: deque[tuple[bytearray, Done, TransactionTerms | None, bool]] = deque()
         self._running = False
+        # Set once nothing is appended any more.
+        self._ended: asyncio.Future[None] | None = None
 
     @property
     def busy(self) -> bool:
@@ -123,9 +129,21 @@ class Preparation:
             self._next()
         return True
 
+    async def end(self) -> None:
+        """Append nothing any more: refuse what is queued, wait for the batch a thread has."""
+        ended = self._ended = asyncio.get_running_loop().create_future()
+        while self._queue:
+            records, done, _terms, _acks_all = self._queue.popleft()
+            self._budget.queued_bytes -= len(records)
+            done(None, ApiError(ErrorCode.NOT_LEADER_OR_FOLLOWER))
+        if self._running:
+            await ended
+
     def _next(self) -> None:
         if not self._queue:
             self._running = False
+            if self._ended is not None and not self._ended.done():
+                self._ended.set_result(None)
             return
         self._running = True
         records, done, terms, acks_all = self._queue.popleft()
@@ -146,6 +164,8 @@ class Preparation:
             else:
                 assert prepared is not None
                 try:
+                    if self._ended is not None:
+                        raise ApiError(ErrorCode.NOT_LEADER_OR_FOLLOWER)
                     if self._partition.gone:
                         # Deleted, or its disk failed, while the thread ran.
                         raise ApiError(self._partition.gone)

@@ -1,5 +1,6 @@
 """Large batches of topics that cost CPU by the record are worked on by threads, in order."""
 
+import asyncio
 from typing import Any
 
 import pytest
@@ -220,5 +221,28 @@ async def test_a_batch_that_finds_no_memory_in_the_thread_may_come_again(world: 
     held.fail(MemoryError())
     (answer,) = await answers(world, 1)
     assert answer.error_code == ErrorCode.REQUEST_TIMED_OUT
+    assert partition.log.log_end_offset == 0
+    assert world.replicas.preparation_budget.queued_bytes == 0
+
+
+async def test_at_a_stop_what_waits_is_refused_and_what_a_thread_has_is_not_appended(
+    world: World,
+) -> None:
+    partition = world.add("t", config=TopicConfig(compression_type="lz4"))
+    held: Any = HeldDisk()
+    partition.preparation = preparation.Preparation(
+        partition, held, world.clock, world.replicas.preparation_budget
+    )
+    for _ in range(2):
+        world.send(ApiKey.PRODUCE, 9, request(batch(LARGE)))
+    assert len(held.held) == 1
+    ending = asyncio.ensure_future(partition.preparation.end())
+    await asyncio.sleep(0)
+    assert not ending.done()
+    held.let_go()
+    await ending
+    codes = [answer.error_code for answer in await answers(world, 2)]
+    assert codes == [ErrorCode.NOT_LEADER_OR_FOLLOWER] * 2
+    assert len(held.held) == 1, "no other was begun"
     assert partition.log.log_end_offset == 0
     assert world.replicas.preparation_budget.queued_bytes == 0
