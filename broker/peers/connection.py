@@ -320,8 +320,9 @@ class PeerConnection:
             self._unwatch(stream)
             return
         for _ in range(RECEIVES_MAX):
+            buffer = reader.buffer
             try:
-                count = stream.recv_into(reader.buffer)
+                count = stream.recv_into(buffer)
             except BlockingIOError:
                 return
             except OSError as error:
@@ -337,6 +338,9 @@ class PeerConnection:
                 stream.expect(len(reader.buffer))
                 if len(reader.buffer) >= EXPECTED_MIN:
                     return
+            if count < len(buffer):
+                # That was all there is: what comes later calls back.
+                return
 
     def _take_frames(self, stream: Stream, reader: FrameReader[ReceiveBuffer], count: int) -> bool:
         """Hand answers on; False when no more may be received now."""

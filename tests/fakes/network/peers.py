@@ -105,9 +105,14 @@ class PeerWorld:
         )
 
     def receive(self, stream: FakeStream, *chunks: bytes | OSError) -> None:
-        """Bytes come from the peer; an empty chunk is its end."""
+        """Bytes come from the peer; an empty chunk is its end.
+
+        As by epoll the connection is called as long as there is something, and it watches.
+        """
         stream.incoming += chunks
         self.poller.readable(stream.fd)
+        while stream.incoming and stream.fd in self.poller.readers:
+            self.poller.readable(stream.fd)
 
 
 class SeenPeers:

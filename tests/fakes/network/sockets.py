@@ -58,6 +58,7 @@ class FakeStream:
 
     The test appends to `incoming` (an empty chunk is the end of the stream, an exception is raised)
     and finds what was sent in `sent`. `window` is how many bytes the peer still takes; None: all.
+    `sends` and `receives` count the calls.
     """
 
     def __init__(self, fd: int = 100) -> None:
@@ -68,6 +69,7 @@ class FakeStream:
         self.closed = False
         self.fail_sends: OSError | None = None
         self.sends = 0
+        self.receives = 0
         self.peer_gone = False
         self.expected = 0
 
@@ -75,6 +77,7 @@ class FakeStream:
         return self.fd
 
     def recv_into(self, buffer: memoryview) -> int:
+        self.receives += 1
         if not self.incoming:
             raise BlockingIOError
         chunk = self.incoming[0]

@@ -354,6 +354,17 @@ def test_connection_stays_watched_while_nothing_comes_behind_a_held_answer() -> 
     assert stream.fd in world.poller.readers
 
 
+def test_answer_that_does_not_fill_the_buffer_is_received_once() -> None:
+    """There is no more then: to ask again costs a call of the system a record, at each follower."""
+    world = World(receive_bytes=4096)
+    world.send()
+    stream = world.accept()
+    for count in range(1, 4):
+        world.receive(stream, answer_to(requests_of(stream)[0], b"x" * 2000))
+        assert stream.receives == count
+        world.send()
+
+
 def test_answer_that_comes_in_parts_is_waited_for_in_large_ones() -> None:
     """Once it is whole any byte counts again."""
     size = 200_000
