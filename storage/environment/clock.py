@@ -4,6 +4,7 @@ Only this module asks the operating system for the time: everything else takes a
 tests and simulations can move it by hand.
 """
 
+import os
 import time
 from collections.abc import Callable
 from functools import partial
@@ -31,13 +32,19 @@ class Clock(Protocol):
 def cpu_wait_ms() -> float:
     """How long the calling thread has waited for a processor since it began, as Linux counts it.
 
-    0 where the system does not report it. Costs some 15 us.
+    0 where the system does not report it. Costs some 10 us: three calls of the system, where a file
+    object takes nine. The loop asks ten times a second.
     """
     try:
-        with open("/proc/thread-self/schedstat", "rb") as file:
-            return int(file.read().split()[1]) / 1e6
+        fd = os.open("/proc/thread-self/schedstat", os.O_RDONLY | os.O_CLOEXEC)
+    except OSError:
+        return 0.0
+    try:
+        return int(os.read(fd, 128).split()[1]) / 1e6
     except (OSError, IndexError, ValueError):
         return 0.0
+    finally:
+        os.close(fd)
 
 
 def sleep_ms(duration_ms: float) -> None:
