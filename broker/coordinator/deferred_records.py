@@ -6,7 +6,7 @@ written at once. A producer that continues causes the next record within millise
 one append; for an idle one the record is written after the delay:
 
     held ──> the log's next record comes ──> written before it, in one batch
-       ├───> DEFER_MS to twice DEFER_MS ─────> written
+       ├───> DEFER_MS to twice DEFER_MS ─────> written, one log in each iteration of the loop
        ├───> as many as a batch should have > written
        ├───> refused ────> held again, up to RETRY_MAX_MS: a topic may lack replicas for hours
        └───> the coordinator stops ────────> written
@@ -15,6 +15,8 @@ No response that depends on the record is sent before it is written.
 """
 
 import logging
+from collections import deque
+from collections.abc import Callable
 from functools import partial
 from typing import Final, Protocol
 
@@ -43,14 +45,27 @@ class DeferredRecords:
     Those whose records were refused have one each: a shard of the topic has one log.
     """
 
-    __slots__ = ("_due", "_handle", "_new", "_refused", "_timer")
+    __slots__ = ("_due", "_handle", "_new", "_refused", "_soon", "_timer", "_writing")
 
-    def __init__(self, timer: Timer) -> None:
+    def __init__(
+        self, timer: Timer, soon: Callable[[Callable[[], None]], object] | None = None
+    ) -> None:
+        """No log yet.
+
+        Args:
+            timer: For the delays.
+            soon: Calls back in the loop's next iteration, after what has become readable meanwhile:
+                a request waits for the records of one log, not for those of fifty. None: those that
+                are due are written at once.
+        """
         self._timer = timer
+        self._soon = soon
         # Ordered, and each log once.
         self._new: dict[HoldingLog, None] = {}
         self._due: dict[HoldingLog, None] = {}
         self._refused: dict[HoldingLog, TimerHandle] = {}
+        # Their time has come; at most as many as there are logs.
+        self._writing: deque[HoldingLog] = deque()
         self._handle: TimerHandle | None = None
 
     def add(self, log: HoldingLog, refusals: int = 0) -> None:
@@ -67,10 +82,19 @@ class DeferredRecords:
     def _pass(self) -> None:
         due, self._due, self._new = self._due, self._new, {}
         self._handle = None
-        for log in due:
-            _write(log)
+        is_writing = bool(self._writing)
+        self._writing.extend(due)
+        if not is_writing:
+            self._write_next()
         if self._handle is None and (self._due or self._new):
             self._handle = self._timer.call_later_ms(DEFER_MS, self._pass)
+
+    def _write_next(self) -> None:
+        while self._writing:
+            _write(self._writing.popleft())
+            if self._writing and self._soon is not None:
+                self._soon(self._write_next)
+                return
 
     def _retry(self, log: HoldingLog) -> None:
         del self._refused[log]
@@ -83,8 +107,9 @@ class DeferredRecords:
 
     def stop(self) -> None:
         """Write all deferred records, and stop the timers."""
-        for log in (*self._due, *self._new, *self._refused):
+        for log in (*self._writing, *self._due, *self._new, *self._refused):
             _write(log)
+        self._writing.clear()
         self._due.clear()
         self._new.clear()
         for log in list(self._refused):

@@ -103,7 +103,7 @@ class Coordinators:
         if peers is not None:
             markers = MarkerRouter(markers, routes=routes, peers=peers, soon=iteration_end.call)
         self.transactions = TransactionCoordinator(
-            settings, environment, replicas, controller, markers, alerts
+            settings, environment, replicas, controller, markers, alerts, soon=call_soon
         )
         self.registrar: PartitionRegistrar = self.transactions
         if peers is not None:

@@ -72,13 +72,16 @@ class TransactionCoordinator:
         controller: "Controller",
         markers: MarkerWriter,
         alerts: Alerts | None = None,
+        *,
+        soon: Callable[[Callable[[], None]], object] | None = None,
     ) -> None:
+        """`soon`: as `DeferredRecords` has it."""
         self._settings = settings
         self._environment = environment
         clock, timer = environment.clock, environment.timer
         self._replica_manager = replica_manager
         self._controller = controller
-        self._held = DeferredRecords(timer)
+        self._held = DeferredRecords(timer, soon)
         self._upkeep = Upkeep(timer)
         self.stats = TransactionStats()
         self._runtime: CoordinatorRuntime[TransactionShard] = CoordinatorRuntime(

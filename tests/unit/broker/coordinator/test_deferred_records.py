@@ -1,5 +1,7 @@
 """Records that wait for company: when they are written at the latest."""
 
+from collections.abc import Callable
+
 import pytest
 
 from broker.coordinator.deferred_records import DEFER_MS, RETRY_MAX_MS, DeferredRecords
@@ -76,6 +78,42 @@ def test_what_is_refused_again_meanwhile_has_one_time() -> None:
     assert log.writes == 0
     timer.advance(10 * DEFER_MS)
     assert log.writes == 1
+
+
+def test_one_log_is_written_in_an_iteration() -> None:
+    """Requests that have come meanwhile are served between two logs."""
+    timer = ManualTimer(ManualClock())
+    turns: list[Callable[[], None]] = []
+    held = DeferredRecords(timer, turns.append)
+    logs = [Log(held) for _ in range(3)]
+    for log in logs:
+        held.add(log)
+    timer.advance(2 * DEFER_MS)
+    assert [log.writes for log in logs] == [1, 0, 0]
+    # It is asked to write what it has deferred since, behind those that were due before.
+    held.add(logs[0])
+    timer.advance(2 * DEFER_MS)
+    assert [log.writes for log in logs] == [1, 0, 0]
+    for written in ([1, 1, 0], [1, 1, 1], [2, 1, 1]):
+        (turn,) = turns
+        turns.clear()
+        turn()
+        assert [log.writes for log in logs] == written
+    assert not turns
+
+
+def test_a_stop_writes_what_is_due_too() -> None:
+    timer = ManualTimer(ManualClock())
+    turns: list[Callable[[], None]] = []
+    held = DeferredRecords(timer, turns.append)
+    logs = [Log(held) for _ in range(3)]
+    for log in logs:
+        held.add(log)
+    timer.advance(2 * DEFER_MS)
+    held.stop()
+    assert [log.writes for log in logs] == [1, 1, 1]
+    turns[0]()
+    assert [log.writes for log in logs] == [1, 1, 1]
 
 
 def test_a_stop_writes_all() -> None:
