@@ -72,6 +72,10 @@ class AlertKind(StrEnum):
     TIER_COPY_BLOCKED = "tier-copy-blocked"
     """A local segment is not fit to be copied, nor is what follows it. Subject: a partition."""
 
+    TIER_FAILING = "tier-failing"
+    """The bucket has not been read, or has taken no copy, for a minute of attempts. Subject: which
+    of both."""
+
     TIER_METADATA_LOST = "tier-metadata-lost"
     """What remote storage holds is not known any more, wholly or in part. Subject: a partition
     whose history waits, or the topic."""

@@ -28,7 +28,8 @@ from storage.errors import CutSegmentError, StorageError
 from storage.segment.indexed_segment import IndexedSegment
 from storage.segment.segment import Segment
 from tiered.deadline import CallDeadlines
-from tiered.errors import CorruptSegmentError, TieredError
+from tiered.errors import CorruptSegmentError, RemoteStorageError, TieredError
+from tiered.maintenance.bucket_trouble import BucketTrouble, Work
 from tiered.metadata.remote_log_metadata_manager import RemoteLogMetadataManager
 from tiered.tasks.copy_quota import CopyQuota
 from tiered.tasks.led_partition import BlockedSegment, LedPartition, uncopied_segments
@@ -58,6 +59,7 @@ class Copier:
         "_environment",
         "_metadata",
         "_settings",
+        "_trouble",
         "copy",
         "quota",
     )
@@ -73,6 +75,7 @@ class Copier:
         settings: Callable[[], TierConfig],
         counters: TaskCounters,
         alerts: Alerts,
+        trouble: BucketTrouble,
     ) -> None:
         """Nothing runs before `run`; `settings` gives the present ones."""
         self._metadata = metadata
@@ -82,6 +85,7 @@ class Copier:
         self._settings = settings
         self._counters = counters
         self._alerts = alerts
+        self._trouble = trouble
         self.copy = copy
         self.quota = CopyQuota(environment.clock, settings())
 
@@ -152,9 +156,12 @@ class Copier:
             self._counters.of(led.tiered.partition.topic).copy_errors += 1
             self._block(led, candidate, error)
             return None
-        except (TieredError, StorageError):
+        except (TieredError, StorageError) as error:
             self._counters.of(led.tiered.partition.topic).copy_errors += 1
+            if isinstance(error, RemoteStorageError):
+                self._trouble.failed(Work.COPIES, error)
             raise
+        self._trouble.worked(Work.COPIES)
         if led.is_active:
             self.unblock(led)
         return 0.0 if self.is_due(led) else None

@@ -31,6 +31,7 @@ from storage.errors import StorageError
 from tiered.deadline import CallDeadlines, Deadline
 from tiered.errors import RemoteStorageError, TieredError
 from tiered.maintenance.bucket_ownership import Claim
+from tiered.maintenance.bucket_trouble import BucketTrouble, Work
 from tiered.maintenance.garbage_collector import Scrubber, ScrubReport
 from tiered.maintenance.held_back import HeldBackPartitions
 from tiered.maintenance.verified_position import VerifiedPosition
@@ -161,6 +162,7 @@ class RemoteLogManager:
             on_deleted=self._forget_segment,
         )
         claim.on_found_again = self.history.doubt
+        self._trouble = BucketTrouble(environment.clock, self._alerts)
         self._copier = Copier(
             metadata=metadata,
             copy=SegmentCopy(
@@ -180,6 +182,7 @@ class RemoteLogManager:
             settings=settings,
             counters=self.counters,
             alerts=self._alerts,
+            trouble=self._trouble,
         )
         tasks = PeriodicTasks(environment, settings, on_ended=lambda: self._arm_tick(0.0))
         self._roles = PartitionRoles(
@@ -621,7 +624,12 @@ class RemoteLogManager:
 
     async def _check_claim(self) -> None:
         if self.claim.has_incarnations:
-            await self.claim.check()
+            try:
+                await self.claim.check()
+            except RemoteStorageError as error:
+                self._trouble.failed(Work.READS, error)
+                raise
+            self._trouble.worked(Work.READS)
         if self._copier.copy.has_given_up():
             await self._copier.copy.remove_given_up()
 

@@ -7,13 +7,13 @@ from typing import Any, TypeVar
 import pytest
 
 from config.tier import TierConfig
+from storage.environment.alerts import AlertKind
 from storage.errors import CutSegmentError
 from storage.types.append_origin import AppendOrigin
 from tests.unit.storage.log.log_model import append, make_batch
 from tests.unit.tiered.tasks.task_world import PARTITION, World, tiered_config
-from tiered.errors import (
-    CorruptSegmentError,
-)
+from tiered.errors import CorruptSegmentError, StoreDeniedError
+from tiered.maintenance.bucket_trouble import LASTING_MS
 from tiered.tasks.copier import BLOCKED_RETRY_MS
 from tiered.tasks.led_partition import copy_lag
 
@@ -357,3 +357,21 @@ async def test_a_cut_segment_is_not_copied_as_it_is(left: int) -> None:
     assert world.finished() == [(0, 0)]
     assert [(error.offset, error.next_offset) for error in told] == [(1 + left, 3)]
     assert "has been cut" in world.led.blocked.problem  # type: ignore[union-attr]  # it is
+
+
+async def test_a_bucket_that_takes_nothing_for_a_minute_is_an_alert() -> None:
+    """Until it takes a segment: local logs grow meanwhile."""
+    world = World()
+    world.write(2)
+    world.tier.fail("copy_segment", StoreDeniedError("403"), times=1_000)
+    await world.start()
+    await world.run(LASTING_MS - 5_000)
+    assert world.alerts.all() == []
+    await world.run(60_000)
+    (alert,) = world.alerts.all()
+    assert (alert.kind, alert.subject) == (AlertKind.TIER_FAILING, "copies")
+    assert "403" in alert.text
+    world.tier._faults.clear()
+    await world.run(60_000)
+    assert world.alerts.all() == []
+    assert world.finished() == [(0, 0), (1, 1)]
