@@ -6,7 +6,8 @@
     search     as asked for           as asked for         new ones in every run   all cases
 
 A sweep tries all cases there are: each bit of a file flipped, each call failing, a death after each
-change of the disk.
+change of the disk. A test that draws its own inputs, by a seed, does so `drawn` times: in the fast
+tier an n-th.
 
 `make test` is fast, `make check` settled, `make test-deep` searches: what it finds is printed so
 that it can be pinned as an `@example`.
@@ -68,6 +69,16 @@ def swept(cases: Sequence[_T], fast: int) -> Sequence[_T]:
     then some of each are among them.
     """
     return cases[::fast] if PROFILE == "fast" else cases
+
+
+def drawn(count: int, fast: int) -> int:
+    """How often a test that draws its own inputs does so: where it has to be fast, an n-th.
+
+    Args:
+        count: As often otherwise.
+        fast: What it is divided by.
+    """
+    return count // fast if PROFILE == "fast" else count
 
 
 def _scaled(wanted: int, fast: int) -> int:

@@ -4,6 +4,7 @@ from collections.abc import Iterator
 
 import pytest
 
+from tests.effort import drawn
 from tests.unit.native.sanitizers import run_sanitized, sanitized_source
 
 SCRIPT = """
@@ -66,8 +67,9 @@ def sanitized() -> Iterator[tuple[str, str]]:
 @pytest.mark.parametrize("seed", [1, 2])
 def test_hostile_bytes_touch_no_other_memory(sanitized: tuple[str, str], seed: int) -> None:
     """Every array ends where what is in it ends."""
-    done = run_sanitized(SCRIPT, sanitized, seed, 3000)
+    attempts = drawn(3000, 5)
+    done = run_sanitized(SCRIPT, sanitized, seed, attempts)
     assert done.returncode == 0, done.stderr[-3000:]
     walked, refused = map(int, done.stdout.split())
-    assert walked > 300
-    assert refused > 300
+    assert walked > attempts // 10
+    assert refused > attempts // 10

@@ -4,6 +4,7 @@ from collections.abc import Iterator
 
 import pytest
 
+from tests.effort import drawn
 from tests.unit.native.sanitizers import run_sanitized, sanitized_source
 
 SCRIPT = """
@@ -70,8 +71,9 @@ def sanitized() -> Iterator[tuple[str, str]]:
 @pytest.mark.parametrize("seed", [1, 2])
 def test_hostile_bytes_touch_no_other_memory(sanitized: tuple[str, str], seed: int) -> None:
     """Every array ends where what is in it ends."""
-    done = run_sanitized(SCRIPT, sanitized, seed, 4000)
+    attempts = drawn(4000, 5)
+    done = run_sanitized(SCRIPT, sanitized, seed, attempts)
     assert done.returncode == 0, done.stderr[-3000:]
     walked, refused = map(int, done.stdout.split())
-    assert walked > 500
-    assert refused > 500
+    assert walked > attempts // 8
+    assert refused > attempts // 8
