@@ -71,7 +71,7 @@ def test_the_largest_values_stay_below_the_bound(name: str) -> None:
         check=True,
         capture_output=True,
         text=True,
-        timeout=120,
+        timeout=300,
     )
     peak_mib = int(run.stdout) / 1024
     # A reader and a writer of files need their part, too.

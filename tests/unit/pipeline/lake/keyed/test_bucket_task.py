@@ -1,7 +1,5 @@
 """A bucket and a batch become new files, in bounded memory and the same bytes each time."""
 
-import subprocess
-import sys
 from pathlib import Path
 
 import pyarrow as pa
@@ -98,53 +96,3 @@ def test_keys_are_spread_over_the_buckets() -> None:
     found = buckets_of(pa.array([b"user-%d" % n for n in range(16_000)], pa.binary()), 16)
     counts = [int((found == bucket).sum()) for bucket in range(16)]
     assert min(counts) > 800
-
-
-PROGRAM = """
-import sys, os
-from pathlib import Path
-import numpy as np, pyarrow as pa
-from tests.unit.pipeline.lake.keyed import test_bucket_task as t
-
-root = Path(sys.argv[1])
-noise = np.random.default_rng(1)
-def run_of(keys, start):
-    task = t.TaskRange(0, start, start + len(keys))
-    writer = t.RunWriter(t.open_directory(str(root)), "_varve/runs/", task, 1, "key", t.SCHEMA)
-    for at in range(0, len(keys), 1000):
-        some = keys[at : at + 1000]
-        batch = t.rows(some, start + at)
-        values = pa.array([noise.bytes(1000) for _ in some], pa.binary())
-        writer.write(batch.set_column(6, t.SCHEMA.field(6), values), 1100 * len(some))
-    return list(writer.finish())
-
-def merge(batch, found, files=()):
-    target = t.TableTarget(t.OpenDirectory(str(root)), "", t.WriterOptions())
-    names = t.BucketNames("", "t", t.TOPIC_ID, 0, batch, "0a1b2c3d")
-    parts = tuple(t.RunRows(r.key, p, t.NO_TIME) for r in found for p in r.parts)
-    task = t.BucketTask(names, f"_varve/deleted-{batch}", (files,) if files else (), "", parts)
-    return t.run_bucket_task(task, t.BucketSpec(target, t.SCHEMA, "key"))
-
-def every(step, at, count):
-    return [b"%08d" % (n * step + at) for n in range(count)]
-
-made = [run for n in range(14) for run in run_of(every(14, n, 20000), n * 20000)]
-first = merge(1, made)
-assert sum(f.size for f in first.files) > 256 << 20
-made = [run for n in range(20) for run in run_of(every(20, n, 1000), 400000 + n * 1000)]
-second = merge(2, made, tuple(f.key for f in first.files))
-assert sum(f.rows for f in second.files) == 280000
-print(next(l.split()[1] for l in open("/proc/self/status") if l.startswith("VmHWM")))
-"""
-
-
-def test_memory_does_not_depend_on_the_buckets_size(tmp_path: Path) -> None:
-    """280 MB of rows, in more runs than are merged at once; then rewritten by a small batch."""
-    run = subprocess.run(
-        [sys.executable, "-c", PROGRAM, str(tmp_path)],
-        check=True,
-        capture_output=True,
-        text=True,
-        timeout=300,
-    )
-    assert int(run.stdout) / 1024 < 256

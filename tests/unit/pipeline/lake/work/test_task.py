@@ -1,8 +1,6 @@
 """One task: files that hold exactly its rows, or an error and nothing half written."""
 
 import pickle
-import subprocess
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 from uuid import UUID
@@ -135,39 +133,3 @@ def test_tasks_and_results_travel(tmp_path: Path) -> None:
         result,
     )
     assert UUID(bytes=TOPIC_ID.bytes) == one.names.topic_id
-
-
-HUGE = """
-import sys
-import pyarrow as pa
-from pipeline.lake.work.task import run_task
-from tests.unit.pipeline.lake.work.test_task import huge_rows, spec, task, piece
-from pathlib import Path
-result = run_task(task(piece(0, 60)), spec(Path(sys.argv[1])), huge_rows)
-# Not ru_maxrss, which a process takes over from the one that started it.
-status = Path("/proc/self/status").read_text()
-peak_kib = next(line.split()[1] for line in status.splitlines() if line.startswith("VmHWM"))
-print(result.rows, int(peak_kib) // 1024)
-"""
-
-
-def huge_rows(one: Piece, /) -> Iterator[pa.RecordBatch]:
-    """A record of a megabyte a batch, the largest values that are no quarantine's; 54 MB."""
-    for batch in read_rows(one, batch_rows=1):
-        value = b'{"id": %d, "name": "%s"}' % (batch.column("offset")[0].as_py(), b"x" * 1_000_000)
-        at = batch.schema.get_field_index("value")
-        yield batch.set_column(at, batch.schema.field(at), pa.array([value], pa.binary()))
-
-
-def test_a_worker_stays_small_however_large_records_are(tmp_path: Path) -> None:
-    """256 MiB, the libraries and this test's own among them."""
-    shown = subprocess.run(
-        [sys.executable, "-c", HUGE, str(tmp_path)],
-        capture_output=True,
-        text=True,
-        check=True,
-        timeout=120,
-    )
-    rows, peak_mib = map(int, shown.stdout.split())
-    assert rows == 54
-    assert peak_mib < 256

@@ -1,0 +1,51 @@
+"""Which kinds of tables the fast tier tries: each test with one, all kinds among its tests.
+
+To commit to an Iceberg table takes a tenth of a second of the core, to a Parquet one nothing. The
+tiers before a merge try every test with every kind.
+"""
+
+import os
+from collections import defaultdict
+from pathlib import Path
+from zlib import crc32
+
+import pytest
+
+from tests.effort import PROFILE
+from tests.fakes.lake.tables import KINDS
+
+LAKE = Path(__file__).parent
+
+OF_EACH_KIND = f"{LAKE / 'sinks'}{os.sep}"
+"""What a kind of table does itself is tried with all of them."""
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Leave out all kinds but one of each test, unless tests are asked for by their names."""
+    asked_for = config.option.keyword or any("::" in word for word in config.args)
+    if PROFILE != "fast" or asked_for:
+        return
+    kinds: dict[str, list[pytest.Item]] = defaultdict(list)
+    for item in items:
+        if str(item.path).startswith(f"{LAKE}{os.sep}") and (test := _without_kind(item)):
+            kinds[test].append(item)
+    left_out = {
+        item
+        for test, found in kinds.items()
+        for item in found
+        if item is not found[crc32(test.encode()) % len(found)]
+    }
+    items[:] = [item for item in items if item not in left_out]
+    config.hook.pytest_deselected(items=list(left_out))
+
+
+def _without_kind(item: pytest.Item) -> str:
+    """The test's name without the kind of its table; empty: all kinds are tried."""
+    callspec = getattr(item, "callspec", None)
+    if callspec is None or callspec.params.get("kind") not in KINDS:
+        return ""
+    if str(item.path).startswith(OF_EACH_KIND):
+        return ""
+    others = [word for word in callspec.id.split("-") if word not in KINDS]
+    path = item.path.relative_to(LAKE).as_posix()
+    return f"{path}::{getattr(item, 'originalname', item.name)}[{'-'.join(others)}]"
