@@ -50,8 +50,8 @@ run-pipeline: $(DEVELOPMENT) test-tools ## a broker, its tier, and three tables 
 	@$(BIN)/python -m bench.pipeline_demo $(ARGS)
 
 test: $(DEVELOPMENT) test-tools ## run the fast tests, compiled and as Python, in three processes (ARGS="tests/unit -k name")
-	@$(BIN)/python -m native --if-possible
-	@$(BIN)/python -m tests.tiers fast $(ARGS)
+	@$(BIN)/python -m native --if-possible --c
+	@$(BIN)/python -m tests.tiers --compile fast $(ARGS)
 	@echo "More: make test-system (whole brokers), test-interop (real clients, Kafka's tools), test-spark, test-deep (hours)."
 
 test-system: $(DEVELOPMENT) test-tools test-etcd ## run whole brokers: restarts, crashes, hostile clients, in real time
@@ -103,8 +103,8 @@ test-etcd: # the store of clusters; built once, and where it cannot be, its test
 	@.ci/etcd || echo "tests of clusters on etcd will be skipped"
 
 check: lint types imports $(DEVELOPMENT) test-tools test-etcd ## all that must pass before a merge: form, types, imports, three tiers
-	@$(BIN)/python -m native --if-possible
-	@$(BIN)/python -m tests.tiers fast system interop
+	@$(BIN)/python -m native --if-possible --c
+	@$(BIN)/python -m tests.tiers --compile fast system interop
 
 lint: $(DEVELOPMENT) ## look for mistakes in style and form, also of scripts and the image
 	@$(BIN)/ruff check --quiet .

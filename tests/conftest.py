@@ -15,14 +15,12 @@ import pytest
 from bench.etcd_server import NO_ETCD
 from tests.effort import load_profile
 from tests.fakes.s3.moto_server import moto_server
+from tests.shares import SLOWER_FOLDERS
 from tests.tiers import TIERS
 
 load_profile()
 
 TESTS = Path(__file__).parent
-
-FOLDERS = {"system": "system", "checker": "system", "interop": "interop"}
-"""Which tier the tests of a folder belong to; all others are fast."""
 
 
 @pytest.hookimpl(tryfirst=True)
@@ -30,8 +28,8 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Mark every test with the tier of its folder; `tests.tiers` says what of it runs when."""
     for item in items:
         folder = item.path.relative_to(TESTS).parts[0]
-        if folder in FOLDERS:
-            item.add_marker(FOLDERS[folder])
+        if folder in SLOWER_FOLDERS:
+            item.add_marker(SLOWER_FOLDERS[folder])
         if item.get_closest_marker("interop"):
             # kafka-python leaves sockets that were refused to the collector, which may run in any
             # later test of the process; brokers are processes of their own there.
@@ -39,7 +37,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
         for tier in ("system", "interop"):
             if item.get_closest_marker(tier) and f"tests/{folder}" not in TIERS[tier].folders:
                 raise pytest.UsageError(f"{item.nodeid}: tests.tiers looks for none of {tier} here")
-        if item.get_closest_marker("measures") and FOLDERS.get(folder) != "system":
+        if item.get_closest_marker("measures") and SLOWER_FOLDERS.get(folder) != "system":
             raise pytest.UsageError(f"{item.nodeid}: only tests of the system run alone")
 
 

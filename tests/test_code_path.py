@@ -5,6 +5,7 @@ from pathlib import Path
 from native.modules import COMPILED, ROOT
 from tests import tiers
 from tests.code_path import EQUIPMENT, MIRRORS, modules_on_both
+from tests.pytest_runs import End, worst
 
 
 def test_tests_of_compiled_modules_run_on_both_paths() -> None:
@@ -42,12 +43,12 @@ def test_a_tier_asks_for_the_named_tests_that_reach_compiled_modules() -> None:
 def test_the_summary_says_which_path_ran() -> None:
     """And how each went."""
     ends = [
-        tiers.End("compiled", 0, b"10 passed, 1 skipped in 61.00s", 61.0),
-        tiers.End("python", 1, b"3 passed, 1 failed in 4.20s", 4.2),
+        End("compiled", 0, b"10 passed, 1 skipped in 61.00s", 61.0),
+        End("python", 1, b"3 passed, 1 failed in 4.20s", 4.2),
     ]
     said = tiers.describe(ends)
     assert said == (
         "compiled: 10 passed, 1 skipped in 1:01 min; python: 3 passed, 1 failed in 0:04 min"
     )
     assert tiers.count(ends) == {"passed": 13, "skipped": 1, "failed": 1}
-    assert tiers.code_of(ends) == 1
+    assert worst(end.code for end in ends) == 1

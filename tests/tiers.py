@@ -23,26 +23,31 @@ machines that others share. Of such a tier up to `SECOND_TRIES_MAX` failed tests
 more, alone, in a new process; what then passes is named in the summary, to be looked at. More
 failures, or one that fails twice, fail the run.
 
-Modules run two at a time, of the fast tier three. Those that judge time or memory (`measures`) come
-after them, one by one, with the machine to themselves.
+Modules run two at a time, and those that judge time or memory (`measures`) come after them, one by
+one, with the machine to themselves. The whole fast tier is divided among three processes
+beforehand (`tests.shares`); a part of it that is asked for is not.
+
+With `--compile` as the first argument what has changed of the hot path is compiled, beside the
+fast tests that run Python.
 """
 
 import json
 import os
 import re
-import select
-import signal
-import subprocess
 import sys
 import tempfile
-import time
 from collections import Counter
+from collections.abc import Callable
 from pathlib import Path
-from types import FrameType
 from typing import Final, NamedTuple
 
 from bench.structure import TIMES
 from native.loader import VARIABLE, CodePath, CompiledCodeError, prefer_compiled
+from tests.build_beside import BuildBeside
+from tests.pytest_runs import FAILED, End, run, worst
+from tests.shares import cost, fast_modules, shares
+
+TESTS: Final = Path(__file__).resolve().parent
 
 PROCESSES: Final = 2
 
@@ -52,14 +57,11 @@ FAST_PROCESSES: Final = 3
 SILENT_S: Final = 480
 """So much longer than one test may take may pytest say nothing: its end may take its time, too."""
 
-LOOK_S: Final = 5
-"""How often a silent run is looked at."""
-
 SECOND_TRIES_MAX: Final = 3
 """Of one run of pytest: more failures than that are no accident."""
 
-NO_TESTS: Final = 5
-"""Exit code of pytest when nothing was to be run."""
+Part = list[list[str]]
+"""Arguments of pytest for each of the processes that run side by side."""
 
 
 class Tier(NamedTuple):
@@ -72,6 +74,7 @@ class Tier(NamedTuple):
         processes: Side by side, for what measures nothing.
         measures: Whether some of them do.
         on_both: Whether what reaches compiled modules runs compiled, too.
+        is_divided: Whether its modules are divided among the processes beforehand.
         real_time: Whether a test may be tried a second time.
         longest_s: How long one test may take with what it needs, which may be fetched first.
     """
@@ -82,6 +85,7 @@ class Tier(NamedTuple):
     processes: int = PROCESSES
     measures: bool = False
     on_both: bool = False
+    is_divided: bool = False
     real_time: bool = False
     longest_s: int = 420
 
@@ -91,6 +95,7 @@ TIERS: Final = {
         "(quick or not (system or interop)) and not (slow or clients or spark)",
         profile="fast",
         on_both=True,
+        is_divided=True,
         real_time=True,
         processes=FAST_PROCESSES,
     ),
@@ -116,39 +121,33 @@ TIERS: Final = {
 SUMMARY: Final = re.compile(rb"(\d+) (passed|failed|skipped|errors?|xfailed|warnings?)\b")
 
 
-class End(NamedTuple):
-    """How a run of pytest on one path went.
+def parts(tier: Tier, arguments: list[str], modules: list[Path] | None = None) -> list[Part]:
+    """Pytest's arguments: first for what may run side by side, then for what measures.
 
-    Attributes:
-        path: The path's name in the summary.
-        code: Exit code of pytest.
-        last: The last line that it printed.
-        seconds: How long it took.
-        second_try: Tests that failed, and passed when they were tried again.
+    Args:
+        tier: What is run.
+        arguments: For pytest; they may name what of the tier.
+        modules: These are divided among the processes beforehand.
     """
-
-    path: str
-    code: int
-    last: bytes
-    seconds: float
-    second_try: tuple[str, ...] = ()
-
-
-def commands(tier: Tier, arguments: list[str]) -> list[list[str]]:
-    """Pytest's arguments: first for what may run side by side, then for what measures."""
+    # pytest's own watchdog is a thread for each test: a tenth of the time of thousands of units.
+    watchdog = ["-o", "faulthandler_timeout=0"]
+    limits = ["-p", "tests.unfinished", *watchdog, "--timeout", str(tier.longest_s)]
+    if modules is not None:
+        # Each process would write what it alone has seen, and remove what others have left.
+        apart = ["-p", "no:cacheprovider", "-o", f"tmp_path_retention_count={4 * tier.processes}"]
+        costs = [cost(module, TESTS) for module in modules]
+        divided = shares(modules, costs, tier.processes)
+        return [[["-m", tier.markers, *limits, *apart, *map(str, each)] for each in divided]]
     named = any(Path(word.partition("::")[0]).exists() for word in arguments)
     where = [*arguments, *(() if named else tier.folders)]
     # In their order: xdist's own puts modules of one test last, and these are the longest.
     order = ["--dist", "loadfile", "--no-loadscope-reorder"]
     side_by_side = ["-n", str(tier.processes), *order] if tier.processes > 1 else []
-    # pytest's own watchdog is a thread for each test: a tenth of the time of thousands of units.
-    watchdog = ["-o", "faulthandler_timeout=0"]
-    limits = ["-p", "tests.unfinished", *watchdog, "--timeout", str(tier.longest_s)]
     if not tier.measures:
-        return [["-m", tier.markers, *limits, *side_by_side, *where]]
+        return [[["-m", tier.markers, *limits, *side_by_side, *where]]]
     return [
-        ["-m", f"({tier.markers}) and not measures", *limits, *side_by_side, *where],
-        ["-m", f"({tier.markers}) and measures", *limits, *where],
+        [["-m", f"({tier.markers}) and not measures", *limits, *side_by_side, *where]],
+        [["-m", f"({tier.markers}) and measures", *limits, *where]],
     ]
 
 
@@ -174,67 +173,25 @@ def on_both(arguments: list[str]) -> list[str]:
     return [*others, *found] if found else []
 
 
-def run(command: list[str], profile: str, path: str, variable: str, silent_s: float) -> End:
-    """Run pytest once on one path, and pass on what it prints.
-
-    Args:
-        command: Arguments of pytest.
-        profile: How much properties try.
-        path: The path's name in the summary.
-        variable: What `VARVE_NATIVE` is for it.
-        silent_s: After so long without a word the run is told to end, after as long again killed.
-    """
-    environment = {"HYPOTHESIS_PROFILE": profile, **os.environ, VARIABLE: variable}
-    # Without bytecode of its own each process compiles all tests, and rewrites what they assert.
-    environment.pop("PYTHONDONTWRITEBYTECODE", None)
-    tail = b""
-    endings = iter([signal.SIGTERM])
-    ended: list[int] = []
-    begin = heard = time.monotonic()
-    with subprocess.Popen(
-        [sys.executable, "-m", "pytest", "-q", *command], stdout=subprocess.PIPE, env=environment
-    ) as process:
-        # What ends this run from outside may know of this process only.
-        def pass_on(number: int, _frame: FrameType | None) -> None:
-            process.send_signal(number)
-            ended.append(number)
-
-        before = signal.signal(signal.SIGTERM, pass_on)
-        assert process.stdout is not None
-        descriptor = process.stdout.fileno()
-        while True:
-            if select.select([descriptor], [], [], min(LOOK_S, silent_s))[0]:
-                heard = time.monotonic()
-                if not (said := os.read(descriptor, 65536)):
-                    break
-                sys.stdout.buffer.write(said)
-                sys.stdout.buffer.flush()
-                tail = (tail + said)[-4096:]
-            elif process.poll() is not None:
-                break  # And a program that a test has left behind keeps the pipe open.
-            elif time.monotonic() - heard >= silent_s:
-                print(f"\n-- nothing has ended for {silent_s:.0f} s", flush=True)
-                heard = time.monotonic()
-                process.send_signal(next(endings, signal.SIGKILL))
-    signal.signal(signal.SIGTERM, before)
-    if ended:
-        sys.exit(128 + signal.SIGTERM)
-    last = next((line for line in reversed(tail.splitlines()) if line.strip()), b"")
-    return End(path, process.returncode, last, time.monotonic() - begin)
-
-
-def run_twice(command: list[str], profile: str, path: str, variable: str, silent_s: float) -> End:
+def run_twice(part: Part, profile: str, path: str, variable: str, silent_s: float) -> End:
     """As `run`, and once more what failed, if that is little; see the top of the module."""
     with tempfile.TemporaryDirectory() as directory:
-        failed_path = Path(directory, "failed")
-        plugin = ["-p", "tests.failed_tests", "--failed-to", str(failed_path)]
-        first = run([*plugin, *command], profile, path, variable, silent_s)
-        failed = failed_path.read_text().splitlines() if failed_path.exists() else []
-    if not 0 < len(failed) <= SECOND_TRIES_MAX:
+        files = [Path(directory, str(index)) for index in range(len(part))]
+        plugins = [["-p", "tests.failed_tests", "--failed-to", str(file)] for file in files]
+        first = run(
+            [[*plugin, *command] for plugin, command in zip(plugins, part, strict=True)],
+            profile,
+            path,
+            variable,
+            silent_s,
+        )
+        found = [file.read_text().splitlines() for file in files if file.exists()]
+    failed = [test for tests in found for test in tests]
+    if first.code != FAILED or not 0 < len(failed) <= SECOND_TRIES_MAX:
         return first
     print(f"-- a second try, alone: {' '.join(failed)}", flush=True)
-    limits = command[command.index("-p") : command.index("--timeout") + 2]
-    second = run([*limits, *failed], profile, path, variable, silent_s)
+    limits = part[0][part[0].index("-p") : part[0].index("--timeout") + 2]
+    second = run([[*limits, *failed]], profile, path, variable, silent_s)
     seconds = first.seconds + second.seconds
     if second.code:
         return first._replace(seconds=seconds)
@@ -244,28 +201,34 @@ def run_twice(command: list[str], profile: str, path: str, variable: str, silent
     return End(path, 0, kept.encode(), seconds, tuple(failed))
 
 
-def code_of(ends: list[End]) -> int:
-    """Of all parts of a tier: the first that failed, else `NO_TESTS` if no part had a test."""
-    codes = [end.code for end in ends if end.code != NO_TESTS]
-    return next((code for code in codes if code), 0) if codes else NO_TESTS
+def run_tier(
+    tier: Tier, arguments: list[str], profile: str, code: Callable[[], CodePath]
+) -> list[End]:
+    """Run all parts of a tier, on one path or, where that is asked for, on both.
 
+    Args:
+        tier: What is run.
+        arguments: For pytest; they may name what of the tier.
+        profile: How much properties try.
+        code: Says which code is there beside Python's, and may wait for it to be compiled.
+    """
 
-def run_tier(tier: Tier, arguments: list[str], profile: str, code: CodePath) -> list[End]:
-    """Run all parts of a tier, on one path or, where that is asked for, on both."""
-
-    def run_parts(profile: str, path: str, variable: str, arguments: list[str]) -> list[End]:
+    def run_parts(profile: str, path: str, variable: str, found: list[Part]) -> list[End]:
         silent_s, run_part = tier.longest_s + SILENT_S, run_twice if tier.real_time else run
-        return [
-            run_part(words, profile, path, variable, silent_s)
-            for words in commands(tier, arguments)
-        ]
+        return [run_part(part, profile, path, variable, silent_s) for part in found]
 
-    if code.modules and os.environ.get(VARIABLE) == "require":
-        return run_parts(profile, "compiled", "require", arguments)
-    ends = run_parts(profile, "python", "off", arguments)
-    if code.modules and tier.on_both and (again := on_both(arguments)):
+    modules = fast_modules(TESTS) if tier.is_divided and not arguments else None
+    whole = parts(tier, arguments, modules)
+    if os.environ.get(VARIABLE) == "require" and code().modules:
+        return run_parts(profile, "compiled", "require", whole)
+    ends = run_parts(profile, "python", "off", whole)
+    if tier.on_both and code().modules and (again := on_both(arguments)):
         print("-- once more, compiled", flush=True)
-        ends += run_parts(tier.profile, "compiled", "require", again)
+        if modules is None:
+            second = parts(tier, again)
+        else:
+            second = parts(tier, [], [module for module in modules if str(module) in set(again)])
+        ends += run_parts(tier.profile, "compiled", "require", second)
     return ends
 
 
@@ -298,31 +261,42 @@ def keep_times(seconds: dict[str, int]) -> None:
 
 def main(arguments: list[str]) -> int:
     """Exit code 1 if any tier failed."""
+    is_compiling = arguments[:1] == ["--compile"]
+    arguments = arguments[is_compiling:]
     names = []
     while arguments and arguments[0] in TIERS:
         names.append(arguments.pop(0))
-    try:
-        code = prefer_compiled()
-    except CompiledCodeError as error:
-        print(f"tiers: {error}", file=sys.stderr)
-        return 1
     tiers: dict[str, list[End]] = {}
-    for name in names:
-        print(f"-- {name} tests", flush=True)
-        profile = TIERS[name].profile if len(names) == 1 else "settled"
-        tiers[name] = run_tier(TIERS[name], arguments, profile, code)
-    print(f"-- hot path: {code.describe()}")
+    with BuildBeside(os.environ, is_wanted=is_compiling) as build:
+
+        def code() -> CodePath:
+            build.wait()
+            return prefer_compiled()
+
+        try:
+            if os.environ.get(VARIABLE, "auto") not in ("", "auto"):
+                code()  # What is required, or no word that it knows, is known before any test.
+            for name in names:
+                print(f"-- {name} tests", flush=True)
+                profile = TIERS[name].profile if len(names) == 1 else "settled"
+                tiers[name] = run_tier(TIERS[name], arguments, profile, code)
+            path = code()
+        except CompiledCodeError as error:
+            print(f"tiers: {error}", file=sys.stderr)
+            return 1
+    print(f"-- hot path: {path.describe()}")
     total: Counter[str] = Counter()
     for name, ends in tiers.items():
         total += count(ends)
-        print(f"-- {name}: {describe(ends)} (exit code {code_of(ends)})")
+        print(f"-- {name}: {describe(ends)} (exit code {worst(end.code for end in ends)})")
         for test in (test for end in ends for test in end.second_try):
             print(f"--   passed at the second try only: {test}")
     if not arguments:
         keep_times({name: round(sum(e.seconds for e in ends)) for name, ends in tiers.items()})
     if len(names) > 1:
         print("=== " + ", ".join(f"{count} {kind}" for kind, count in total.items()) + " ===")
-    return 1 if any(code_of(ends) for ends in tiers.values()) else 0
+    has_failed = any(worst(end.code for end in ends) for ends in tiers.values())
+    return 1 if has_failed or build.has_failed else 0
 
 
 if __name__ == "__main__":

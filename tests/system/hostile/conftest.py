@@ -1,5 +1,6 @@
 """The figures that the tests measured, printed at the end of the run."""
 
+import os
 from collections.abc import Callable
 from pathlib import Path
 
@@ -12,8 +13,9 @@ Note = Callable[..., None]
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """All of them watch what an attack costs: how long others wait, how much memory it takes."""
+    here = f"{Path(__file__).parent}{os.sep}"
     for item in items:
-        if Path(__file__).parent in item.path.parents:
+        if str(item.path).startswith(here):
             item.add_marker("measures")
 
 

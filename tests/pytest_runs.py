@@ -1,0 +1,200 @@
+"""Runs pytest in processes of their own, side by side, and passes on what they print."""
+
+import os
+import selectors
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager
+from types import FrameType
+from typing import Final, NamedTuple
+
+from native.loader import VARIABLE
+
+LOOK_S: Final = 5
+"""How often a silent process is looked at."""
+
+FAILED: Final = 1
+"""Exit code of pytest when all tests were run, and some failed."""
+
+NO_TESTS: Final = 5
+"""Exit code of pytest when nothing was to be run."""
+
+TAIL: Final = 4096
+"""Bytes of what a process printed last that are kept: its summary is among them."""
+
+
+class End(NamedTuple):
+    """How a run of pytest on one path went.
+
+    Attributes:
+        path: The path's name in the summary.
+        code: Exit code of pytest; of several processes the worst.
+        last: The last line that it printed; of several processes theirs, one after the other.
+        seconds: How long it took.
+        second_try: Tests that failed, and passed when they were tried again.
+    """
+
+    path: str
+    code: int
+    last: bytes
+    seconds: float
+    second_try: tuple[str, ...] = ()
+
+
+def worst(codes: Iterable[int]) -> int:
+    """Of all parts of a run: an end that is none of tests, else `FAILED`, else 0.
+
+    Returns:
+        `NO_TESTS` if no part had a test.
+    """
+    left = [code for code in codes if code != NO_TESTS]
+    if not left:
+        return NO_TESTS
+    return next((code for code in left if code not in (0, FAILED)), max(left))
+
+
+def run(
+    commands: Sequence[list[str]], profile: str, path: str, variable: str, silent_s: float
+) -> End:
+    """Run pytest once on one path, and pass on what it prints.
+
+    Args:
+        commands: Arguments of pytest, of each process.
+        profile: How much properties try.
+        path: The path's name in the summary.
+        variable: What `VARVE_NATIVE` is for it.
+        silent_s: After so long without a word a process is told to end, after as long again killed.
+    """
+    environment = {"HYPOTHESIS_PROFILE": profile, **os.environ, VARIABLE: variable}
+    # Without bytecode of its own each process compiles all tests, and rewrites what they assert.
+    environment.pop("PYTHONDONTWRITEBYTECODE", None)
+    begin = time.monotonic()
+    with ExitStack() as stack:
+        # What ends this run from outside may know of this process only.
+        processes: list[_Process] = []
+        stack.enter_context(_passed_on(processes))
+        for command in commands:
+            words = [sys.executable, "-m", "pytest", "-q", *command]
+            started = stack.enter_context(
+                subprocess.Popen(words, stdout=subprocess.PIPE, env=environment)
+            )
+            processes.append(_Process(started, is_alone=len(commands) == 1))
+        _pass_on_all(processes, silent_s)
+    last = b", ".join(process.last_line() for process in processes)
+    code = worst(process.code() for process in processes)
+    return End(path, code, last, time.monotonic() - begin)
+
+
+class _Process:
+    """One process of a run, and what it prints.
+
+    Of several, whole lines are passed on, and what follows the tests' dots (failures, summary)
+    when it has ended: else nobody knew which line is whose.
+    """
+
+    def __init__(self, started: "subprocess.Popen[bytes]", *, is_alone: bool) -> None:
+        assert started.stdout is not None
+        self.pipe = started.stdout.fileno()
+        self._started = started
+        self._is_alone = is_alone
+        self._tail = b""
+        self._kept = b""
+        self._is_held = False
+        self._heard = time.monotonic()
+        self._endings = iter([signal.SIGTERM])
+        self._was_over = False
+
+    def read(self) -> bool:
+        """Take what it has printed; False: that was all."""
+        self._heard = time.monotonic()
+        said = os.read(self.pipe, 65536)
+        self._tail = (self._tail + said)[-TAIL:]
+        if self._is_alone:
+            _show(said)
+        else:
+            self._kept += said
+            self._show_lines()
+        return bool(said)
+
+    def is_over(self, silent_s: float) -> bool:
+        """Looks at one that says nothing: whether it has ended; told to, if that takes too long.
+
+        A program that a test has left behind may keep the pipe open. What was printed just before
+        the end is read first: over is what was so at the last look, and was silent since.
+        """
+        if self._was_over:
+            return True
+        self._was_over = self._started.poll() is not None
+        if time.monotonic() - self._heard >= silent_s and not self._was_over:
+            _show(f"\n-- nothing has ended for {silent_s:.0f} s\n".encode())
+            self._heard = time.monotonic()
+            self.signal(next(self._endings, signal.SIGKILL))
+        return False
+
+    def show_rest(self) -> None:
+        """What was held back."""
+        _show(self._kept)
+        self._kept = b""
+
+    def signal(self, number: int) -> None:
+        self._started.send_signal(number)
+
+    def code(self) -> int:
+        """Its exit code; it has ended."""
+        return self._started.returncode
+
+    def last_line(self) -> bytes:
+        """The last one that says something."""
+        return next((line for line in reversed(self._tail.splitlines()) if line.strip()), b"")
+
+    def _show_lines(self) -> None:
+        while not self._is_held and b"\n" in self._kept:
+            line, _, rest = self._kept.partition(b"\n")
+            if line.startswith(b"==="):
+                self._is_held = True
+            else:
+                _show(line + b"\n")
+                self._kept = rest
+
+
+def _pass_on_all(processes: list[_Process], silent_s: float) -> None:
+    with selectors.DefaultSelector() as selector:
+        for process in processes:
+            selector.register(process.pipe, selectors.EVENT_READ, process)
+        while waited_for := list(selector.get_map().values()):
+            ready = {key.data for key, _ in selector.select(min(LOOK_S, silent_s))}
+            for key in waited_for:
+                process = key.data
+                if not process.read() if process in ready else process.is_over(silent_s):
+                    selector.unregister(key.fileobj)
+                    process.show_rest()
+
+
+@contextmanager
+def _passed_on(processes: list[_Process]) -> Iterator[None]:
+    """SIGTERM, to the processes of a run; when these have ended, this one ends."""
+    ended: list[int] = []
+
+    def pass_on(number: int, _frame: FrameType | None) -> None:
+        for process in processes:
+            process.signal(number)
+        ended.append(number)
+
+    before = signal.signal(signal.SIGTERM, pass_on)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, before)
+    if ended:
+        sys.exit(128 + signal.SIGTERM)
+
+
+def _show(said: bytes) -> None:
+    sys.stdout.buffer.write(said)
+    sys.stdout.buffer.flush()
+
+
+__all__ = ["FAILED", "NO_TESTS", "End", "run", "worst"]
