@@ -133,7 +133,7 @@ async def test_min_bytes_are_waited_for(world: World) -> None:
         {"max_bytes": 1000, "min_bytes": 1 << 20},
     ],
 )
-async def test_who_may_have_no_more_does_not_wait(world: World, limits: dict[str, int]) -> None:
+async def test_who_may_have_no_more_does_not_wait(world: World, limits: dict[str, Any]) -> None:
     """Another batch does not fit, so no append could help."""
     world.add("t")
     for _ in range(3):
