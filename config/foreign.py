@@ -46,6 +46,14 @@ _REFUSED = re.compile(
     r"|rsm\.config\..*|rlmm\.config\..*"
 )
 
+_FIXED = re.compile(
+    r"process\.roles|controller\..*|early\.start\.listeners|initial\.broker\.registration\.timeout\.ms"
+    r"|metadata\.(log|max)\..*|metrics\..*|kafka\.metrics\..*|group\.streams\..*"
+    r"|add\.partitions\.to\.txn\..*|(alter\.log\.dirs\.replication\.)?quota\.window\..*"
+    r"|telemetry\..*|socket\.connection\.setup\..*|connection\.failed\.authentication\.delay\.ms"
+)
+"""Of those passed over, what Kafka 4.2 reads at a start only."""
+
 _HARMLESS_VALUES = {
     "security.inter.broker.protocol": "PLAINTEXT",
     "rsm.config.segment.format": "kafka",
@@ -72,6 +80,11 @@ def is_passed_over(name: str, value: str) -> bool:
 def is_refused(name: str) -> bool:
     """Whether Kafka has the setting and leaving it out would mislead."""
     return _REFUSED.fullmatch(name) is not None and _PASSED_OVER.fullmatch(name) is None
+
+
+def is_fixed(name: str) -> bool:
+    """Whether Kafka has the setting, passed over here, and changes it at no run time either."""
+    return _FIXED.fullmatch(name) is not None
 
 
 def is_refused_at_run_time(name: str, value: str) -> bool:

@@ -41,7 +41,7 @@ from config.broker import BROKER_KEYS, BrokerConfig
 from config.broker_rules import conflicts
 from config.definition import ConfigKey
 from config.errors import InvalidConfigError
-from config.foreign import is_refused_at_run_time
+from config.foreign import is_fixed, is_refused_at_run_time
 from config.kinds import WireType
 from config.topic import TOPIC_KEYS, is_tiered, validate_topic_overrides
 from protocol.error_codes import ErrorCode
@@ -252,12 +252,14 @@ class ConfigRules:
         image: ClusterImage,
     ) -> None:
         check_broker_name(name, image.brokers or (self._settings.node_id,))
+        changed = [key for key in new if new[key] != current.get(key)]
         static = [key for key in new if key in BROKER_KEYS and not BROKER_KEYS[key].dynamic]
+        # Some releases have kept them as unknown: that must not stand in the way of other changes.
+        static += [key for key in changed if is_fixed(key)]
         if static:
             raise InvalidResourceConfigError(
                 f"Cannot update these configs dynamically: {', '.join(static)}"
             )
-        changed = [key for key in new if new[key] != current.get(key)]
         absent = [key for key in changed if is_refused_at_run_time(key, new[key])]
         if absent:
             # A value may be a password: it is not repeated.

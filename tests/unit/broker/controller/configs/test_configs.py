@@ -137,6 +137,27 @@ def test_only_dynamic_broker_keys_can_be_set() -> None:
 
 
 @pytest.mark.parametrize(
+    "key",
+    [
+        "connection.failed.authentication.delay.ms",
+        "controller.quorum.voters",
+        "group.streams.max.size",
+        "metadata.log.segment.bytes",
+        "quota.window.num",
+        "telemetry.max.bytes",
+    ],
+)
+def test_what_kafka_reads_at_a_start_is_not_kept_as_unknown(key: str) -> None:
+    """What an earlier release has kept does not stand in the way of other changes."""
+    for resource in (ME, ALL):
+        assert refusal(resource, {key: "1"}) == (
+            ErrorCode.INVALID_REQUEST,
+            f"Cannot update these configs dynamically: {key}",
+        )
+    RULES.check(ME, {key: "1", "log.cleaner.backoff.ms": "1"}, {key: "1"}, NOTHING)
+
+
+@pytest.mark.parametrize(
     ("key", "value"),
     [
         ("metric.reporters", "some.Reporter"),
