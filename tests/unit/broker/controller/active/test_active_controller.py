@@ -469,6 +469,22 @@ async def test_preferred_leaders_are_elected_when_they_are_in_sync(world: Contro
     assert (partition(world).leader, partition(world).leader_epoch) == (1, 2)
 
 
+@pytest.mark.parametrize(("isr", "leader"), [([1, 2, 3], 2), ([1], NO_LEADER)])
+async def test_a_dead_preferred_replica_is_not_available(
+    world: ControlWorld, isr: list[int], leader: int
+) -> None:
+    """Whoever leads, and where nobody can."""
+    await with_topic(world)
+    if isr != list(partition(world).isr):
+        assert (await world.alter_isr("t", 0, isr)).error_code == 0
+    await world.members[1].end_lease()
+    await world.settle(2000)
+    assert partition(world).leader == leader
+    wanted = [LeaderRequest("t", 0)]
+    (result,) = await world.active.active.elect_leaders(Election.PREFERRED, wanted)
+    assert result.error is ErrorCode.PREFERRED_LEADER_NOT_AVAILABLE
+
+
 async def test_unclean_election_on_request_is_counted(world: ControlWorld) -> None:
     """Only where there is no leader."""
     await with_topic(world)
