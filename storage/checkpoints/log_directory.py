@@ -3,6 +3,7 @@
     <log.dir>/
         .lock                                held while the broker runs
         .kafka_cleanshutdown                 storage.checkpoints.clean_shutdown
+        .disk-failed                         its disk had failed when a broker was last here
         meta.properties                      storage.checkpoints.meta_properties
         recovery-point-offset-checkpoint     storage.checkpoints.checkpoint_files, and so the next
         three
@@ -55,6 +56,7 @@ LOST: Final = UUID(int=2)
 """Stands for a log directory that held partitions and whose id is unknown (KIP-858)."""
 
 LOCK_FILE: Final = ".lock"
+DISK_FAILED_FILE: Final = ".disk-failed"
 CHECKPOINTS: Final = (
     RECOVERY_POINT_CHECKPOINT,
     LOG_START_OFFSET_CHECKPOINT,
@@ -88,6 +90,9 @@ class LogDirectory:
         reserve: Room held back for what goes on then.
         was_closed_cleanly: No log failed to close: the marker may be written.
         had_clean_shutdown: Nothing needs recovery.
+        had_failed: The disk had failed when a broker was last here. What was written and not synced
+            may be in the kernel's memory alone, which passes it for written: a log that is
+            recovered is written again, as far as it is not known to be on disk.
         meta: Its owner; None before `claim` in a fresh directory.
         offsets: Checkpoint name to offsets, as last read or written.
         has_recovery_points: There was a checkpoint of them at the start: a log that is not in it
@@ -107,6 +112,7 @@ class LogDirectory:
         self.reserve = Reserve(path, filesystem, reserve_bytes)
         self.was_closed_cleanly = True
         self.had_clean_shutdown = False
+        self.had_failed = False
         self.meta: MetaProperties | None = None
         self.offsets: dict[str, Mapping[TopicPartition, int]] = {}
         self.has_recovery_points = False
@@ -118,6 +124,7 @@ class LogDirectory:
         self._lock: Lock | None = None
         self._written: dict[str, bytes] = {}
         self._write_lock = threading.Lock()
+        self._is_failure_noted = False
 
     @property
     def id(self) -> UUID | None:
@@ -229,6 +236,7 @@ class LogDirectory:
             DiskError: The disk refused.
         """
         self.had_clean_shutdown = take_clean_shutdown(self._filesystem, self.path)
+        self.had_failed = self._filesystem.exists(join(self.path, DISK_FAILED_FILE))
         self.has_recovery_points = self._filesystem.exists(
             join(self.path, RECOVERY_POINT_CHECKPOINT)
         )
@@ -345,6 +353,28 @@ class LogDirectory:
         if self.offline_reason is None:
             self.offline_reason = reason
 
+    def note_failure(self) -> None:
+        """Leave a note that its disk has failed, once; may wait long for that disk.
+
+        It need not reach the disk: where it does not outlive the kernel, nor does what the kernel
+        passes for written.
+        """
+        if self.is_online or not self.listed or self._is_failure_noted:
+            return
+        self._is_failure_noted = True
+        with suppress(DiskError):
+            self._filesystem.open(join(self.path, DISK_FAILED_FILE), create=True).close()
+
+    def all_loaded(self) -> None:
+        """No log is left to be recovered: what had failed is made good.
+
+        Raises:
+            DiskError: The disk refused.
+        """
+        if self.had_failed and self.is_online:
+            self._filesystem.unlink(join(self.path, DISK_FAILED_FILE), missing_ok=True)
+            self.had_failed = False
+
     def close(self, *, mark_clean: bool, broker_epoch: int = -1) -> None:
         """Write the clean-shutdown marker, if requested, and release the lock.
 
@@ -358,6 +388,7 @@ class LogDirectory:
         Raises:
             DiskError: The marker could not be written. The lock is released.
         """
+        self.note_failure()
         is_clean = self.had_clean_shutdown or (self.listed and not self.loading)
         try:
             if mark_clean and self.is_online and is_clean and self.was_closed_cleanly:

@@ -235,6 +235,8 @@ class Log(LogState):
         if loaded.was_scanned and log.leader_epochs.earliest_entry is not None:
             # As the names: read from a file that may never have been synced.
             log.leader_epochs.sync_with_flush = True
+            if checkpointed.is_doubtful and not log.leader_epochs.is_damaged:
+                log.leader_epochs.replace(log.leader_epochs.entries())
         log.may_have_gaps = loaded.may_have_gaps
         new_leader_epoch = checkpointed.new_leader_epoch
         known_end = max(checkpointed.high_watermark, checkpointed.recovery_point or 0)

@@ -135,6 +135,11 @@ class LogManager(LogTable):
         for log in self.logs():
             log.producer_state.requires_verification = enabled
 
+    def note_failures(self) -> None:
+        """Leave a note in directories whose disk has failed, for the next start; may wait long."""
+        for directory in self.directories:
+            directory.note_failure()
+
     def shutdown(
         self,
         *,

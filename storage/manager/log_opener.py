@@ -68,6 +68,7 @@ class LogOpener:
                 new_leader_epoch=new_leader_epoch,
                 latest_epoch=latest_epoch,
                 clean_shutdown=job is None or directory.had_clean_shutdown,
+                is_doubtful=job is not None and directory.had_failed,
             ),
             producers=ProducerSettings(
                 producer_id_expiration_ms=self._table.settings.producer_id_expiration_ms,

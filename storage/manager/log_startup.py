@@ -392,10 +392,10 @@ class LogStartup:
             return None
 
     def _adopt(self, path: str, topic_id: UUID | None) -> UUID:
-        """Give a partition's directory that knows no topic id the one of the cluster; that id.
+        """Write the topic's id into a partition's directory; that id.
 
-        Without it the log would be taken for that of a topic which is created again under the same
-        name while this broker is away.
+        The cluster's, where it knows none: without it the log would be taken for that of a topic
+        which is created again under the same name while this broker is away.
         """
         if topic_id is None:
             return NIL
@@ -444,10 +444,13 @@ class LogStartup:
         try:
             if directory.is_online and not self._table.progress.is_stopped:
                 path = join(directory.path, str(topic_partition))
+                topic_id = self._topic_id(path)
+                if topic_id is None or directory.had_failed:
+                    topic_id = self._adopt(path, topic_id or topic_id_of(topic_partition))
                 log = self._opener.open(
                     directory,
                     topic_partition,
-                    self._topic_id(path) or self._adopt(path, topic_id_of(topic_partition)),
+                    topic_id,
                     config_for(topic_partition.topic),
                     job,
                     new_epoch_of(topic_partition),
@@ -471,6 +474,9 @@ class LogStartup:
             _log.exception("log cannot be opened partition=%s", topic_partition)
             self._leave_unopened(directory, topic_partition, error)
         job.finish()
+        if not directory.loading:
+            with suppress(DiskError), self._table.failing(directory):
+                directory.all_loaded()
 
     def _note_gaps(self, directory: LogDirectory, log: Log) -> None:
         """An operator has put segments beside a log that ended before them: the gap is meant."""

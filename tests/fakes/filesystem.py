@@ -257,7 +257,12 @@ class FakeFile:
 
     def sync(self) -> None:
         self._check()
-        self._filesystem.before("sync", self.path)
+        try:
+            self._filesystem.before("sync", self.path)
+        except SyncFailedError:
+            if self._filesystem.forgets_failed_writes:
+                self._inode.pending.clear()
+            raise
         self._inode.sync()
         self._filesystem.after("sync", self.path)
 
@@ -303,6 +308,8 @@ class FakeFilesystem:
         self.observer: Callable[[Event], None] | None = None
         self.stop_after: int | None = None
         self.tear_failed_writes = False
+        # A failed sync leaves pages that pass for written, as Linux does: the next one succeeds.
+        self.forgets_failed_writes = False
         self.descriptors = 0
         self.opens = 0
         self.reads = 0

@@ -17,6 +17,8 @@ class CheckpointedLog:
         high_watermark: 0 if there is none; brought into the log's range.
         was_compacted: The cleaner's checkpoint knows the log.
         clean_shutdown: The directory was closed cleanly, so nothing is scanned.
+        is_doubtful: The disk has failed: what was read may be in the kernel's memory alone, so what
+            is scanned is written again, and synced.
         new_leader_epoch: The one in which the log is led from now on, if that began with this
             start (KIP-320): it begins at the log's end, in whatever state that was found.
         latest_epoch: The cluster has begun no later one in this log, so batches of epochs up to it
@@ -28,6 +30,7 @@ class CheckpointedLog:
     high_watermark: int = 0
     was_compacted: bool = False
     clean_shutdown: bool = False
+    is_doubtful: bool = False
     new_leader_epoch: int | None = None
     latest_epoch: int | None = None
 

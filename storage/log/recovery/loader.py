@@ -33,6 +33,10 @@ does not move up (but to the end of the log after a clean stop): a second crash 
 in the files than the first did. A broker that is stopped while it recovers syncs what it has
 scanned of the log: the next start goes on from there.
 
+Where the disk has failed, the kernel may hold pages that it could not write, and passes them for
+written: a sync succeeds then, and they are lost with the next of its needs for memory. So what is
+scanned is written again, to be synced in truth.
+
 Source: Kafka, LogLoader.java, UnifiedLog.java (rebuildProducerState).
 """
 
@@ -106,6 +110,7 @@ class LogLoader:
         self._gaps_until = OFFSET_MAX if was_compacted or recovery_point is None else recovery_point
         self._is_compacted = was_compacted
         self._log_start_offset = checkpointed.log_start_offset
+        self._is_doubtful = checkpointed.is_doubtful
         self._last_known_epoch = (
             checkpointed.latest_epoch if new_leader_epoch is None else new_leader_epoch - 1
         )
@@ -256,6 +261,7 @@ class LogLoader:
             self.producer_state,
             self.leader_epochs,
             last_known_epoch=self._last_known_epoch,
+            rewrites=self._is_doubtful,
             on_bytes=self._advance,
         )
         for at, segment in enumerate(unflushed):

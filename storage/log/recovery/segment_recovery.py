@@ -88,6 +88,7 @@ class SegmentRecovery:
         "_learnt",
         "_on_bytes",
         "_producer_state",
+        "_rewrites",
         "has_gaps",
         "jumped_at",
         "jumped_from",
@@ -100,6 +101,7 @@ class SegmentRecovery:
         leader_epochs: LeaderEpochCache,
         *,
         last_known_epoch: int | None = None,
+        rewrites: bool = False,
         on_bytes: Callable[[int], None] | None = None,
     ) -> None:
         """Args are those of the log.
@@ -109,6 +111,7 @@ class SegmentRecovery:
             leader_epochs: As read from its checkpoint; empty if that is missing.
             last_known_epoch: The cluster has begun no later one in this log; None: that is not
                 known.
+            rewrites: Write each good batch again where it is, and sync the segment.
             on_bytes: Called with the number of bytes after each read, and with 0 before each
                 segment. What it raises ends the scan.
         """
@@ -116,6 +119,7 @@ class SegmentRecovery:
         self._leader_epochs = leader_epochs
         self._epochs_known = leader_epochs.latest_epoch is not None
         self._last_known_epoch = last_known_epoch
+        self._rewrites = rewrites
         # Epochs that the checkpoint lacks, from the batches: (epoch, start offset).
         self._learnt: list[tuple[int, int]] = []
         self._on_bytes = on_bytes
@@ -159,6 +163,8 @@ class SegmentRecovery:
             file.truncate(end)
             file.sync()
             segment.size = end
+        if self._rewrites:
+            segment.open_file().sync()
         segment.offset_index.save()
         segment.time_index.save()
         self.next_offset = next_offset
@@ -227,6 +233,8 @@ class SegmentRecovery:
                     builder.add(position + at, needed, last_offset, max_timestamp)
                     if producer_id >= 0:
                         self._replay(segment, fields, view[at:end])
+                    if self._rewrites:
+                        file.write_at(view[at:end], position + at)
                     expected = next_offset = last_offset + 1
                     at = end
                 if at == 0:
