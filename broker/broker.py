@@ -291,7 +291,10 @@ class Broker:
         if missing := self.readiness.waiting_for():
             return missing
         is_open = self.hosted is not None and self.hosted.loading.is_ready
-        return "waiting to be let into the cluster" if is_open else ""
+        if not is_open:
+            return ""
+        hindrance = self.membership.hindrance if self.membership is not None else ""
+        return "waiting to be let into the cluster" + (f": {hindrance}" if hindrance else "")
 
     def _image(self) -> "ClusterImage":
         assert self.controller is not None

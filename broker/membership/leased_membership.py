@@ -121,6 +121,7 @@ class LeasedMembership:
         """
         self.broker_epoch = NOT_JOINED
         self.validity = Validity()
+        self.hindrance = ""
         self.losses = 0
         self.fencing: Fencing | None = None
         self.registration = registration
@@ -227,6 +228,7 @@ class LeasedMembership:
             except LeaseNotFoundError:
                 lease = 0
             except StoreUnavailableError as error:
+                self.hindrance = str(error)
                 if attempts % LOG_EVERY == 0:
                     LOGGER.warning("broker not registered yet: %s node=%d", error, self._node_id)
                 attempts += 1
@@ -237,6 +239,7 @@ class LeasedMembership:
                         await self._store.revoke_lease(lease)
                 raise
             else:
+                self.hindrance = ""
                 return epoch, lease, valid_until(sent_ms, ttl_ms)
 
     def is_let_in(self, image: ClusterImage) -> bool:
@@ -322,9 +325,11 @@ class LeasedMembership:
                 self._expel(error)
                 return
             except (StoreClosedError, StoreReplacedError) as error:
+                self.hindrance = str(error)
                 LOGGER.error("broker does not come back node=%d error=%s", self._node_id, error)
                 return
             except StoreError as error:
+                self.hindrance = str(error)
                 if attempts % LOG_EVERY == 0:
                     LOGGER.warning("broker not back yet: %s node=%d", error, self._node_id)
                 attempts += 1
@@ -332,6 +337,7 @@ class LeasedMembership:
                 continue
             if not await self._is_seen(revision):
                 continue
+            self.hindrance = ""
             self._go(State.MEMBER)
             self._hold(lease, revision, valid_until(sent_ms, self._session.session_ms))
             LOGGER.info("broker is back node=%d epoch=%d", self._node_id, self.broker_epoch)

@@ -23,10 +23,13 @@ class Membership(Protocol):
         validity: Until when what is known of the cluster is good.
         lease: What other keys of this broker are put under; 0: none now, and on a single node.
         store_away_ms: How long the metadata store has not answered; 0: it does, or is this node's.
+        hindrance: What the store last said to this broker's attempts to become or to be a member
+            again; empty: none failed, or there are none.
     """
 
     broker_epoch: int
     validity: Validity
+    hindrance: str
 
     @property
     def lease(self) -> int:
@@ -94,6 +97,7 @@ class SoleMembership:
         self.broker_epoch = SOLE_EPOCH
         self.lease = 0
         self.store_away_ms = 0.0
+        self.hindrance = ""
         self.validity = Validity(math.inf)
         self._node_id = node_id
         self._place = place

@@ -177,8 +177,10 @@ async def test_while_the_store_is_away_the_validity_passes_and_comes_back(
     assert not world.is_valid
     await world.pass_ms(2_000)
     assert not world.is_valid
+    assert world.member.hindrance, "`/readyz` says what it waits for"
     await world.pass_ms(3_000)
     assert world.is_valid
+    assert not world.member.hindrance
     assert world.member.broker_epoch == epoch
     assert caplog.text.count("broker not back yet") == 1
 
@@ -206,8 +208,11 @@ async def test_a_store_that_does_not_answer_delays_the_registration(
 async def test_a_lease_that_ends_before_the_registration_is_replaced(world: World) -> None:
     world.store.faults = [None, *[Fault.REFUSED] * 30]
     joining = asyncio.ensure_future(world.join())
-    await world.pass_ms(20_000)
+    await world.pass_ms(1_000)
+    assert world.member.hindrance
+    await world.pass_ms(19_000)
     await joining
+    assert not world.member.hindrance
     assert world.is_valid
     assert await world.live()
 
