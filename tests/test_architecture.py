@@ -349,6 +349,7 @@ SEAMS = {
     "storage/environment/clock.py": {"time"},
     "storage/environment/descriptors.py": {"resource"},
     "storage/environment/local_filesystem.py": {"os"},
+    "storage/environment/memory.py": {"resource", "os"},
     "storage/environment/randomness.py": {"random", "uuid4"},
 }
 """Where clock, disk, chance and limits are asked for; everywhere else they are passed in."""
