@@ -4,7 +4,8 @@
                          ─> in none, all of them empty      ─> made new
                          ─> in none, a Kafka's partitions   ─> made new from them and their settings
                          ─> in none, but directories of ours, or a disk that cannot be read,
-                            or partitions of unknown settings; or in two; or copied to a cluster
+                            or partitions of unknown settings; or in two; or copied to a cluster;
+                            or of a broker of a cluster
                                                             ─> the start is refused
 
 Log directories mean nothing without the store: a topic it does not know is set aside, a setting it
@@ -50,6 +51,7 @@ from broker.controller.topic_planner import fresh_id
 from broker.node.moved_note import read_moved_note
 from config.broker import BrokerConfig
 from storage.checkpoints.log_directory import LogDirectory
+from storage.checkpoints.member_note import member_notes
 from storage.checkpoints.store_note import read_store_note, remove_store_note
 from storage.environment.environment import Environment
 from storage.types.uuid_text import format_uuid
@@ -182,6 +184,7 @@ class NodeStore:
         paths = await self._run(self._stores)
         if paths:
             raise NodeStoreError(f"there is a metadata store, {paths[0]}: nothing to adopt")
+        await self._run(self._refuse_members)
         unread = [d for d in self._directories if not d.is_online]
         if unread:
             raise NodeStoreError(
@@ -288,6 +291,7 @@ class NodeStore:
             )
             if note is not None:
                 raise NodeStoreError(note.refusal(directory.path))
+        self._refuse_members()
         ours = [d.path for d in self._directories if d.meta is not None and d.meta.is_ours]
         unread = [
             f"{d.path} ({d.offline_reason})"
@@ -310,6 +314,27 @@ class NodeStore:
                 f"{', '.join(unread)}"
             )
         return None
+
+    def _refuse_members(self) -> None:
+        """A broker of a cluster has no store here: none is missing, and none may be begun.
+
+        It would lead alone what the others lead, and both would take records.
+
+        Raises:
+            NodeStoreError: Such a broker has used a directory last.
+        """
+        paths = [d.path for d in self._directories if d.is_online]
+        notes = member_notes(self._filesystem, paths)
+        if notes:
+            others = sorted({node for note in notes.values() for node in note.brokers})
+            raise NodeStoreError(
+                f"{', '.join(notes)}: last used by a broker of a cluster"
+                + (f" (brokers {', '.join(map(str, others))})" if others else "")
+                + ", whose metadata store is in no directory: metadata.store has to name it, as "
+                "etcd://... or unix:... did. If that store is lost, `varve cluster "
+                "recover-metadata` makes it again; to have a broker alone from then on, "
+                "`varve metadata copy` takes it from there"
+            )
 
     # -- begun -----------------------------------------------------------------------------------
 

@@ -14,6 +14,7 @@ from broker.controller.store.sqlite_store import SqliteStore
 from broker.node.node_store import METADATA_FILE, NodeStore, NodeStoreError
 from config.broker import BrokerConfig
 from storage.checkpoints.log_directory import LogDirectory
+from storage.checkpoints.member_note import MemberNote, remove_member_note, write_member_note
 from storage.checkpoints.meta_properties import (
     META_PROPERTIES,
     MetaProperties,
@@ -93,6 +94,24 @@ async def test_directories_of_two_stores_are_not_adopted_into_one(tmp_path: Path
     made = node(one)
     await (await made.open()).aclose()
     assert made.store_id == HERE
+
+
+async def test_a_broker_of_a_cluster_has_no_store_to_look_for(tmp_path: Path) -> None:
+    """Where `metadata.store` was forgotten, a store of its own would make it lead all alone."""
+    (tmp_path / "a").mkdir()
+    (tmp_path / "a" / "t-0").mkdir()
+    member = directory(tmp_path / "a", store_id=HERE)
+    filesystem = LocalFilesystem()
+    write_member_note(filesystem, member.path, MemberNote("boot", 7, 40, brokers=(1, 2, 3)))
+    for work in (node(member).open, node(member).adopt):
+        with pytest.raises(NodeStoreError, match=r"a cluster \(brokers 1, 2, 3\)") as caught:
+            await work()
+        assert "metadata.store has to name it" in str(caught.value)
+        assert "varve dirs adopt" not in str(caught.value)
+    assert not (tmp_path / "a" / METADATA_FILE).exists()
+    # As `varve metadata copy` leaves it, and an operator who knows better.
+    remove_member_note(filesystem, member.path)
+    assert await node(member).adopt() == 1
 
 
 async def test_what_is_left_of_a_store_that_was_being_made_is_not_used(tmp_path: Path) -> None:
