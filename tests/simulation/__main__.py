@@ -144,6 +144,8 @@ class Total:
                 "segments copied": outcome.copied,
                 "segments removed": outcome.remote_removed,
                 "topics deleted": outcome.deleted,
+                "unclean elections": outcome.unclean,
+                "logs moved": outcome.moved,
             }
         )
         if outcome.violation is not None:

@@ -1,6 +1,6 @@
 """Brokers of a simulated cluster: each a host, a disk, a clock, and one process after another."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from posixpath import dirname
 from random import Random
 from typing import Any, Final, cast
@@ -14,7 +14,9 @@ from config.tier import TierConfig
 from storage.environment.descriptors import share_out
 from storage.environment.environment import Environment
 from storage.environment.randomness import SeededRandomness
-from tests.fakes.filesystem import KEEP_ALL, FakeFilesystem
+from storage.types.partition_directory import DirectoryState
+from storage.types.topic_partition import TopicPartition
+from tests.fakes.filesystem import KEEP_ALL, Event, FakeFilesystem
 from tests.simulation.clock import SimClock
 from tests.simulation.loop import Process
 from tests.simulation.machine import SimMachine
@@ -25,6 +27,12 @@ from tests.simulation.store import StoreClient, StoreServer
 from tiered.tier import Tier
 
 PORT: Final = 9092
+DIRECTORIES: Final = ("/data", "/more")
+"""Log directories, each a disk of its own; of most brokers the first alone."""
+
+COPY: Final = f"-{DirectoryState.FUTURE.value}"
+"""How a copy's folder ends that is not in its log's place yet."""
+
 DESCRIPTORS: Final = 20_000
 OPEN_FILES_MAX: Final = 256
 DRIFT: Final = 0.01
@@ -32,7 +40,7 @@ OFFSET_MS: Final = 2_000.0
 """How much clocks of different machines are apart, at most."""
 
 SETTINGS: Final[dict[str, object]] = {
-    "log_dirs": ("/data",),
+    "log_dirs": DIRECTORIES[:1],
     "admin_listener": None,
     "broker_session_timeout_ms": 3000,
     "broker_heartbeat_interval_ms": 500,
@@ -53,10 +61,12 @@ class SimBroker:
         process: The newest.
         lives: How many there were.
         on_change: Called with the broker's id at each change of its disk.
+        on_event: Called with each of these changes, after that.
         on_commit: Called with it when a transaction of it was carried out in the store.
         tier: Its tier process, once it has one.
         filesystem: Of the machine, as the process sees it.
         settings: Of each of its processes.
+        moved: Copies of logs that have taken their places in another directory.
         is_running: The process was started, and has not ended.
         is_stopping: It was told to end.
         is_wanted: Once it has, it is started again.
@@ -82,12 +92,13 @@ class SimBroker:
         )
         self._boots = 1
         self.on_change: Callable[[int], None] = lambda _node_id: None
+        self.on_event: Callable[[Event], None] = lambda _event: None
         self.on_commit: Callable[[int], None] = lambda _node_id: None
         self.filesystem = self._mount(FakeFilesystem(open_files_max=OPEN_FILES_MAX))
         self.broker: Broker | None = None
         self.tier: SimTier | None = None
         self.process = Process(self.host)
-        self.lives = 0
+        self.lives = self.moved = 0
         self.is_running = self.is_stopping = self.is_wanted = False
         self.on_exit: Callable[[int, str], None] = lambda _node_id, _reason: None
         self.on_ending: Callable[[int], None] = lambda _node_id: None
@@ -106,13 +117,43 @@ class SimBroker:
         filesystem.observer = lambda _event: None
         filesystem.mkdir(dirname(BOOT_ID_FILE))
         filesystem.poke(BOOT_ID_FILE, f"{self._boots:08x}-0000-4000-8000-000000000000\n".encode())
-        filesystem.observer = lambda _event: self._changed(filesystem)
+        filesystem.observer = lambda event: self._changed(filesystem, event)
         return filesystem
 
-    def _changed(self, filesystem: FakeFilesystem) -> None:
+    def _changed(self, filesystem: FakeFilesystem, event: Event) -> None:
         # What a process that is dying still does in its handle is not seen by anybody.
         if filesystem is self.filesystem and self.is_running:
             self.on_change(self.node_id)
+        if filesystem is self.filesystem and self.is_running:
+            self.moved += event.kind == "rename" and event.path.endswith(COPY)
+            self.on_event(event)
+
+    @property
+    def directories(self) -> tuple[str, ...]:
+        """Its log directories."""
+        found = self.settings["log_dirs"]
+        assert isinstance(found, tuple)
+        return found
+
+    def folders(self) -> Iterator[tuple[str, str]]:
+        """What its log directories have: their paths, and the names there."""
+        for directory in self.directories:
+            for entry in self.filesystem.list_directory(directory):
+                yield directory, entry.name
+
+    def is_copied(self, topic: str, partition: int) -> bool:
+        """Whether a copy of a replica is made in another directory, or takes its place now."""
+        hosted = self.broker.hosted if self.broker is not None else None
+        return hosted is not None and TopicPartition(topic, partition) in hosted.log_mover._moves
+
+    def folder(self, topic: str, partition: int) -> str | None:
+        """Where it has a replica: of the log that serves, else the first there is on its disks."""
+        broker = self.broker if self.is_running else None
+        replica = None if broker is None else broker.replicas.replica_of(topic, partition)
+        if replica is not None:
+            return replica.log.directory
+        folders = (f"{directory}/{topic}-{partition}" for directory in self.directories)
+        return next((folder for folder in folders if self.filesystem.exists(folder)), None)
 
     def committed(self, process: Process) -> None:
         """A transaction of a process was carried out in the store."""

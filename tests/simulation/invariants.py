@@ -25,6 +25,10 @@
     D    no log begins above what clients wanted to delete; and that of a leader not below what
          they were told is deleted, if it was in sync then and has not died since
     K    of each key of a compacted topic the newest value stays (`keys.py`)
+    U    a topic that may lose records loses them by unclean elections (`oracles/unclean.py`); of it
+         is not asked what the others must never do: I5, and I2 and I3 of what was acknowledged
+         before the last of these elections
+    J    each replica lies once on the disks of its broker, and where the store says (`run.py`)
     S    what a share group has accepted comes to no member again, all else does (`shares.py`)
     E    who is proposed for the ISR has reached where the leader's epoch began (KAFKA-7128)
 
@@ -41,9 +45,12 @@ from broker.controller.images.topic_names import SHARE_GROUP_STATE
 from broker.replicas.partition import Partition
 from tests.simulation.clients.history import History
 from tests.simulation.clients.keys import KEYED
+from tests.simulation.clients.losses import LOOSE
+from tests.simulation.clients.losses import PLACE as LOOSE_PLACE
 from tests.simulation.loop import Process
+from tests.simulation.oracles.topic_setting import TopicSetting
+from tests.simulation.oracles.unclean import UncleanElections
 from tests.simulation.remote.coverage import RemoteCoverage
-from tests.simulation.topic_setting import TopicSetting
 from tests.simulation.world import Mark, Place, Violation, World
 
 COMPARE_EVERY: Final = 300
@@ -92,6 +99,7 @@ class Invariants:
         self._marks: dict[tuple[Process, Place, UUID], Mark] = {}
         self._last_image: dict[int, ClusterImage] = {}
         self.remote: RemoteCoverage | None = None
+        self.unclean: UncleanElections | None = None
         self._store_revision = 0
         self._follows_store = True
         self._image = ClusterImage.empty()
@@ -105,6 +113,15 @@ class Invariants:
         """I15: images show what is stored, and no change whose outcome was another."""
         image = self._world.image
         self._images.setdefault(image.revision, shown_by(image))
+        if self.unclean is not None:
+            try:
+                is_unclean = self.unclean.stored(image)
+            except Violation as violation:
+                self._world.fail(str(violation))
+                return
+            if is_unclean:
+                known = self._of(LOOSE_PLACE)
+                known.high_watermark = known.committed = 0
 
     def lease_expired(self, keys: list[str]) -> None:
         """I10: the store counts the time of a lease later than its holder."""
@@ -132,6 +149,9 @@ class Invariants:
                 if replica is not None:
                     high_watermark = replica.log.high_watermark
                     known.high_watermark = max(known.high_watermark, high_watermark)
+                elif one.is_copied(*place):
+                    # Its log has changed directories since it answered, and is not served now.
+                    return
         if end > known.high_watermark:
             raise Violation(
                 f"A {place}: {end} was acknowledged, {known.high_watermark} is committed"
@@ -385,6 +405,10 @@ class Invariants:
                     )
         for (where, topic_id), several in replicas.items():
             if where.topic == KEYED:
+                continue
+            if where.topic == LOOSE and self.unclean is not None:
+                for node_id, partition in several:
+                    self.unclean.look(node_id, partition)
                 continue
             (first_id, first), *others = several
             for other_id, other in others:

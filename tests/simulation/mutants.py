@@ -282,6 +282,67 @@ def cleaned_above_the_high_watermark() -> None:
     replace(log_cleaner_manager, "measure", measured)
 
 
+def shortest_log_chosen() -> None:
+    """Where nobody can lead cleanly, the log that has kept least is led."""
+    from broker.controller.active.log_recovery import PartitionRecovery
+
+    def chosen(self: PartitionRecovery) -> int:
+        least = min(self.ends.values())
+        return next(node for node in self.members if self.ends.get(node) == least)
+
+    replace(PartitionRecovery, "chosen", property(chosen))
+
+
+def elected_before_those_in_sync() -> None:
+    """An unclean election takes the first that lives, also beside one that is in sync."""
+    from broker.controller.active import partition_change
+
+    elect = partition_change._elect
+
+    def first_that_lives(partition: Any, terms: Any, isr: Any, elr: Any) -> Any:
+        if terms.election is partition_change.Election.UNCLEAN and partition.leader not in isr:
+            for node in partition.original:
+                if terms.takes(node, partition.leader):
+                    is_clean = node in (isr or elr)
+                    return partition_change._Elected(node, is_clean=is_clean)
+        return elect(partition, terms, isr, elr)
+
+    replace(partition_change, "_elect", first_that_lives)
+
+
+def unfinished_copies_left() -> None:
+    """What a broker that died has copied of a log to another directory stays there."""
+    from storage.manager.log_startup import LogStartup
+    from tests.simulation.brokers import COPY
+
+    jobs_of = LogStartup._jobs_of
+
+    def leaving(
+        self: LogStartup, directory: Any, names: Any, holders: Any, *rest: Any, **named: Any
+    ) -> Any:
+        names = [one for one in names if not one.name.endswith(COPY)]
+        return jobs_of(self, directory, names, holders, *rest, **named)
+
+    replace(LogStartup, "_jobs_of", leaving)
+
+
+def moved_without_its_end() -> None:
+    """A log that changes its directory lacks what it took since it was copied the last time."""
+    from storage.manager.log_copy import LogCopy
+    from storage.manager.log_moves import LogMoves
+
+    copy_segments, extend = LogMoves.copy_segments, LogCopy._extend
+
+    def copied_once(self: LogMoves, log: Any, copy: LogCopy) -> int:
+        return 0 if copy.size_bytes else copy_segments(self, log, copy)
+
+    def leaving_out(self: LogCopy, name: str, size: int) -> int:
+        return 0 if name in self._copied else extend(self, name, size)
+
+    replace(LogMoves, "copy_segments", copied_once)
+    replace(LogCopy, "_extend", leaving_out)
+
+
 def local_log_dropped_uncopied() -> None:
     """A follower takes for copied what its log has, and drops it from its disk."""
     from tiered.tasks import partition_roles
@@ -377,6 +438,10 @@ MUTANTS: Final[dict[str, Callable[[], None]]] = {
         share_states_forgotten,
         share_states_not_written,
         cleaned_above_the_high_watermark,
+        shortest_log_chosen,
+        elected_before_those_in_sync,
+        unfinished_copies_left,
+        moved_without_its_end,
     )
 }
 

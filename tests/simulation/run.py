@@ -13,7 +13,8 @@ from dataclasses import dataclass, field
 from random import Random
 from typing import Final
 
-from storage.types.partition_directory import DirectoryState
+from storage.types.partition_directory import DirectoryState, parse_directory
+from tests.simulation.brokers import DIRECTORIES
 from tests.simulation.clients.groups import Committed, GroupHistory, GroupMember, OffsetReader
 from tests.simulation.clients.history import History
 from tests.simulation.clients.keys import CONFIGS as KEY_CONFIGS
@@ -22,6 +23,9 @@ from tests.simulation.clients.keys import SETTINGS as KEY_SETTINGS
 from tests.simulation.clients.latest import LatestReader
 from tests.simulation.clients.lives import FLEETING, TopicLives
 from tests.simulation.clients.lives import PLACE as FLEETING_PLACE
+from tests.simulation.clients.losses import CONFIGS as LOSSES
+from tests.simulation.clients.losses import LOOSE, LossHistory, LossyProducer, LossyReader
+from tests.simulation.clients.losses import PLACE as LOSSY_PLACE
 from tests.simulation.clients.session import (
     Consumer,
     HistoryReader,
@@ -47,6 +51,7 @@ from tests.simulation.clients.trimmer import Trimmer
 from tests.simulation.faults.crash_points import CrashPoint, CrashPoints
 from tests.simulation.faults.nemesis import Fault, Nemesis, draw_plan, quiet_times
 from tests.simulation.invariants import Invariants
+from tests.simulation.oracles.unclean import UncleanElections
 from tests.simulation.remote.bucket import WAY_S
 from tests.simulation.remote.coverage import RemoteCoverage
 from tests.simulation.world import Place, Violation, World
@@ -78,6 +83,15 @@ SHARERS: Final = 0.4
 KEYS: Final = 0.4
 """In so many of the runs without a bucket there is a compacted topic."""
 
+LOSSY: Final = 0.4
+"""In so many of the runs without a bucket there is a topic that may lose records."""
+
+TWO_DIRECTORIES: Final = 0.4
+"""In so many of the runs brokers have two log directories."""
+
+KEPT: Final = tuple(f"-{one.value}" for one in (DirectoryState.STRAY, DirectoryState.FUTURE))
+"""How folders end that a broker keeps of a topic it does not know: its log, and a copy of it."""
+
 PRODUCERS: Final = (("idempotent", -1), ("second-idempotent", -1), ("lone", 1))
 
 
@@ -94,6 +108,8 @@ class Shape:
         has_lives: Another topic is deleted and made again, all along.
         sharers: Members of a share group.
         has_keys: A compacted topic is written and read, too.
+        directories: Log directories of each broker.
+        losses: Settings of a topic that may lose records, written and read, too; empty: none.
     """
 
     brokers: int = 3
@@ -111,6 +127,8 @@ class Shape:
     has_lives: bool = False
     sharers: int = 0
     has_keys: bool = False
+    directories: int = 1
+    losses: dict[str, object] = field(default_factory=dict)
     settings: dict[str, object] = field(default_factory=dict)
 
 
@@ -166,8 +184,16 @@ def draw_shape(seed: int, *, quiet: bool = False, tiered: bool = False) -> Shape
         has_lives=Random(f"lives {seed}").random() < LIVES,
         sharers=sharers,
         has_keys=has_keys,
+        losses=draw_losses(seed, tiered=tiered),
+        directories=2 if Random(f"directories {seed}").random() < TWO_DIRECTORIES else 1,
         settings=settings,
     )
+
+
+def draw_losses(seed: int, *, tiered: bool) -> dict[str, object]:
+    """Settings of a topic that may lose records; empty: there is none."""
+    random = Random(f"losses {seed}")
+    return random.choice(LOSSES) if not tiered and random.random() < LOSSY else {}
 
 
 def draw_tier(random: Random) -> dict[str, object]:
@@ -198,6 +224,8 @@ class Outcome:
         violated_s: When it was found, from the start of the faults.
         cleaned: Records of a compacted topic that readers did not find any more, of all reads.
         shared: Records that a share group has accepted.
+        moved: Logs that have changed their directory.
+        unclean: Elections that were, of a topic that allows them.
         points: Crash points passed, by broker and kind.
         has_crashed: The crash point that was asked for was reached.
         done: Faults as they happened.
@@ -227,6 +255,8 @@ class Outcome:
     deleted: int = 0
     shared: int = 0
     cleaned: int = 0
+    unclean: int = 0
+    moved: int = 0
     violated_s: float = 0.0
     points: dict[tuple[int, str], int] = field(default_factory=dict)
     has_crashed: bool = False
@@ -259,6 +289,9 @@ def run(
             duration_s,
             quiet=shape.has_quiet_times,
             tiered=shape.is_tiered,
+            directories=shape.directories,
+            lossy=bool(shape.losses),
+            synced=shape.settings.get("log_flush_interval_messages") == 1,
         )
     outcome = Outcome(seed, plan)
     world = world_of(seed, shape)
@@ -306,6 +339,8 @@ def run(
     outcome.fetches = work.groups.fetches
     outcome.cleaned = work.keys.cleaned
     outcome.shared = work.shares.accepted
+    outcome.moved = sum(place.moved for place in world.brokers.values())
+    outcome.unclean = work.losses.losses
     outcome.points = dict(crash_points.counts)
     outcome.has_crashed = crash_points.has_struck
     outcome.done = nemesis.done
@@ -326,6 +361,7 @@ def world_of(seed: int, shape: Shape) -> World:
         transaction_state_log_min_isr=shape.min_in_sync,
         share_coordinator_state_topic_replication_factor=shape.replicas,
         share_coordinator_state_topic_min_isr=shape.min_in_sync,
+        log_dirs=DIRECTORIES[: shape.directories],
         **SHARE_SETTINGS,
         **shape.settings,
     )
@@ -352,6 +388,7 @@ class Run:
         self.groups = GroupHistory()
         self.shares = ShareHistory()
         self.keys = KeyHistory(history)
+        self.losses = LossHistory(history)
         self.lives: TopicLives | None = None
         self._lives_task: asyncio.Task[None] | None = None
         self.sessions: list[Session] = []
@@ -404,6 +441,15 @@ class Run:
                 limit_s=BOOT_S,
                 what="the compacted topic is whole",
             )
+        if self.shape.losses:
+            self.invariants.unclean = UncleanElections(world, self.losses)
+            world.lossy = LOOSE
+            loose = admin.begin(create_topic(admin, LOOSE, 1, **self.shape.losses))
+            world.until(
+                lambda: loose.done() and world.is_whole(),
+                limit_s=BOOT_S,
+                what="the topic that may lose records is whole",
+            )
         if self.shape.sharers:
             told = admin.begin(admin.call(1, begin_at_the_start()))
             world.until(told.done, limit_s=BOOT_S, what="the share group has its settings")
@@ -454,6 +500,15 @@ class Run:
                 session.begin(KeyWriter(session, self.keys, self.shape.pause_s, acks).run())
             session = self.session("keys from the start")
             session.begin(KeyReader(session, self.keys, self.shape.pause_s).run())
+        if self.shape.losses:
+            for name, acks in (("loose-idempotent", -1), ("lone-loose", 1)):
+                session = self.session(name)
+                producer = LossyProducer(
+                    session, self.history, self.losses, acks=acks, pause_s=self.shape.pause_s
+                )
+                session.begin(producer.run())
+            session = self.session("loose reader")
+            session.begin(LossyReader(session, self.losses, self.shape.pause_s).run())
         for number in range(self.shape.sharers):
             self._begin_sharing(f"sharer{number}")
         for number in range(self.shape.transactional):
@@ -521,12 +576,49 @@ class Run:
             session = self.session("judge of keys")
             read = session.begin(KeyReader(session, self.keys, self.shape.pause_s).read())
             self.world.until(read.done, limit_s=READ_S, what="K the compacted topic can be read")
+        if self.shape.losses:
+            self._judge_losses()
         if self.shape.sharers:
             self._judge_shares()
         if self.lives is not None:
             self._judge_lives(self.lives)
         if self.invariants.remote is not None:
             self._judge_bucket(self.invariants.remote)
+        self._judge_directories()
+
+    def _judge_directories(self) -> None:
+        """J: each replica lies once, where the store says, and nothing else of any partition."""
+        try:
+            self.world.until(
+                lambda: not any(self._misplaced()),
+                limit_s=CLEAN_S,
+                what="J each replica lies where the store says",
+            )
+        except Violation as violation:
+            raise Violation(f"{violation}: {list(self._misplaced())}") from None
+
+    def _misplaced(self) -> Iterator[str]:
+        image = self.world.image
+        for node_id, place in self.world.brokers.items():
+            broker = place.broker
+            assert broker is not None
+            ids = {one.path: one.id for one in broker.local.log_manager.directories}
+            lies: dict[str, list[str]] = {}
+            for directory, name in place.folders():
+                parsed = parse_directory(name)
+                if parsed is not None and parsed.state is DirectoryState.CURRENT:
+                    lies.setdefault(name, []).append(directory)
+                elif name.endswith(KEPT[1]) and not name.startswith(FLEETING):
+                    yield f"{node_id}:{directory}/{name} is a copy that is not made any more"
+            for topic in image.topics.values():
+                for one in topic.partitions:
+                    if node_id not in one.replicas:
+                        continue
+                    name = f"{topic.name}-{one.index}"
+                    found, said = lies.pop(name, []), one.directory_on(node_id)
+                    if [ids[directory] for directory in found] != [said]:
+                        yield f"{node_id}: {name} is in {found}, and is said to be in {said}"
+            yield from (f"{node_id}: {name} is nobody's" for name in lies)
 
     def _judge_bucket(self, remote: RemoteCoverage) -> None:
         """I14: the bucket has what the metadata says, once garbage was collected."""
@@ -577,16 +669,29 @@ class Run:
         """Folders of the topic that is made anew which are not those of its replicas.
 
         A broker that was away when a topic was deleted keeps its folder as a stray: what the store
-        does not know may have been lost.
+        does not know may have been lost. So it does with a copy that was made of it.
         """
         image = self.world.image.partition(*FLEETING_PLACE)
         replicas = () if image is None else image.replicas
         for node_id, place in self.world.brokers.items():
-            for entry in place.filesystem.list_directory("/data"):
-                is_its = entry.name == f"{FLEETING}-0" and node_id in replicas
-                is_known = is_its or entry.name.endswith(f"-{DirectoryState.STRAY.value}")
-                if entry.name.startswith(FLEETING) and not is_known:
-                    yield f"{node_id}:{entry.name}"
+            for directory, name in place.folders():
+                is_its = name == f"{FLEETING}-0" and node_id in replicas
+                is_known = is_its or name.endswith(KEPT)
+                if name.startswith(FLEETING) and not is_known:
+                    yield f"{node_id}:{directory}/{name}"
+
+    def _judge_losses(self) -> None:
+        """U: of the topic that may lose records is there what it may not."""
+        session = self.session("judge of losses")
+        reader = LossyReader(session, self.losses, 0.0)
+        session.begin(reader.run())
+        self.world.until(
+            lambda: reader.position >= self._end(LOSSY_PLACE),
+            limit_s=READ_S,
+            what="U all records can be read",
+        )
+        session.is_over = True
+        self.losses.judge(list(dict(sorted(reader.values.items())).values()))
 
     def _judge_groups(self) -> None:
         """I11, and that a coordinator is there again."""
@@ -639,8 +744,9 @@ class Run:
         return 1 << 62 if led is None else led.log.log_end_offset
 
     def _are_equal(self) -> bool:
+        places = [*self.places, *([LOSSY_PLACE] if self.shape.losses else [])]
         return all(
-            self._end(place) == end for place in self.places for end in self._ends(place)
+            self._end(place) == end for place in places for end in self._ends(place)
         ) and all(
             len(
                 {
@@ -649,7 +755,7 @@ class Run:
                 }
             )
             == 1
-            for place in self.places
+            for place in places
             for start in [self._common_start(place)]
         )
 

@@ -9,9 +9,19 @@ import pytest
 from tests.simulation.clients.groups import Committed, GroupHistory
 from tests.simulation.clients.history import History
 from tests.simulation.clients.keys import SETTINGS, KeyHistory, Written
+from tests.simulation.clients.losses import PLACE as LOSSY
+from tests.simulation.clients.losses import LossHistory
 from tests.simulation.clients.shares import DELIVERIES_MAX, ShareHistory
 from tests.simulation.clients.transactions import Outcome, TransactionHistory
-from tests.simulation.faults.nemesis import KINDS, Fault, draw_plan, quiet_times
+from tests.simulation.faults.nemesis import (
+    DIRECTORY_KINDS,
+    KINDS,
+    LOSSY_KINDS,
+    SYNCED_KINDS,
+    Fault,
+    draw_plan,
+    quiet_times,
+)
 from tests.simulation.run import Shape, run
 from tests.simulation.stage import Stage
 from tests.simulation.world import Place, Violation
@@ -63,6 +73,12 @@ def test_quiet_time_costs_little_and_nothing_is_missed_after_it() -> None:
 def test_every_kind_of_fault_is_drawn() -> None:
     drawn = {fault.kind for seed in range(20) for fault in draw_plan(seed, 3, 600)}
     assert drawn == set(KINDS)
+    more = {
+        fault.kind
+        for seed in range(20)
+        for fault in draw_plan(seed, 3, 600, directories=2, lossy=True, synced=True)
+    }
+    assert more == {*KINDS, *DIRECTORY_KINDS, *LOSSY_KINDS, *SYNCED_KINDS}
 
 
 def test_a_mark_shows_the_same_batches_as_a_look_from_the_start() -> None:
@@ -284,3 +300,73 @@ def test_followers_of_a_compacted_log_lead_with_all_of_its_keys() -> None:
     outcome = run(2, 18.0, shape=shape, plan=plan)
     assert outcome.violation is None
     assert outcome.cleaned > 20
+
+
+def test_a_topic_that_may_lose_records_loses_none_after_its_last_unclean_election() -> None:
+    losses = LossHistory(history := History())
+    losses.ack(0, [b"loose-0"], 0)
+    assert history.acked_end[LOSSY] == 1
+    losses.judge([b"loose-0", b"loose-1"])
+    losses.lost()
+    assert history.acked_end[LOSSY] == 0
+    losses.judge([b"loose-1"])
+    # Sent before the election: whoever has acknowledged it may have been replaced.
+    losses.ack(4, [b"loose-2"], 0)
+    losses.judge([b"loose-1"])
+    losses.ack(1, [b"loose-3"], 1)
+    assert history.acked_end[LOSSY] == 2
+    with pytest.raises(Violation, match=r"U .* has lost b'loose-3'"):
+        losses.judge([b"loose-1", b"loose-2"])
+
+
+def test_two_records_at_one_offset_in_one_leader_epoch_are_found() -> None:
+    losses = LossHistory(History())
+    losses.saw(3, 1, b"loose-0")
+    losses.saw(3, 2, b"loose-1")
+    with pytest.raises(Violation, match=r"U .* offset 3 has b'loose-2' in leader epoch 2"):
+        losses.saw(3, 2, b"loose-2")
+    with pytest.raises(Violation, match="doubled or out of order"):
+        losses.judge([b"loose-1", b"loose-0"])
+
+
+def test_a_leader_elected_uncleanly_leads_with_what_it_has_and_the_others_follow() -> None:
+    shape = Shape(
+        partitions=1,
+        pause_s=0.3,
+        transactional=0,
+        members=0,
+        losses={"unclean_leader_election_enable": "true", "min_insync_replicas": "1"},
+        settings={"replica_lag_time_max_ms": 1_000},
+    )
+    plan = [Fault(2.0, "lagging heir", 1, 2, 1.0, 2)]
+    outcome = run(3, 14.0, shape=shape, plan=plan)
+    assert outcome.violation is None
+    assert outcome.unclean > 0
+
+
+def test_what_is_synced_outlives_the_power_of_all_machines() -> None:
+    shape = Shape(
+        partitions=1,
+        pause_s=0.3,
+        transactional=0,
+        members=0,
+        settings={"log_flush_interval_messages": 1},
+    )
+    plan = [Fault(3.0, "blackout", 1, 2, 2.0, 5), Fault(12.0, "blackout", 1, 2, 2.0, 6)]
+    outcome = run(2, 20.0, shape=shape, plan=plan)
+    assert outcome.violation is None
+    assert any("recovered from the longest of its logs" in line for line in outcome.lines)
+
+
+@pytest.mark.parametrize("salt", range(4))
+def test_a_broker_that_dies_while_a_log_is_moved_has_it_once(salt: int) -> None:
+    shape = Shape(partitions=1, pause_s=0.3, transactional=0, members=0, directories=2)
+    plan = [
+        Fault(2.0, "move", 1, 2, 1.0, salt),
+        Fault(4.0, "dies while moving", 1, 2, 1.0, salt),
+        Fault(12.0, "directory fails", 2, 3, 2.0, salt),
+    ]
+    outcome = run(salt, 20.0, shape=shape, plan=plan)
+    assert outcome.violation is None
+    assert any("end of dies while moving" in line for line in outcome.done)
+    assert outcome.moved > 0

@@ -5,6 +5,7 @@ A plan is a list, so that faults can be left out of it: what is left still makes
 
 import asyncio
 import errno
+from collections.abc import Callable
 from contextlib import suppress
 from random import Random
 from typing import Any, Final, NamedTuple
@@ -18,7 +19,9 @@ from protocol.messages.alter_partition_reassignments import (
 from protocol.messages.elect_leaders import ElectLeadersRequest
 from storage.log.directory_pace import HELD_UP_MS
 from tests.fakes.filesystem import KEEP_ALL
+from tests.simulation.brokers import SimBroker
 from tests.simulation.clients.session import LOST, Session
+from tests.simulation.faults.moves import elsewhere, moves_of, replicas_at
 from tests.simulation.faults.scripts import MIN_ISR, Script, alter_topic
 from tests.simulation.store import HOST
 from tests.simulation.world import World
@@ -125,7 +128,34 @@ others                 as of all runs, and more often: a leader that knows too l
                        where what it removes does not come back
 """
 
+DIRECTORY_KINDS: Final = {
+    "move": 4,
+    "dies while moving": 4,
+    "directory fails": 2,
+}
+"""Of runs whose brokers have two log directories, beside the others.
+
+move               replicas of a broker change their directory, and again when it ends; at times
+                   it is cut from the controller meanwhile, which has to note where they are
+dies while moving  script: a broker dies in the middle of that
+directory fails    one of a broker's directories refuses to write, to sync or to open, and the other
+                   does not; then the broker is killed, and starts again with a sound disk. Only
+                   while everything is whole
+"""
+
+LOSSY_KINDS: Final = {"lagging heir": 6}
+"""Of runs with a topic that may lose records, beside the others; a script."""
+
+SYNCED_KINDS: Final = {"blackout": 8}
+"""Of runs in which each batch is synced before it is acknowledged, beside the others.
+
+blackout    the machines of all brokers lose their power and what was not synced, and start again
+            one after the other
+"""
+
 SCRIPTS: Final = (
+    "dies while moving",
+    "lagging heir",
     "leader comes back",
     "eligible loses its log",
     "leader alone",
@@ -151,11 +181,26 @@ AFTER_S: Final = 6.0
 
 
 def draw_plan(
-    seed: int, brokers: int, duration_s: float, *, quiet: bool = False, tiered: bool = False
+    seed: int,
+    brokers: int,
+    duration_s: float,
+    *,
+    quiet: bool = False,
+    tiered: bool = False,
+    directories: int = 1,
+    lossy: bool = False,
+    synced: bool = False,
 ) -> list[Fault]:
     """The faults of a seed, one after the other, or (`quiet`) in episodes."""
     random = Random(f"plan {seed}")
-    drawn = KINDS | BUCKET_KINDS if tiered else KINDS
+    drawn = KINDS
+    for more, are_drawn in (
+        (BUCKET_KINDS, tiered),
+        (DIRECTORY_KINDS, directories > 1),
+        (LOSSY_KINDS, lossy),
+        (SYNCED_KINDS, synced),
+    ):
+        drawn = drawn | more if are_drawn else drawn
     kinds, weights = list(drawn), list(drawn.values())
     plan = []
     at_s = random.uniform(0, EVERY_S)
@@ -274,6 +319,16 @@ class Nemesis:
             place.crash(Random(fault.salt) if fault.salt % 3 else None)
         return self._starter(fault.target)
 
+    def _blackout(self, fault: Fault) -> object:
+        random, loop = Random(fault.salt), self._world.loop
+        for node_id, place in self._world.brokers.items():
+            if place.is_running:
+                place.crash(random if random.random() < 0.5 else None)
+            loop.call_in_later(
+                random.uniform(0.1, fault.lasts_s), loop.outside, self._world.start, node_id
+            )
+        return lambda: None
+
     def _stop(self, fault: Fault) -> object:
         place = self._world.brokers[fault.target]
         if not place.is_ready or place.process.is_paused:
@@ -289,7 +344,7 @@ class Nemesis:
         self._world.loop.pause(process)
         return lambda: self._world.loop.resume(process)
 
-    def _cut_links(self, *links: tuple[str, str]) -> object:
+    def _cut_links(self, *links: tuple[str, str]) -> Callable[[], None] | None:
         network = self._world.network
         fresh = [link for link in links if link not in network.cut]
         network.cut.update(fresh)
@@ -368,15 +423,50 @@ class Nemesis:
             return None
         place = self._world.brokers[fault.target]
         kind = ("write", "sync", "open")[fault.salt % 3]
-        place.filesystem.fail(kind, errno.EIO, path="/data", times=1 << 30)
+        for directory in place.directories:
+            place.filesystem.fail(kind, errno.EIO, path=directory, times=1 << 30)
+        return self._sound_again(place)
 
+    def _sound_again(self, place: SimBroker) -> object:
         def end() -> None:
             if place.is_running:
                 place.kill()
             place.filesystem.heal()
             self._world.loop.call_in_later(
-                1.0, self._world.loop.outside, self._world.start, fault.target
+                1.0, self._world.loop.outside, self._world.start, place.node_id
             )
+
+        return end
+
+    def _directory_fails(self, fault: Fault) -> object:
+        if not self.may_forget or not self._world.is_whole():
+            return None
+        place = self._world.brokers[fault.target]
+        kind = ("write", "sync", "open")[fault.salt % 3]
+        directory = place.directories[fault.salt // 8 % len(place.directories)]
+        place.filesystem.fail(kind, errno.EIO, path=directory, times=1 << 30)
+        return self._sound_again(place)
+
+    def _move(self, fault: Fault) -> object:
+        place = self._world.brokers[fault.target]
+        random = Random(fault.salt)
+
+        def move() -> None:
+            replicas = replicas_at(place)
+            for one in random.sample(replicas, min(len(replicas), random.randint(1, 3))):
+                self._ask(moves_of([one], elsewhere(place, one, random)), at=fault.target)
+
+        if not replicas_at(place):
+            return None
+        controller = self._world.brokers.get(self._world.image.controller_id, place)
+        links = [(place.host, controller.host), (controller.host, place.host)]
+        heal = self._cut_links(*links) if fault.salt % 2 and controller is not place else None
+        move()
+
+        def end() -> None:
+            if heal is not None:
+                heal()
+            move()
 
         return end
 
@@ -388,16 +478,7 @@ class Nemesis:
             self._slow_down(place.broker)
         for kind in ("write", "allocate"):
             place.filesystem.fail(kind, errno.ENOSPC, path=".log", times=1 << 30)
-
-        def end() -> None:
-            place.filesystem.heal()
-            if place.is_running:
-                place.kill()
-            self._world.loop.call_in_later(
-                1.0, self._world.loop.outside, self._world.start, fault.target
-            )
-
-        return end
+        return self._sound_again(place)
 
     def _old_disk(self, fault: Fault) -> object:
         place = self._world.brokers[fault.target]
@@ -423,12 +504,12 @@ class Nemesis:
             for writer in broker.local.writers.all().values():
                 writer.pace.wrote_inline(2 * HELD_UP_MS, 0)
 
-    def _ask(self, request: Any) -> None:
-        """Have an operator ask some broker; what comes of it is seen in the store."""
+    def _ask(self, request: Any, at: int | None = None) -> None:
+        """Have an operator ask some broker, or that one; what comes of it is seen in the store."""
 
         async def ask() -> None:
             with suppress(*LOST):
-                await self._operator.call(self._operator.any_broker(), request)
+                await self._operator.call(at or self._operator.any_broker(), request)
 
         self._operator.begin(ask())
 

@@ -3,14 +3,14 @@
 What single faults bring about once in hours: a leader that comes back to a partition that another
 has led meanwhile; a replica that is eligible and has lost its log; a leader that starts alone; one
 that is elected with what it knew seconds ago; one that was replaced long ago and does not know;
-one that is enough alone since an operator says so.
+one that is enough alone since an operator says so; a broker that dies while a log is moved.
 """
 
 import asyncio
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
 from random import Random
-from typing import Any, Final
+from typing import Final
 
 from broker.controller.images.partition_image import PartitionImage
 from protocol.messages.incremental_alter_configs import (
@@ -19,9 +19,12 @@ from protocol.messages.incremental_alter_configs import (
     IncrementalAlterConfigsRequest,
 )
 from tests.simulation.brokers import SimBroker
+from tests.simulation.clients.losses import PLACE as LOSSY_PLACE
+from tests.simulation.faults.moves import Striker, elsewhere, moves_of, replicas_at
 from tests.simulation.store import HOST
 from tests.simulation.world import Place, World
 
+LAGGING_HEIR: Final = "lagging heir"
 LOOK_S: Final = 0.05
 PATIENCE_S: Final = 15.0
 """A step that has no effect after so long is given up, and with it the rest of the script."""
@@ -39,6 +42,12 @@ WRITTEN: Final = 0.7
 
 DEAF: Final = 0.6
 """So many leaders in doubt do not hear other brokers either."""
+
+CHANGES_MAX: Final = 60
+"""A broker that dies while a log moves makes up to so many changes of its disk before."""
+
+POWER_LOST: Final = 0.4
+"""So many of them lose what was not synced."""
 
 ASKS: Final = 6
 """So often an operator asks for a change: some of the brokers asked may not be able to make it."""
@@ -65,11 +74,11 @@ class Script:
         world: World,
         salt: int,
         note: Callable[[str], None],
-        ask: Callable[[Any], None],
+        ask: Callable[..., None],
         *,
         may_forget: bool,
     ) -> None:
-        """`ask`: has an operator send a request to some broker."""
+        """`ask`: has an operator send a request to some broker, or to the one named `at`."""
         self._world = world
         self._random = Random(salt)
         self._note = note
@@ -91,6 +100,8 @@ class Script:
         if written and self._random.random() < WRITTEN:
             places = written
         place = self._random.choice(sorted(places))
+        if kind == LAGGING_HEIR:
+            place = LOSSY_PLACE
         self._note(f"{kind}: {place.topic}-{place.partition}")
         try:
             await getattr(self, "_" + kind.replace(" ", "_"))(place)
@@ -203,8 +214,7 @@ class Script:
         Mostly A does not hear the other brokers either, and is heard by them.
         """
         first = self._of(place).leader
-        topic = self._world.image.topics[place.topic]
-        before = topic.overrides.get(RETENTION)
+        before = self._settings_of(place).get(RETENTION)
         async with self._cut_from_store(first):
             await self._until(lambda: self._of(place).leader not in (first, -1), "another leads")
             try:
@@ -238,7 +248,7 @@ class Script:
                 await self._until(lambda: self._of(place).isr == (leader,), "it is alone")
                 self._change(place.topic, MIN_ISR, 1)
                 await self._until(
-                    lambda: self._world.image.topics[place.topic].overrides.get(MIN_ISR) == "1",
+                    lambda: self._settings_of(place).get(MIN_ISR) == "1",
                     "the minimum is one",
                 )
                 await asyncio.sleep(self._random.uniform(0.2, 3.0))
@@ -247,6 +257,55 @@ class Script:
                     await asyncio.sleep(self._random.uniform(2.0, 6.0))
         finally:
             self._change(place.topic, MIN_ISR, None)
+        await asyncio.sleep(1.0)
+
+    async def _lagging_heir(self, place: Place) -> None:
+        """Some lag behind A, which goes on without them, and dies; A comes back with more.
+
+        Where all lag one of them leads, else one that does not.
+        """
+        leader = self._of(place).leader
+        if leader < 0:
+            raise GivenUpError("nobody leads")
+        others = [node for node in self._of(place).replicas if node != leader]
+        lag = others if self._random.random() < 0.6 else self._random.sample(others, 1)
+        async with AsyncExitStack() as asleep:
+            # A leader that is cut from the controller could not say that somebody lags.
+            is_cut = self._random.random() < 0.5
+            cut = [one for one in lag if is_cut and one != self._world.image.controller_id]
+            await asleep.enter_async_context(self._cut_all([(leader, one) for one in cut]))
+            await asleep.enter_async_context(self._paused(*(one for one in lag if one not in cut)))
+            await self._until(lambda: not set(lag) & set(self._of(place).isr), "they lag")
+            await asyncio.sleep(self._random.uniform(0.2, 4.0))
+            async with self._killed(leader, down_s=self._random.uniform(0.2, 6.0)):
+                await asleep.aclose()
+                await self._until(
+                    lambda: self._of(place).leader not in (leader, -1), "another leads"
+                )
+        await asyncio.sleep(1.0)
+
+    async def _dies_while_moving(self, place: Place) -> None:
+        """A replica's log is copied to another directory of its broker, which dies on the way."""
+        node = self._random.choice(self._of(place).replicas)
+        broker = self._broker(node)
+        if place not in replicas_at(broker):
+            raise GivenUpError("it does not serve it")
+        forgets = self._random.random() < POWER_LOST
+
+        def strike() -> None:
+            if forgets and self._may_forget and self._is_safe_without(node):
+                broker.crash(self._random if self._random.random() < 0.5 else None)
+            else:
+                broker.kill()
+
+        striker = Striker(broker, self._random.randint(1, CHANGES_MAX), strike)
+        try:
+            self._ask(moves_of([place], elsewhere(broker, place, self._random)), at=node)
+            await self._until(lambda: striker.has_struck, "it is struck")
+            await asyncio.sleep(self._random.uniform(0.2, 4.0))
+        finally:
+            striker.end()
+            self._world.start(node)
         await asyncio.sleep(1.0)
 
     # -- steps -----------------------------------------------------------------------------------
@@ -260,6 +319,12 @@ class Script:
         if found is None:
             raise GivenUpError("the partition is gone")
         return found
+
+    def _settings_of(self, place: Place) -> Mapping[str, str]:
+        topic = self._world.image.topics.get(place.topic)
+        if topic is None:
+            raise GivenUpError("the topic is gone")
+        return topic.overrides
 
     def _broker(self, node_id: int) -> SimBroker:
         return self._world.brokers[node_id]

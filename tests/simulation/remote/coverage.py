@@ -15,7 +15,7 @@ from uuid import UUID
 
 from broker.replicas.partition import Partition
 from tests.simulation.clients.history import History
-from tests.simulation.topic_setting import TopicSetting
+from tests.simulation.oracles.topic_setting import TopicSetting
 from tests.simulation.world import Place, Violation, World
 from tiered.format.object_keys import ObjectKeys, ObjectSuffix
 from tiered.segment_metadata import SegmentState, TopicIdPartition

@@ -1,0 +1,1 @@
+"""What must hold of single kinds of things, asked by `invariants` and `clients`."""
