@@ -36,6 +36,29 @@ def test_a_run_that_is_told_to_end_names_its_tests(
         assert end.last in capfdbinary.readouterr().out
 
 
+def test_tests_may_handle_sigterm_beside_the_run(tmp_path: Path) -> None:
+    """What they fork ends by it, as without the run; what a loop gives back is the run's again."""
+    (tmp_path / "test_signals.py").write_text(
+        "import asyncio, os, signal\n"
+        "from tests.conftest import handler_of_sigterm_stays\n"
+        "async def handle():\n"
+        "    loop = asyncio.get_running_loop()\n"
+        "    loop.add_signal_handler(signal.SIGTERM, print)\n"
+        "    loop.remove_signal_handler(signal.SIGTERM)\n"
+        "def test_loop():\n    asyncio.run(handle())\n"
+        "def test_fork():\n"
+        "    assert callable(signal.getsignal(signal.SIGTERM))\n"
+        "    if (child := os.fork()) == 0:\n"
+        "        os._exit(signal.getsignal(signal.SIGTERM) != signal.SIG_DFL)\n"
+        "    assert os.waitpid(child, 0)[1] == 0\n"
+        "def test_leaves():\n    signal.signal(signal.SIGTERM, lambda *_: None)\n"
+    )
+    (tmp_path / "pytest.ini").write_text("[pytest]\nasyncio_default_fixture_loop_scope=function\n")
+    command = ["-p", "tests.unfinished", "-p", "no:cacheprovider", str(tmp_path)]
+    end = pytest_runs.run([command], "fast", "python", "off", silent_s=300)
+    assert (end.code, end.last.partition(b" in ")[0]) == (1, b"3 passed, 1 error")
+
+
 def test_a_silent_run_is_ended(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
 ) -> None:

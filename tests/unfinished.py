@@ -46,6 +46,11 @@ class Unfinished:
         signal.signal(number, signal.SIG_DFL)
         os.kill(os.getpid(), number)
 
+    def forget(self) -> None:
+        """Let SIGTERM do what it does where nothing handles it."""
+        if signal.getsignal(signal.SIGTERM) == self.end:
+            signal.signal(signal.SIGTERM, signal.SIG_DFL)
+
 
 def pytest_configure(config: pytest.Config) -> None:
     """Only where tests are reported: a process that is given its tests has a `workerinput`."""
@@ -54,3 +59,5 @@ def pytest_configure(config: pytest.Config) -> None:
     unfinished = Unfinished(config)
     config.pluginmanager.register(unfinished, "unfinished")
     signal.signal(signal.SIGTERM, unfinished.end)
+    # What tests fork is none of the run, and is told to end by them.
+    os.register_at_fork(after_in_child=unfinished.forget)
