@@ -3,7 +3,7 @@
 Behaviour:
 - Acquires records for a member of a share group and delivers them, from all partitions of its share
   session; it holds them until it acknowledges them, or the acquisition lock expires.
-- Waits for `min_bytes` like Fetch; nothing is acquired while it waits.
+- Waits for `min_bytes` like Fetch, not at all for 0; nothing is acquired while it waits.
 - It may carry acknowledgements of earlier records, which are applied first; so records that are
   released may be delivered to the same member at once.
 - Records are sent as slices of segment files, whole batches; `acquired_records` lists those that
@@ -187,7 +187,7 @@ class ShareFetchHandler:
             client=(context.connection.principal, context.client_id or ""),
         )
         read = ShareRead(self._share, self._replicas, terms, wanted)
-        delivered = read.take(force=request.max_wait_ms <= 0)
+        delivered = read.take(force=request.max_wait_ms <= 0 or request.min_bytes <= 0)
         if delivered is not None:
             read.release()
             answer.fetched(delivered)

@@ -278,6 +278,13 @@ async def test_min_bytes(s: ShareWorld) -> None:
     assert acquired(only(s.answer())) == [(0, 1, 1)]
 
 
+async def test_who_asks_for_no_bytes_does_not_wait(s: ShareWorld) -> None:
+    answer = only(s.fetch(0, "t", max_wait_ms=500, min_bytes=0))
+    assert acquired(answer) == []
+    s.produce(b"a")
+    assert acquired(only(s.fetch(1, max_wait_ms=500, min_bytes=0))) == [(0, 0, 1)]
+
+
 async def test_lock_that_runs_out_wakes_who_waits(s: ShareWorld) -> None:
     s.produce(b"a")
     s.fetch(0, "t")
