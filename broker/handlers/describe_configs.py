@@ -158,7 +158,8 @@ def _result(
     wanted = set(resource.configuration_keys or ())
     return DescribeConfigsResult(
         error_code=int(ErrorCode.NONE),
-        error_message=None,
+        # Not null, which Kafka never sends: some clients would not read it.
+        error_message="",
         resource_type=resource.resource_type,
         resource_name=resource.resource_name,
         configs=[

@@ -30,6 +30,7 @@ async def test_topic_settings(version: int) -> None:
     plain = DescribeConfigsRequest(resources=[resource(2, "t")])
     (result,) = (await call(describe_configs, services, plain, version)).results
     assert (result.error_code, result.resource_type, result.resource_name) == (0, 2, "t")
+    assert result.error_message == ""
     configs = {config.name: config for config in result.configs}
     assert list(configs) == sorted(n for n, row in TOPIC_KEYS.items() if not row.internal)
     retention = configs["retention.ms"]
