@@ -61,7 +61,9 @@ async def handle(
             return ListTransactionsResponse(error_code=ErrorCode.INVALID_REGULAR_EXPRESSION)
         found = [metadata for metadata in found if metadata.transactional_id in matching]
     return ListTransactionsResponse(
-        unknown_state_filters=[label for label in request.state_filters if label not in BY_LABEL],
+        unknown_state_filters=[
+            label for label in dict.fromkeys(request.state_filters) if label not in BY_LABEL
+        ],
         transaction_states=[
             TransactionState(
                 transactional_id=metadata.transactional_id,

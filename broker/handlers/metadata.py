@@ -162,7 +162,10 @@ def _by_name(
             error = ErrorCode.INVALID_TOPIC_EXCEPTION
         topics.append(
             MetadataResponseTopic(
-                error_code=int(error), name=name, is_internal=name in INTERNAL_TOPICS
+                error_code=int(error),
+                name=name,
+                is_internal=name in INTERNAL_TOPICS,
+                topic_authorized_operations=_operations(request),
             )
         )
     return _response(controller, image, context, request, topics)
@@ -175,14 +178,18 @@ def _topic(
     request: MetadataRequest,
     name: str,
 ) -> MetadataResponseTopic:
-    asked = request.include_topic_authorized_operations
     return controller.topic_metadata.topic(
         image,
         image.topics[name],
         context.connection.listener_name,
         context.api_version,
-        TOPIC_OPERATIONS if asked else NOT_ASKED,
+        _operations(request),
     )
+
+
+def _operations(request: MetadataRequest) -> int:
+    """What may be done with a topic, also with one that there is not (yet)."""
+    return TOPIC_OPERATIONS if request.include_topic_authorized_operations else NOT_ASKED
 
 
 def _response(

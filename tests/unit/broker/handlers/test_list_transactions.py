@@ -62,7 +62,7 @@ def test_states_and_producer_ids(three: Transactions, version: int) -> None:
 def test_unknown_states_are_named_and_match_nothing(three: Transactions, version: int) -> None:
     answer = ask(three, version, state_filters=["Bogus"])
     assert (names(answer), answer.unknown_state_filters) == ([], ["Bogus"])
-    answer = ask(three, version, state_filters=["Bogus", "Empty"])
+    answer = ask(three, version, state_filters=["Bogus", "Empty", "Bogus"])
     assert (names(answer), answer.unknown_state_filters) == (["empty-1"], ["Bogus"])
 
 

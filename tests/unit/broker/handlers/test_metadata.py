@@ -217,7 +217,12 @@ async def test_authorized_operations_when_asked(version: int) -> None:
     options = {"include_topic_authorized_operations": True}
     if version <= 10:
         options["include_cluster_authorized_operations"] = True
-    for request in (ask("a", **options), MetadataRequest(topics=None, **options)):
+    asked = (
+        ask("a", **options),
+        ask("none", **options),
+        MetadataRequest(topics=None, **options),
+    )
+    for request in asked:
         response = await call(metadata, services_of(controller), request, version)
         assert response.topics[0].topic_authorized_operations == 3576
         if version <= 10:
