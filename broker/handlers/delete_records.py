@@ -6,6 +6,9 @@ Behaviour:
 - Above the high watermark, or below 0: OFFSET_OUT_OF_RANGE. Topics that are compacted and not
   deleted from: POLICY_VIOLATION. Internal topics: INVALID_TOPIC_EXCEPTION. `__remote_log_metadata`
   while a topic has remote storage: POLICY_VIOLATION.
+- Answers when the leader's log start is on disk, so that no crash of it brings the records back;
+  KAFKA_STORAGE_ERROR where it cannot be written, which is tried again at the next checkpoint. Kafka
+  writes it once a minute.
 - Answers when the log start of every live replica has passed the offset, with the least of them,
   the low watermark; REQUEST_TIMED_OUT after `timeout_ms`, and it goes on all the same. Followers
   get it with their next Fetch; one that is away, when it is back.
@@ -39,7 +42,6 @@ from protocol.messages.delete_records import (
 from storage.errors import StorageError
 
 if TYPE_CHECKING:
-    from broker.remote.remote_storage import RemoteStorage
     from broker.replicas.partition import Partition
     from broker.requests.request_context import RequestContext
     from broker.services import Services
@@ -75,12 +77,10 @@ def handle(
             for name, offsets in wanted.items()
         ]
     )
-    remote = services.remote
-    tiered = [] if remote is None else [one for one, _, _ in raised if remote.has_bucket(one)]
     everywhere = _when_everywhere(services, response, raised, request.timeout_ms)
-    if remote is None or not tiered:
+    if not raised:
         return everywhere
-    return services.lookups.start(_answer(everywhere, remote, tiered, request.timeout_ms))
+    return services.lookups.start(_answer(services, everywhere, raised, request.timeout_ms))
 
 
 def _when_everywhere(
@@ -105,13 +105,31 @@ def _when_everywhere(
 
 
 async def _answer(
+    services: "Services",
     everywhere: "DeleteRecordsResponse | asyncio.Future[DeleteRecordsResponse]",
-    remote: "RemoteStorage",
-    tiered: "list[Partition]",
+    raised: "list[Raised]",
     timeout_ms: int,
 ) -> DeleteRecordsResponse:
-    await remote.log_starts_raised(tiered, float(timeout_ms) if timeout_ms > 0 else inf)
-    return everywhere if isinstance(everywhere, DeleteRecordsResponse) else await everywhere
+    if any(_is_in_memory(one) for one in raised):
+        # Those of all requests that have come by then: the next finds it written.
+        await services.disk.run(services.log_manager.checkpoints.write_log_start_offsets)
+    remote = services.remote
+    if remote is not None:
+        tiered = [one for one, _, _ in raised if remote.has_bucket(one)]
+        if tiered:
+            await remote.log_starts_raised(tiered, float(timeout_ms) if timeout_ms > 0 else inf)
+    response = everywhere if isinstance(everywhere, DeleteRecordsResponse) else await everywhere
+    for one in raised:
+        _, _, result = one
+        if not result.error_code and _is_in_memory(one):
+            result.error_code = int(ErrorCode.KAFKA_STORAGE_ERROR)
+            result.low_watermark = INVALID_LOW_WATERMARK
+    return response
+
+
+def _is_in_memory(one: Raised) -> bool:
+    partition, before, _ = one
+    return partition.log.durable_log_start_offset < before
 
 
 def _delete(

@@ -1,5 +1,6 @@
 """DeleteRecords, in every version."""
 
+from collections.abc import Callable
 from types import SimpleNamespace
 from typing import Any
 
@@ -7,6 +8,7 @@ import pytest
 
 from broker.controller.topics.topics import NewTopic
 from broker.handlers import delete_records
+from broker.replicas.lookups import Lookups
 from config.topic import TopicConfig
 from protocol.error_codes import ErrorCode
 from protocol.messages.delete_records import (
@@ -24,9 +26,11 @@ class FakeLog:
 
     def __init__(self, policy: set[str] | None = None) -> None:
         self.config = TopicConfig(cleanup_policy=tuple(policy or ("delete",)))
-        self.log_start_offset = 10
+        self.log_start_offset = self.durable_log_start_offset = 10
         self.high_watermark = 90
         self.calls: list[int] = []
+        self.is_full = False
+        self.writes = 0
         self.failure: Exception | None = None
 
     def delete_records(self, before_offset: int) -> None:
@@ -34,6 +38,19 @@ class FakeLog:
             raise self.failure
         self.calls.append(before_offset)
         self.log_start_offset = before_offset
+
+    def write_log_start_offsets(self) -> None:
+        """As the checkpoints of all logs."""
+        self.writes += 1
+        if not self.is_full:
+            self.durable_log_start_offset = self.log_start_offset
+
+
+class InPlace:
+    """A disk whose calls are made at once."""
+
+    async def run(self, function: Callable[[], None]) -> None:
+        function()
 
 
 class PartitionOfOne:
@@ -66,7 +83,13 @@ async def ask(log: FakeLog | None, *offsets: int, topic: str = "t", version: int
             )
         ]
     )
-    services = services_of(controller, replica_manager=replicas)
+    services = services_of(
+        controller,
+        replica_manager=replicas,
+        disk=InPlace(),
+        log_manager=SimpleNamespace(checkpoints=log),
+        lookups=Lookups(),
+    )
     response = await call(delete_records, services, request, version)
     ((result,),) = (t.partitions for t in response.topics)
     return ErrorCode(result.error_code), result.low_watermark
@@ -77,6 +100,26 @@ async def test_log_start_is_raised(version: int) -> None:
     log = FakeLog()
     assert await ask(log, 50, version=version) == (ErrorCode.NONE, 50)
     assert log.calls == [50]
+
+
+async def test_it_is_on_disk_when_it_is_answered() -> None:
+    """A broker that was killed within a minute gave the records out again."""
+    log = FakeLog()
+    assert await ask(log, 50) == (ErrorCode.NONE, 50)
+    assert (log.durable_log_start_offset, log.writes) == (50, 1)
+    # A retry finds it there.
+    assert await ask(log, 50) == (ErrorCode.NONE, 50)
+    assert log.writes == 1
+
+
+async def test_what_cannot_be_written_is_not_promised() -> None:
+    """It holds for as long as the broker lives, and is tried again."""
+    log = FakeLog()
+    log.is_full = True
+    assert await ask(log, 50) == (ErrorCode.KAFKA_STORAGE_ERROR, -1)
+    assert log.log_start_offset == 50
+    log.is_full = False
+    assert await ask(log, 50) == (ErrorCode.NONE, 50)
 
 
 async def test_minus_one_is_the_high_watermark() -> None:
