@@ -44,7 +44,7 @@ class LogMaking:
     Attributes:
         tasks: What has been begun and is not done.
         lost_logs: Logs that were not found by the load although this broker is in the ISR or ELR of
-            their partitions: it would be elected with an empty log.
+            their partitions: it would be elected with an empty log. Not those that wait for room.
     """
 
     def __init__(
@@ -204,6 +204,7 @@ class LogMaking:
             pair
             for topic in self._assignment.image.topics.values()
             for pair in self.not_open(topic)
+            if not manager.is_loading(pair[0])
         ]
         self.lost_logs = sum(
             self._assignment.is_counted_on(pair[0])
@@ -212,7 +213,6 @@ class LogMaking:
         )
         is_whole = not manager.offline_directories
         kept = []
-        missing = [pair for pair in missing if not manager.is_loading(pair[0])]
         for pair in missing:
             directory_id = directory_of(pair[0])
             if (

@@ -147,9 +147,11 @@ class ImagesByHand:
         """The next image: with these topics, and without those."""
         old = self.image
         kept = {name: topic for name, topic in old.topics.items() if name not in gone}
+        present = {**kept, **{topic.name: topic for topic in topics}}
         self.image = replace(
             old,
-            topics={**kept, **{topic.name: topic for topic in topics}},
+            topics=present,
+            topics_by_id={topic.topic_id: topic for topic in present.values()},
             revision=old.revision + 1,
         )
         for listener in self._listeners:

@@ -1,6 +1,8 @@
 """Logs follow the newest image, in its turn; what takes long comes later."""
 
+import errno
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 
@@ -96,11 +98,30 @@ async def test_a_smaller_least_isr_commits_what_it_held_up(member: Member) -> No
     assert member.log("t").high_watermark == 1
 
 
+async def test_a_log_that_waits_for_room_is_not_lost(tmp_path: Path) -> None:
+    """All of it is there: the broker is not to count as one that came back without its disk."""
+    topic = topic_of("t", (1, 2))
+    member = Member(tmp_path / "a")
+    member.images.set(topic)
+    await member.start()
+    member.append("t")
+    member.close(clean=False)
+    again = Member(tmp_path / "a")
+    again.images.set(topic)
+    again.filesystem.code = errno.ENOSPC
+    again.filesystem.break_directory(str(tmp_path / "a" / "t-0"))
+    await again.start()
+    assert again.logs.is_loading(TopicPartition("t", 0))
+    assert not again.lifecycle.has_lost_logs
+    again.close(clean=False)
+
+
 async def test_a_log_without_its_end_is_lost_where_the_cluster_counts_on_it(
     member: Member,
 ) -> None:
-    member.images.set(topic_of("t", (1, 2)))
     await member.start()
+    member.images.set(topic_of("t", (1, 2)))
+    await member.settle()
     assert not member.lifecycle.has_lost_logs
     member.log("t").is_short = True
     assert member.lifecycle.has_lost_logs
