@@ -397,7 +397,7 @@ class FetchHandler:
                 epoch, end = log.reader.end_offset_for_epoch(wanted.last_fetched_epoch)
                 is_known = epoch >= 0 and end >= 0
                 diverges = epoch < wanted.last_fetched_epoch or end < wanted.fetch_offset
-                if (diverges or not is_known) and not partition.is_end_certain:
+                if (diverges or not is_known) and not partition.leads_for_certain:
                     # The leader may have what is not here.
                     raise ApiError(ErrorCode.NOT_LEADER_OR_FOLLOWER)
                 if not is_known:
@@ -464,7 +464,7 @@ class FetchHandler:
             if (
                 code == ErrorCode.OFFSET_OUT_OF_RANGE
                 and wanted.fetch_offset > log.log_end_offset
-                and not partition.is_end_certain
+                and not partition.leads_for_certain
             ):
                 # A consumer that names no leader epoch would begin anew, where it is told to.
                 code = ErrorCode.NOT_LEADER_OR_FOLLOWER

@@ -54,7 +54,7 @@ def handle(
                 if (
                     request.replica_id < 0
                     and (end_offset < 0 or end_offset == log.log_end_offset)
-                    and not partition.is_end_certain
+                    and not partition.leads_for_certain
                 ):
                     # A consumer would take what it has read at the next leader for truncated.
                     raise ApiError(ErrorCode.NOT_LEADER_OR_FOLLOWER)

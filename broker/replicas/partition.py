@@ -526,11 +526,12 @@ class Partition:
         )
 
     @property
-    def is_end_certain(self) -> bool:
-        """Whether no other replica's log can be known to end later than this one's.
+    def leads_for_certain(self) -> bool:
+        """Whether it leads, and no other broker may do so by now.
 
-        Not at a follower, which may lack what it has not fetched yet, nor at a leader in doubt:
-        offsets above their log's end may have been read at another broker.
+        So no other replica's log can be known to end later than this one's. A follower may lack
+        what it has not fetched yet, and a leader in doubt what another has been given: offsets
+        above their log's end may have been read there.
         """
         return self.is_leader and not self.is_in_doubt(self._context.clock.monotonic_ms())
 

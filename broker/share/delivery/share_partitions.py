@@ -153,7 +153,7 @@ class SharePartitions:
         partition = self._replicas.leader_of(name, key.partition)
         if partition is None:
             raise ApiError(self._replicas.missing_error(name, key.partition))
-        if not partition.is_end_certain:
+        if not partition.leads_for_certain:
             # Another broker may lead it by now, and have given out, or ended, what is free here.
             raise ApiError(ErrorCode.NOT_LEADER_OR_FOLLOWER)
         return partition
