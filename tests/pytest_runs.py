@@ -8,6 +8,7 @@ import sys
 import time
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
+from itertools import islice
 from types import FrameType
 from typing import Final, NamedTuple
 
@@ -57,7 +58,12 @@ def worst(codes: Iterable[int]) -> int:
 
 
 def run(
-    commands: Sequence[list[str]], profile: str, path: str, variable: str, silent_s: float
+    commands: Sequence[list[str]],
+    profile: str,
+    path: str,
+    variable: str,
+    silent_s: float,
+    at_once: int = 1,
 ) -> End:
     """Run pytest once on one path, and pass on what it prints.
 
@@ -67,6 +73,7 @@ def run(
         path: The path's name in the summary.
         variable: What `VARVE_NATIVE` is for it.
         silent_s: After so long without a word a process is told to end, after as long again killed.
+        at_once: So many processes run side by side; the next one begins when one has ended.
     """
     environment = {"HYPOTHESIS_PROFILE": profile, **os.environ, VARIABLE: variable}
     # Without bytecode of its own each process compiles all tests, and rewrites what they assert.
@@ -75,14 +82,22 @@ def run(
     with ExitStack() as stack:
         # What ends this run from outside may know of this process only.
         processes: list[_Process] = []
-        stack.enter_context(_passed_on(processes))
-        for command in commands:
-            words = [sys.executable, "-m", "pytest", "-q", *command]
-            started = stack.enter_context(
-                subprocess.Popen(words, stdout=subprocess.PIPE, env=environment)
-            )
-            processes.append(_Process(started, is_alone=len(commands) == 1))
-        _pass_on_all(processes, silent_s)
+        ended = stack.enter_context(_passed_on(processes))
+
+        def started() -> Iterator[_Process]:
+            for command in commands:
+                if ended:
+                    return
+                words = [sys.executable, "-m", "pytest", "-q", *command]
+                process = stack.enter_context(
+                    subprocess.Popen(words, stdout=subprocess.PIPE, env=environment)
+                )
+                processes.append(_Process(process, is_alone=len(commands) == 1))
+                if ended:
+                    process.terminate()  # It may have come before this one was known.
+                yield processes[-1]
+
+        _pass_on_all(started(), silent_s, at_once)
     last = b", ".join(process.last_line() for process in processes)
     code = worst(process.code() for process in processes)
     return End(path, code, last, time.monotonic() - begin)
@@ -160,9 +175,9 @@ class _Process:
                 self._kept = rest
 
 
-def _pass_on_all(processes: list[_Process], silent_s: float) -> None:
+def _pass_on_all(started: Iterator[_Process], silent_s: float, at_once: int) -> None:
     with selectors.DefaultSelector() as selector:
-        for process in processes:
+        for process in islice(started, at_once):
             selector.register(process.pipe, selectors.EVENT_READ, process)
         while waited_for := list(selector.get_map().values()):
             ready = {key.data for key, _ in selector.select(min(LOOK_S, silent_s))}
@@ -171,21 +186,27 @@ def _pass_on_all(processes: list[_Process], silent_s: float) -> None:
                 if not process.read() if process in ready else process.is_over(silent_s):
                     selector.unregister(key.fileobj)
                     process.show_rest()
+                    for process in islice(started, 1):
+                        selector.register(process.pipe, selectors.EVENT_READ, process)
 
 
 @contextmanager
-def _passed_on(processes: list[_Process]) -> Iterator[None]:
-    """SIGTERM, to the processes of a run; when these have ended, this one ends."""
+def _passed_on(processes: list[_Process]) -> Iterator[list[int]]:
+    """SIGTERM, to the processes of a run; when these have ended, this one ends.
+
+    Yields:
+        What is not empty once it has come.
+    """
     ended: list[int] = []
 
     def pass_on(number: int, _frame: FrameType | None) -> None:
+        ended.append(number)
         for process in processes:
             process.signal(number)
-        ended.append(number)
 
     before = signal.signal(signal.SIGTERM, pass_on)
     try:
-        yield
+        yield ended
     finally:
         signal.signal(signal.SIGTERM, before)
     if ended:

@@ -157,7 +157,7 @@ def test_processes_side_by_side_print_one_after_the_other(
     monkeypatch.chdir(tmp_path)
     # Each has printed its heading before the other one ends.
     commands = [["one", "two", "1"], ["two", "one", "0"]]
-    end = pytest_runs.run(commands, "fast", "python", "off", silent_s=300)
+    end = pytest_runs.run(commands, "fast", "python", "off", silent_s=300, at_once=2)
     assert (end.code, end.last) == (1, b"1 passed, 1 passed")
     said = capfd.readouterr().out
     for name in ("one", "two"):
@@ -176,8 +176,31 @@ def test_a_process_that_says_nothing_is_ended_beside_one_that_does(
     )
     program.chmod(0o755)
     monkeypatch.setattr(sys, "executable", str(program))
-    end = pytest_runs.run([["silent"], ["other"]], "fast", "python", "off", silent_s=1.5)
+    commands = [["silent"], ["other"]]
+    end = pytest_runs.run(commands, "fast", "python", "off", silent_s=1.5, at_once=2)
     assert (end.code, end.last) == (-15, b", 10 passed")
+
+
+def test_a_process_begins_when_another_one_has_ended(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """No more run side by side than is asked for; none begins in a run that is told to end."""
+    program, log = tmp_path / "python", tmp_path / "log"
+    program.write_text(
+        f"#!/bin/sh\necho begin >> {log}\n[ $4 = last ] && kill -TERM $PPID && exec sleep 60\n"
+        f"sleep 0.1\necho end >> {log}\n"
+    )
+    program.chmod(0o755)
+    monkeypatch.setattr(sys, "executable", str(program))
+    commands = [["one"], ["two"], ["three"], ["four"]]
+    pytest_runs.run(commands, "fast", "python", "off", silent_s=300, at_once=2)
+    lines = log.read_text().split()
+    sides = [lines[:at].count("begin") - lines[:at].count("end") for at in range(len(lines) + 1)]
+    assert (lines.count("end"), max(sides)) == (4, 2)
+    log.unlink()
+    with pytest.raises(SystemExit):
+        pytest_runs.run([["one"], ["last"], ["never"]], "fast", "python", "off", silent_s=300)
+    assert log.read_text().split() == ["begin", "end", "begin"]
 
 
 def test_the_worst_end_is_that_of_all() -> None:

@@ -54,6 +54,9 @@ PROCESSES: Final = 2
 FAST_PROCESSES: Final = 3
 """On two cores: a tenth of these tests' time is waiting for leases and time-outs."""
 
+SHARES: Final = 2
+"""Of each of these processes, one after the other: what shares cost is not known well."""
+
 SILENT_S: Final = 480
 """So much longer than one test may take may pytest say nothing: its end may take its time, too."""
 
@@ -61,7 +64,7 @@ SECOND_TRIES_MAX: Final = 3
 """Of one run of pytest: more failures than that are no accident."""
 
 Part = list[list[str]]
-"""Arguments of pytest for each of the processes that run side by side."""
+"""Arguments of pytest for each of its processes, of which `Tier.processes` run side by side."""
 
 
 class Tier(NamedTuple):
@@ -134,9 +137,10 @@ def parts(tier: Tier, arguments: list[str], modules: list[Path] | None = None) -
     limits = ["-p", "tests.unfinished", *watchdog, "--timeout", str(tier.longest_s)]
     if modules is not None:
         # Each process would write what it alone has seen, and remove what others have left.
-        apart = ["-p", "no:cacheprovider", "-o", f"tmp_path_retention_count={4 * tier.processes}"]
+        count = tier.processes * SHARES
+        apart = ["-p", "no:cacheprovider", "-o", f"tmp_path_retention_count={4 * count}"]
         costs = [cost(module, TESTS) for module in modules]
-        divided = shares(modules, costs, tier.processes)
+        divided = shares(modules, costs, count)
         return [[["-m", tier.markers, *limits, *apart, *map(str, each)] for each in divided]]
     named = any(Path(word.partition("::")[0]).exists() for word in arguments)
     where = [*arguments, *(() if named else tier.folders)]
@@ -173,7 +177,9 @@ def on_both(arguments: list[str]) -> list[str]:
     return [*others, *found] if found else []
 
 
-def run_twice(part: Part, profile: str, path: str, variable: str, silent_s: float) -> End:
+def run_twice(
+    part: Part, profile: str, path: str, variable: str, silent_s: float, at_once: int = 1
+) -> End:
     """As `run`, and once more what failed, if that is little; see the top of the module."""
     with tempfile.TemporaryDirectory() as directory:
         files = [Path(directory, str(index)) for index in range(len(part))]
@@ -184,6 +190,7 @@ def run_twice(part: Part, profile: str, path: str, variable: str, silent_s: floa
             path,
             variable,
             silent_s,
+            at_once,
         )
         found = [file.read_text().splitlines() for file in files if file.exists()]
     failed = [test for tests in found for test in tests]
@@ -215,7 +222,7 @@ def run_tier(
 
     def run_parts(profile: str, path: str, variable: str, found: list[Part]) -> list[End]:
         silent_s, run_part = tier.longest_s + SILENT_S, run_twice if tier.real_time else run
-        return [run_part(part, profile, path, variable, silent_s) for part in found]
+        return [run_part(part, profile, path, variable, silent_s, tier.processes) for part in found]
 
     modules = fast_modules(TESTS) if tier.is_divided and not arguments else None
     whole = parts(tier, arguments, modules)
