@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from storage.environment.clock import Clock
+from storage.environment.repeated_line import RepeatedLine
 
 LOGGER = logging.getLogger(__name__)
 
@@ -30,7 +31,8 @@ class _Outage:
 
     since_ms: float
     last_ms: float
-    logged_ms: float | None = None
+    line: RepeatedLine
+    is_logged: bool = False
 
 
 class UnreachablePeers:
@@ -45,7 +47,7 @@ class UnreachablePeers:
     def on_peer_connected(self, node_id: int, epoch: int) -> None:
         """It can be reached."""
         outage = self._outages.pop(node_id, None)
-        if outage is not None and outage.logged_ms is not None:
+        if outage is not None and outage.is_logged:
             LOGGER.info("broker can be reached again node=%d", node_id)
 
     def on_peer_ended(self, node_id: int, epoch: int, error: OSError | None) -> None:
@@ -66,13 +68,13 @@ class UnreachablePeers:
         now_ms = self._clock.monotonic_ms()
         outage = self._outages.get(node_id)
         if outage is None or now_ms - outage.last_ms > PAUSE_MS:
-            outage = self._outages[node_id] = _Outage(now_ms, now_ms)
+            outage = self._outages[node_id] = _Outage(
+                now_ms, now_ms, RepeatedLine(self._clock, LOG_INTERVAL_MS)
+            )
         outage.last_ms = now_ms
-        if now_ms - outage.since_ms < LOG_AFTER_MS:
+        if now_ms - outage.since_ms < LOG_AFTER_MS or not outage.line.is_due():
             return
-        if outage.logged_ms is not None and now_ms - outage.logged_ms < LOG_INTERVAL_MS:
-            return
-        outage.logged_ms = now_ms
+        outage.is_logged = True
         LOGGER.warning(
             "broker cannot be reached from this one, see its advertised.listeners node=%d "
             "seconds=%d error=%s",

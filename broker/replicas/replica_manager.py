@@ -26,6 +26,7 @@ from broker.replication.terms import ReplicationTerms
 from broker.runtime.errors import ApiError, code_of
 from broker.runtime.watchers import Waker
 from protocol.error_codes import ErrorCode
+from storage.environment.repeated_line import RepeatedLine
 from storage.errors import CutSegmentError, DiskError, StorageError
 from storage.index.reads import CachedReads, WouldBlockError
 from storage.producers.verification import TransactionTerms
@@ -50,8 +51,6 @@ DELAYED_DELETE_RECORDS_MAX = 1_000
 PARKED_OF_AN_ADDRESS_MAX = DELAYED_FETCH_MAX // 4
 """Most parked polls of one address: there may be thousands of clients behind it, and three more
 such addresses leave room for others."""
-UNREAD_AGAIN_MS = 10_000.0
-"""Between two log lines about records that cannot be read: clients ask for them again at once."""
 INTERNAL_APPEND_TIMEOUT_MS = 5_000.0
 """`offsets.commit.timeout.ms`' default: how long a coordinator waits for its own records."""
 
@@ -67,7 +66,7 @@ class ReplicaManager:
         "_loop",
         "_open",
         "_ready_to_wake",
-        "_unread_again_ms",
+        "_unread_line",
         "_writers",
         "call_soon",
         "cold_reads",
@@ -113,7 +112,7 @@ class ReplicaManager:
         self._open: dict[str, list[Partition | None]] = {}
         self._led: dict[str, list[Partition | None]] = {}
         self._ready_to_wake: list[Partition] = []
-        self._unread_again_ms = float("-inf")
+        self._unread_line = RepeatedLine(clock)
         self.is_known: Callable[[str, int], bool] = _nothing_known
         self.is_offline: Callable[[TopicPartition], bool] = _nothing_offline
         self.known_name: Callable[[bytes], str | None] = _no_name_known
@@ -510,8 +509,7 @@ class ReplicaManager:
         if there and (has_others or len(there) < len(partitions)):
             own = dirname(error.path)
             self.disk_failed(min(there, key=lambda p: p.log.directory != own), error)
-        elif self._clock.monotonic_ms() >= self._unread_again_ms:
-            self._unread_again_ms = self._clock.monotonic_ms() + UNREAD_AGAIN_MS
+        elif self._unread_line.is_due():
             LOGGER.error(
                 "records cannot be read, all else is served: there is no other replica and no "
                 "other log directory error=%s",

@@ -21,6 +21,7 @@ from storage.checkpoints.reserve import RESERVE_BYTES
 from storage.cleaner.log_cleaner_manager import LogCleanerManager
 from storage.environment.alerts import AlertKind, Alerts
 from storage.environment.environment import Environment
+from storage.environment.repeated_line import RepeatedLine
 from storage.errors import (
     DiskError,
     LogDirectoryFullError,
@@ -35,9 +36,6 @@ _log = logging.getLogger(__name__)
 
 GIVING_ROOM: Final = frozenset({"__remote_log_metadata"})
 """Topics that are written while the disk is full: segments that were copied can be deleted here."""
-
-LOGGED_AGAIN_MS: Final = 10_000.0
-"""Between two log lines about the same lasting condition."""
 
 CLEANER_DEDUPE_BUFFER_BYTES: Final = 128 << 20
 """Default of `log.cleaner.dedupe.buffer.size`."""
@@ -161,7 +159,7 @@ class LogTable:
         self.serving: dict[TopicPartition, Log] = {}
         self.loading: dict[TopicPartition, LogDirectory] = {}
         self.offline: dict[TopicPartition, str] = {}
-        self._descriptors_logged_ms = float("-inf")
+        self._descriptors_line = RepeatedLine(self.clock)
         self.unopened: dict[TopicPartition, LogDirectory] = {}
         self.leaving: dict[TopicPartition, LogDirectory] = {}
 
@@ -268,9 +266,7 @@ class LogTable:
 
     def _out_of_descriptors(self, error: DiskError) -> None:
         """Log the shortage: the disk is sound, the caller's request fails and may be retried."""
-        now_ms = self.clock.monotonic_ms()
-        if now_ms - self._descriptors_logged_ms >= LOGGED_AGAIN_MS:
-            self._descriptors_logged_ms = now_ms
+        if self._descriptors_line.is_due():
             _log.warning("out of file descriptors, raise ulimit -n error=%s", error)
 
     def out_of_room(self, directory: LogDirectory, error: DiskError) -> None:

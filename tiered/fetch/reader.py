@@ -31,6 +31,7 @@ from uuid import UUID
 
 from config.tier import TierConfig
 from storage.environment.environment import Environment
+from storage.environment.repeated_line import RepeatedLine
 from storage.errors import CorruptFileError, DiskError, StorageError
 from storage.log.log import Log, TimestampOffset
 from tiered.cache.chunk_cache import ChunkCache
@@ -69,9 +70,6 @@ _log = logging.getLogger(__name__)
 RELEASED_MS: Final = 900.0
 """How long after an answer without it a read's client has to ask again; below a second, so that
 downloads have stopped within one where they are to be stopped."""
-
-LOGGED_AGAIN_MS: Final = 10_000.0
-"""Between two lines about reads that fail: consumers try again and again."""
 
 _NOT_TOLD: Final = (
     QueueFullError,
@@ -124,7 +122,7 @@ class Reader:
         self._settings = settings
         self._timer = environment.timer
         self._clock = clock
-        self._logged_ms = float("-inf")
+        self._failure_line = RepeatedLine(clock)
         self._metadata_waits: dict[TopicIdPartition, tuple[asyncio.Task[None], set[Read]]] = {}
         self.queue = FairQueue(
             settings.remote_log_reader_threads, settings.remote_log_reader_max_pending_tasks
@@ -467,9 +465,7 @@ class Reader:
 
     def _tell(self, read: Read, error: Exception) -> None:
         """Log why a read has failed; its client is only asked to try again."""
-        now_ms = self._clock.monotonic_ms()
-        if now_ms - self._logged_ms >= LOGGED_AGAIN_MS:
-            self._logged_ms = now_ms
+        if self._failure_line.is_due():
             _log.warning(
                 "remote log read failed partition=%s offset=%d error=%s",
                 read.request.partition,

@@ -23,6 +23,7 @@ from typing import Final
 
 from config.tier import TierConfig
 from storage.environment.environment import Environment
+from storage.environment.repeated_line import RepeatedLine
 from storage.environment.timer import TimerHandle
 from storage.errors import StorageError
 from tiered.deadline import Deadline, sleep_ms
@@ -149,7 +150,7 @@ class HistoryKeeper:
         self._ending: dict[TopicIdPartition, int] = {}
         self._handle: TimerHandle | None = None
         self._is_started = False
-        self._logged_ms = float("-inf")
+        self._failure_line = RepeatedLine(environment.clock, LOG_INTERVAL_MS)
 
     # -- life ------------------------------------------------------------------------------------
 
@@ -465,8 +466,7 @@ class HistoryKeeper:
             _log.error(
                 "%s: varve-history cannot be written", kept.led.tiered.partition, exc_info=error
             )
-        elif now_ms - self._logged_ms >= LOG_INTERVAL_MS:
-            self._logged_ms = now_ms
+        elif self._failure_line.is_due():
             _log.warning(
                 "%s: varve-history cannot be written (%d partitions are behind): %s",
                 kept.led.tiered.partition,

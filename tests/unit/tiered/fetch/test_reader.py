@@ -5,6 +5,7 @@ from dataclasses import replace
 import pytest
 from typing_extensions import override
 
+from storage.environment.repeated_line import AGAIN_MS
 from storage.log.log import Log
 from storage.segment.segment import Segment
 from tests.unit.storage.log.log_model import NOW_MS
@@ -29,7 +30,7 @@ from tiered.errors import (
     StoreUnavailableError,
     TierProcessError,
 )
-from tiered.fetch.reader import LOGGED_AGAIN_MS, RELEASED_MS
+from tiered.fetch.reader import RELEASED_MS
 from tiered.remote_read import RemoteReader
 from tiered.segment_metadata import SegmentState
 
@@ -324,9 +325,9 @@ async def test_why_reads_fail_is_told_now_and_then(caplog: pytest.LogCaptureFixt
     (line,) = await lines()
     assert line.startswith(f"remote log read failed partition={PARTITION} offset=0 error=")
     assert await lines() == []
-    history.clock.advance(LOGGED_AGAIN_MS)
+    history.clock.advance(AGAIN_MS)
     assert len(await lines()) == 1
-    history.clock.advance(LOGGED_AGAIN_MS)
+    history.clock.advance(AGAIN_MS)
     history.metadata.tell(history.copied[0], SegmentState.DELETE_SEGMENT_STARTED)
     assert await lines() == [], "it is not there any more: nothing is wrong"
 
