@@ -16,8 +16,8 @@ from protocol.messages.fetch import FetchableTopicResponse, FetchResponse, Parti
 from storage.errors import CutSegmentError
 from tests.fakes.clock import ManualClock
 from tests.unit.storage.log.log_model import read_batches
+from tests.unit.storage.manager.log_disk import A0
 from tests.unit.storage.manager.test_cut_segments import World
-from tests.unit.storage.manager.test_log_manager import A0
 
 TOPIC_ID = UUID(int=7)
 NODE = 1

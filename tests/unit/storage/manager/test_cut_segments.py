@@ -14,7 +14,7 @@ from storage.manager.cut_segments import SegmentFill
 from storage.manager.log_manager import LogManager
 from storage.types.append_origin import AppendOrigin
 from tests.unit.storage.log.log_model import NOW_MS, read_batches, small_segments
-from tests.unit.storage.manager.test_log_manager import A0, ID_A, Disk, append
+from tests.unit.storage.manager.log_disk import A0, ID_A, Disk, append
 
 CONFIG = small_segments(400)
 COUNT = 12

@@ -1,21 +1,25 @@
-"""Compaction and what a start finds: nothing is lost or comes back by it."""
+"""Compaction: which log is next, what stops it, and that nothing is lost or comes back by it."""
+
+from collections.abc import Callable
+
+import pytest
 
 from config.topic import TopicConfig
 from protocol.records.batch import LOG_OVERHEAD, iterate_batches
-from storage.checkpoints.checkpoint_files import CLEANER_CHECKPOINT
+from storage.checkpoints.checkpoint_files import CLEANER_CHECKPOINT, RECOVERY_POINT_CHECKPOINT
 from tests.fakes.filesystem import FakeFilesystem
-from tests.unit.storage.log.log_model import read_records
-from tests.unit.storage.manager.test_log_manager import A0, ID_A, Disk, append
+from tests.unit.storage.log.log_model import read_records, small_segments
+from tests.unit.storage.manager.log_disk import A0, A1, B0, ID_A, ID_B, Disk, append, append_durably
 
 DAY_MS = 86_400_000
-CONFIG = TopicConfig(cleanup_policy=("compact",), segment_bytes=300, min_cleanable_dirty_ratio=0.01)
+SMALL = TopicConfig(cleanup_policy=("compact",), segment_bytes=300, min_cleanable_dirty_ratio=0.01)
 
 
 def test_a_power_cut_takes_no_key_of_which_a_record_was_on_disk() -> None:
     """Its last record was not yet: the one before it stays until then, whenever the power goes."""
     disk = Disk()
-    manager = disk.started(CONFIG)
-    log = manager.creation.get_or_create(A0, ID_A, CONFIG)
+    manager = disk.started(SMALL)
+    log = manager.creation.get_or_create(A0, ID_A, SMALL)
     append(log, key=b"k", value=b"1")
     append(log, 10, key=b"x")
     log.flusher.flush()
@@ -25,7 +29,7 @@ def test_a_power_cut_takes_no_key_of_which_a_record_was_on_disk() -> None:
     disk.filesystem.observer = lambda _event: cuts.append(disk.filesystem.after_crash())
     assert manager.compaction.clean_dirtiest() is not None
     for disk.filesystem in cuts:
-        found = disk.started(CONFIG).get(A0)
+        found = disk.started(SMALL).get(A0)
         assert found is not None
         assert b"k" in {record.key for record in read_records(found)}
 
@@ -33,8 +37,8 @@ def test_a_power_cut_takes_no_key_of_which_a_record_was_on_disk() -> None:
 def test_what_is_written_behind_a_cut_is_compacted_again() -> None:
     """The log has lost its end, and goes on: what a tombstone there has deleted stays deleted."""
     disk = Disk()
-    manager = disk.started(CONFIG)
-    log = manager.creation.get_or_create(A0, ID_A, CONFIG)
+    manager = disk.started(SMALL)
+    log = manager.creation.get_or_create(A0, ID_A, SMALL)
     append(log, key=b"gone", value=b"v")
     append(log, 40)
     log.flusher.flush()
@@ -49,7 +53,7 @@ def test_what_is_written_behind_a_cut_is_compacted_again() -> None:
     disk.filesystem.poke(first.path, data[: header.batch_length + LOG_OVERHEAD])
     disk.filesystem.sync_directory(log.directory)
     disk.filesystem.crash()
-    manager = disk.started(CONFIG)
+    manager = disk.started(SMALL)
     found = manager.get(A0)
     assert found is not None
     log = found
@@ -63,3 +67,115 @@ def test_what_is_written_behind_a_cut_is_compacted_again() -> None:
         assert manager.compaction.clean_dirtiest() is not None
         disk.clock.advance(2 * DAY_MS)
     assert b"gone" not in {record.key for record in read_records(log)}
+
+
+def test_compaction_pass(disk: Disk) -> None:
+    """The dirtiest log is compacted, the checkpoint says how far, and it is then clean."""
+    config = TopicConfig(
+        cleanup_policy=("compact",), segment_bytes=300, min_cleanable_dirty_ratio=0.1
+    )
+    manager = disk.started()
+    log = manager.creation.get_or_create(A0, ID_A, config)
+    append_durably(log, 40)
+    before = log.size()
+    stats = manager.compaction.clean_dirtiest()
+    assert stats is not None
+    assert log.size() < before / 3
+    assert manager.directories[0].checkpointed("cleaner-offset-checkpoint", A0) == stats.end_offset
+    assert stats.end_offset == log.active_base_offset
+    assert manager.compaction.clean_dirtiest() is None
+    log.retention.delete_old_segments()
+    manager.shutdown()
+    again = disk.started(config)
+    assert again.compaction.clean_dirtiest() is None
+
+
+@pytest.mark.parametrize("hangs_at_batch", [1, 3, 30, 60])
+def test_a_log_is_deleted_under_its_compaction(
+    disk: Disk, monkeypatch: pytest.MonkeyPatch, hangs_at_batch: int
+) -> None:
+    """Nobody waits for a run that hangs, and whatever it does afterwards harms no namesake."""
+    config = TopicConfig(
+        cleanup_policy=("compact",),
+        segment_bytes=300,
+        min_cleanable_dirty_ratio=0.1,
+        file_delete_delay_ms=0,
+    )
+    batches = 0
+
+    def hang(_size: int, _check_done: Callable[[], None]) -> None:
+        nonlocal batches
+        batches += 1
+        if batches == hangs_at_batch:
+            assert manager.deletion.delete_all([A0, A1]) == 2
+            assert manager.deletion.remove_deleted() == 1, "only the one that nobody compacts"
+            append_durably(manager.creation.get_or_create(A0, ID_B, config), 25)
+
+    manager = disk.manager(cleaner_throttle=hang)
+    manager.startup.load(lambda _topic: config)
+    abandon = manager.cleaning.abandon
+    monkeypatch.setattr(
+        manager.cleaning, "abandon", lambda partitions: abandon(partitions, timeout_s=0.0)
+    )
+    append_durably(manager.creation.get_or_create(A0, ID_A, config), 40)
+    append_durably(manager.creation.get_or_create(A1, ID_A, config), 1)
+    assert manager.compaction.clean_dirtiest() is None
+    assert batches >= hangs_at_batch
+    assert not manager.offline_directories
+    assert not manager.cleaning.uncleanable
+    assert manager.directories[0].checkpointed("cleaner-offset-checkpoint", A0) is None
+    log = manager.get(A0)
+    assert log is not None
+    assert (log.topic_id, log.log_end_offset) == (ID_B, 25)
+    assert manager.deletion.remove_deleted() == 1
+    files = [entry.name for entry in disk.filesystem.list_directory(log.directory)]
+    assert not [name for name in files if "cleaned" in name]
+    assert manager.compaction.clean_dirtiest() is not None
+
+
+def test_damaged_log_is_left_alone(disk: Disk) -> None:
+    """Compaction gives the partition up; it still serves, and others are still compacted."""
+    config = TopicConfig(
+        cleanup_policy=("compact",), segment_bytes=300, min_cleanable_dirty_ratio=0.1
+    )
+    manager = disk.started()
+    append_durably(manager.creation.get_or_create(A0, ID_A, config), 40)
+    append_durably(manager.creation.get_or_create(B0, ID_B, config), 20)
+    path = "/one/a-0/00000000000000000000.log"
+    damaged = bytearray(disk.filesystem.peek(path))
+    damaged[-1] ^= 1
+    disk.filesystem.poke(path, bytes(damaged))
+    assert manager.compaction.clean_dirtiest() is None
+    assert list(manager.cleaning.uncleanable) == [A0]
+    assert manager.compaction.clean_dirtiest() is not None
+    assert manager.get(A0) is not None
+    assert disk.filesystem.peek(path) == bytes(damaged)
+
+
+@pytest.mark.parametrize(
+    "lost",
+    [(), (RECOVERY_POINT_CHECKPOINT,), (RECOVERY_POINT_CHECKPOINT, CLEANER_CHECKPOINT)],
+)
+def test_a_formerly_compacted_topic_survives_a_scan_of_everything(lost: tuple[str, ...]) -> None:
+    """Whatever checkpoints are left: what compaction left and was flushed is there after a kill."""
+    disk = Disk()
+    compact = small_segments(600, cleanup_policy=("compact",), min_cleanable_dirty_ratio=0.01)
+    manager = disk.started(compact)
+    disk.filesystem.sync_directory("/")
+    log = manager.creation.get_or_create(A0, ID_A, compact)
+    for number in range(60):
+        append(log, key=b"%d" % (number % 7), value=b"v" * 40)
+    log.flusher.flush(log.active_base_offset)
+    assert manager.compaction.clean_dirtiest() is not None
+    manager.checkpoints.write()
+    expected = read_records(log)
+    assert 7 <= len(expected) < 60
+    for name in lost:
+        disk.filesystem.remove(f"/one/{name}")
+    disk.filesystem = disk.filesystem.after_crash()
+    again = disk.started(small_segments(600)).get(A0)
+    assert again is not None
+    found = read_records(again)
+    assert found == expected[: len(found)]
+    assert len(found) >= len([r for r in expected if r.offset < log.recovery_point]) > 0
+    assert again.set_aside == ()

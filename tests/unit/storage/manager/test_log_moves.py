@@ -17,7 +17,7 @@ from storage.types.topic_partition import TopicPartition
 from storage.types.uuid_text import NIL
 from tests.fakes.filesystem import Keep, PowerCut
 from tests.unit.storage.log.log_model import NOW_MS, make_batch
-from tests.unit.storage.manager.test_log_manager import A0, CONFIG, ID_A, ID_B, Disk, append
+from tests.unit.storage.manager.log_disk import A0, CONFIG, ID_A, ID_B, Disk, append
 
 SMALL = CONFIG.with_values({"segment_bytes": 400, "file_delete_delay_ms": 0})
 RECORDS = 40

@@ -8,7 +8,7 @@ import pytest
 from storage.checkpoints.checkpoint_files import CLEANER_CHECKPOINT, RECOVERY_POINT_CHECKPOINT
 from storage.checkpoints.log_directory import LogDirectory
 from tests.code_path import python_only
-from tests.unit.storage.manager.test_log_manager import A0, A1, CONFIG, ID_A, Disk, append
+from tests.unit.storage.manager.log_disk import A0, A1, CONFIG, ID_A, Disk, append
 
 
 def test_checkpoints_go_down_with_the_log() -> None:

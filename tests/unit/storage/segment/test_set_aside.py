@@ -6,7 +6,7 @@ from config.topic import TopicConfig
 from storage.environment.alerts import AlertKind
 from storage.manager.log_manager import LogManager
 from tests.unit.storage.log.log_model import read_records, small_segments
-from tests.unit.storage.manager.test_log_manager import A0, ID_A, Disk, append
+from tests.unit.storage.manager.log_disk import A0, ID_A, Disk, append
 
 DELETE = small_segments(600)
 
