@@ -149,13 +149,17 @@ class LogDirectory:
             CorruptFileError: Its meta.properties does not parse.
             DiskError: The disk refused.
         """
-        if not self._filesystem.exists(self.path):
-            self._filesystem.mkdir(self.path)
+        missing = []
+        path = self.path
+        while path and not self._filesystem.exists(path):
+            missing.append(path)
+            path = dirname(path)
+        self._filesystem.mkdir(self.path)
+        for path in reversed(missing):
             # Else a power cut takes the name of what holds synced records. A parent that may not
             # be opened was made by another program, which has seen to it.
             with suppress(DiskError):
-                self._filesystem.sync_directory(dirname(self.path) or ".")
-        self._filesystem.mkdir(self.path)
+                self._filesystem.sync_directory(dirname(path) or ".")
         self._lock = self._filesystem.lock(join(self.path, LOCK_FILE), with_folder=True)
         self.meta = read_meta_properties(self._filesystem, join(self.path, META_PROPERTIES))
         self.opened = True

@@ -36,6 +36,14 @@ def test_lock_is_given_up_at_close() -> None:
     opened(filesystem)
 
 
+def test_folders_made_for_it_outlive_a_power_cut() -> None:
+    """All of them: one that goes takes what lies below with it, however often that was synced."""
+    filesystem = FakeFilesystem()
+    LogDirectory("/var/lib/one", filesystem).open()
+    filesystem.crash()
+    assert filesystem.exists("/var/lib/one")
+
+
 def test_damaged_owner_stops_the_start() -> None:
     """We must not guess whose data it is."""
     filesystem = FakeFilesystem()
