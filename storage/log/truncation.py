@@ -119,6 +119,7 @@ class LogTruncation:
         state.log_end_offset = end
         state.recovery_point = min(state.recovery_point, end)
         state.log_start_offset = min(state.log_start_offset, end)
+        state.durable_log_start_offset = min(state.durable_log_start_offset, end)
         state.leader_epochs.truncate_from_end(end)
         state.load_latest_epoch()
         self._flusher.forget_above(end)

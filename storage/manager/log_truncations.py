@@ -50,15 +50,12 @@ class LogTruncations:
         Raises:
             DiskError: The disk refused.
         """
-        checkpointed = log.durable_log_start_offset
         self._truncate(log, lambda: install(log))
-        if log.log_start_offset < checkpointed:
-            # What is remote below the checkpointed one would count as deleted after a crash.
-            self._checkpoints.write_log_start_offsets()
 
     def _truncate(self, log: Log, act: Callable[[], object]) -> None:
         cleaning = self._table.cleaning
         recovery_point = log.recovery_point
+        log_start_offset = log.durable_log_start_offset
         cleaning.abort_and_pause(log.topic_partition)
         try:
             act()
@@ -68,3 +65,7 @@ class LogTruncations:
         if log.recovery_point < recovery_point:
             # Before the next append: a crash would find records above it that were not scanned.
             self._checkpoints.write_recovery_points()
+        if log.log_start_offset < log_start_offset:
+            # What comes below the checkpointed one, or is remote there, would count as deleted
+            # after a crash.
+            self._checkpoints.write_log_start_offsets()

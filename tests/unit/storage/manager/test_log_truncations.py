@@ -29,6 +29,30 @@ def test_checkpoints_go_down_with_the_log() -> None:
     assert (log.log_start_offset, log.log_end_offset) == (20, 20)
 
 
+@pytest.mark.parametrize("starts_anew", [True, False])
+def test_what_is_fetched_below_the_former_log_start_is_there_after_a_crash(
+    starts_anew: bool,
+) -> None:
+    """Its leader begins lower than it did: the checkpoint, a minute old, would hide records."""
+    disk = Disk("/one")
+    manager = disk.started()
+    log = manager.creation.get_or_create(A0, ID_A, CONFIG)
+    append(log, 10)
+    log.flusher.flush()
+    log.delete_records(8)
+    manager.checkpoints.write()
+    if starts_anew:
+        manager.truncation.start_at(log, 3)
+    else:
+        manager.truncation.truncate_to(log, 3)
+    append(log, 10)
+    log.flusher.flush()
+    disk.filesystem.crash()
+    found = disk.started().get(A0)
+    assert found is not None
+    assert (found.log_start_offset, found.log_end_offset) == (3, 13)
+
+
 def test_a_checkpoint_that_is_being_written_does_not_put_it_up_again(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
