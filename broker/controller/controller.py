@@ -137,10 +137,9 @@ class Controller:
         self.lingering = LingeringBrokers()
         self.is_isolated: Callable[[], bool] = lambda: False
         """Whether others may have taken this broker's place, and it cannot hear of it."""
-        self.assign_by_controller: (
-            Callable[[Mapping[UUID, Mapping[int, UUID]]], Awaitable[set[UUID]]] | None
-        ) = None
-        """In a cluster, has the active controller write down where replicas lie."""
+        self.assign_by_controller: Callable[..., Awaitable[set[UUID]]] | None = None
+        """In a cluster, has the active controller write down where replicas lie; see
+        `assign_directories`."""
         self.response_cache = ResponseCache()
         self.topic_metadata = TopicMetadata()
 
@@ -381,18 +380,22 @@ class Controller:
         """Have the log directories of new partitions chosen by `placement`, a choice a request."""
         self._planner.placement = placement
 
-    async def assign_directories(self, places: Mapping[UUID, Mapping[int, UUID]]) -> set[UUID]:
+    async def assign_directories(
+        self, places: Mapping[UUID, Mapping[int, UUID]], *, stays: bool = False
+    ) -> set[UUID]:
         """Write down in which log directories of this node partitions lie.
 
         Args:
             places: By topic id, then index; at least one.
+            stays: They lie there already. A member of a cluster says so until it is written down;
+                a single node puts it right at its next start.
 
         Returns:
             The topics for which this is committed; the others have been deleted, or the store
             refuses.
         """
         if self.assign_by_controller is not None:
-            return await self.assign_by_controller(places)
+            return await self.assign_by_controller(places, stays=stays)
         return await self.changes.run(self.topic_changes.assign_directories(places))
 
     async def record_directories(self, paths: Mapping[UUID, str | None]) -> None:

@@ -5,6 +5,9 @@
                                                 ^                       │ no controller, no answer,
                                                 └───────── 500 ms ──────┘ refused for now
 
+A replica whose move was noted and then failed stays where it is, and is reported until that is
+written down, whatever the image says meanwhile: it may be older than what was noted.
+
 A replica in a directory that has failed is reported like any other. The controller then elects
 others for it: it could not know before that the directory mattered.
 
@@ -99,6 +102,8 @@ class ReplicaPlaces:
         self._image = image
         self._timer = timer
         self._due: dict[Replica, UUID] = {}
+        # Of those due, what the image is not believed about.
+        self._staying: set[Replica] = set()
         self._task: asyncio.Task[None] | None = None
         self._is_closed = False
 
@@ -109,7 +114,7 @@ class ReplicaPlaces:
     def found(self, topic_id: UUID, index: int, directory_id: UUID) -> None:
         """A replica lies there; reported if the image does not say so."""
         replica = Replica(topic_id, index)
-        if self._is_known(replica, directory_id):
+        if self._is_known(replica, directory_id) and replica not in self._staying:
             self._due.pop(replica, None)
             return
         self._due[replica] = directory_id
@@ -120,11 +125,14 @@ class ReplicaPlaces:
         if self._due:
             self._run()
 
-    async def assign(self, places: Mapping[UUID, Mapping[int, UUID]]) -> set[UUID]:
+    async def assign(
+        self, places: Mapping[UUID, Mapping[int, UUID]], *, stays: bool = False
+    ) -> set[UUID]:
         """Report places, and wait for the controller's answer.
 
         Args:
             places: Directory by topic id and index.
+            stays: The replicas lie there: what is not written down now is reported until it is.
 
         Returns:
             The topics all of whose replicas the controller has written down.
@@ -134,11 +142,20 @@ class ReplicaPlaces:
             for topic_id, indexes in places.items()
             for index, directory_id in indexes.items()
         }
+        before = {one: self._due.pop(one) for one in wanted if one in self._due}
+        staying = self._staying.intersection(before)
+        left = await self._ask(wanted) if self._can_ask() else None
         for replica in wanted:
-            self._due.pop(replica, None)
-        if not self._can_ask():
-            return set()
-        left = await self._ask(wanted)
+            if left is not None and replica not in left:
+                continue
+            if stays:
+                self._due[replica] = wanted[replica]
+                self._staying.add(replica)
+            elif replica in before:
+                # It is where it was, which is still to be said.
+                self._due.setdefault(replica, before[replica])
+        self._staying |= staying.intersection(self._due)
+        self._run()
         refused = {replica.topic_id for replica in left} if left is not None else set(places)
         return set(places) - refused
 
@@ -160,7 +177,7 @@ class ReplicaPlaces:
         return levels is not None and levels.highest >= RecordLevel.MOVES
 
     def _run(self) -> None:
-        if self._is_closed or not self._is_let_in():
+        if not self._due or self._is_closed or not self._is_let_in():
             return
         if self._task is None or self._task.done():
             self._task = asyncio.get_running_loop().create_task(
@@ -169,7 +186,12 @@ class ReplicaPlaces:
 
     async def _report(self) -> None:
         while self._due:
-            for replica in [one for one, place in self._due.items() if self._is_known(one, place)]:
+            self._staying.intersection_update(self._due)
+            for replica in [
+                one
+                for one, place in self._due.items()
+                if one not in self._staying and self._is_known(one, place)
+            ]:
                 del self._due[replica]
             asked = dict(list(self._due.items())[:REQUEST_MAX])
             if not asked:
@@ -178,6 +200,7 @@ class ReplicaPlaces:
             for replica, place in asked.items():
                 if left is not None and replica not in left and self._due.get(replica) == place:
                     del self._due[replica]
+                    self._staying.discard(replica)
             if left is None or left:
                 await pause(self._timer, AGAIN_MS)
 

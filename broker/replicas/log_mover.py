@@ -272,7 +272,7 @@ class LogMover:
         except BaseException:
             await self._in_thread(manager.moves.drop_copy, copy, move.target)
             if is_noted:
-                await self._note(partition, source)
+                await self._note(partition, source, stays=True)
             raise
         await self._swap(move, partition, copy)
         LOGGER.info(
@@ -317,15 +317,19 @@ class LogMover:
         except StorageError:
             opened = await self._in_thread(manager.moves.put_back, log, copy, target, config)
             await self._serve_again(opened, partition)
-            # What it says until then is put right at a start, too.
-            await self._note(partition, source)
+            await self._note(partition, source, stays=True)
             raise
         await self._serve_again(opened, partition)
 
     async def _note(
-        self, partition: "Partition", directory: LogDirectory, attempts: int = 0
+        self,
+        partition: "Partition",
+        directory: LogDirectory,
+        attempts: int = 0,
+        *,
+        stays: bool = False,
     ) -> bool:
-        """Write down where the log is, if that is written down: in a cluster it is not.
+        """Write down where the log is to be, or (`stays`) is, unless nobody has said where.
 
         Returns:
             Whether it is. False: the store cannot now, which is logged unless there were
@@ -337,7 +341,8 @@ class LogMover:
         places = {partition.topic_id: {partition.topic_partition.partition: directory.id}}
         reason = "the store refuses"
         try:
-            if partition.topic_id in await self._controller.assign_directories(places):
+            noted = await self._controller.assign_directories(places, stays=stays)
+            if partition.topic_id in noted:
                 return True
         except (StoreError, ApiError) as error:
             reason = str(error)

@@ -184,6 +184,29 @@ async def test_a_move_waits_for_the_answer(world: World) -> None:
     assert await world.places.assign({TOPIC: {0: OTHER}}) == set()
 
 
+async def test_a_move_that_failed_is_taken_back_however_long_it_takes(world: World) -> None:
+    """Also where the image does not show yet what was noted: it says what is right by chance."""
+    records = [one.placed(2, PLACE) for one in world.image.topics["t"].partitions]
+    world.image = world.image.updated(chunks(TOPIC, records), 3)
+    world.places.found(TOPIC, 0, PLACE)
+    assert len(world.places) == 0
+    world.code = ErrorCode.NOT_CONTROLLER
+    assert await world.places.assign({TOPIC: {0: PLACE}}, stays=True) == set()
+    assert len(world.places) == 1
+    # The next move is refused as well, and is not what stays.
+    assert await world.places.assign({TOPIC: {0: OTHER}}) == set()
+    world.places.found(TOPIC, 0, PLACE)
+    assert len(world.places) == 1
+    world.code = ErrorCode.NONE
+    await world.pass_ms(AGAIN_MS)
+    assert world.asked[-1] == {0: PLACE}
+    assert len(world.places) == 0
+    asked = len(world.asked)
+    world.places.found(TOPIC, 0, PLACE)
+    await world.pass_ms(AGAIN_MS)
+    assert len(world.asked) == asked
+
+
 async def test_a_controller_of_an_older_release_is_not_asked(world: World) -> None:
     """It would close the connection, which other requests share."""
     old = encode_registration(BrokerRegistration(UUID(int=1), {}))

@@ -131,9 +131,10 @@ async def test_a_log_is_served_until_its_new_place_can_be_noted(moving: Moving) 
     answers: list[StoreError | set[UUID]] = [StoreUnavailableError("away"), set(), set()]
     asked = 0
 
-    async def assign(places: Mapping[UUID, Mapping[int, UUID]]) -> set[UUID]:
+    async def assign(places: Mapping[UUID, Mapping[int, UUID]], *, stays: bool) -> set[UUID]:
         nonlocal asked
         asked += 1
+        assert not stays
         if not answers:
             return await controller.changes.run(controller.topic_changes.assign_directories(places))
         answer = answers.pop(0)
