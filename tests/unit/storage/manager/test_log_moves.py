@@ -2,6 +2,7 @@
 
 import errno
 from collections.abc import Iterator
+from contextlib import suppress
 from random import Random
 from uuid import UUID
 
@@ -15,6 +16,7 @@ from storage.log.log import Log
 from storage.manager.log_manager import LogManager
 from storage.types.topic_partition import TopicPartition
 from storage.types.uuid_text import NIL
+from tests.effort import swept
 from tests.fakes.filesystem import Keep, PowerCut
 from tests.unit.storage.log.log_model import NOW_MS, make_batch
 from tests.unit.storage.manager.log_disk import A0, CONFIG, ID_A, ID_B, Disk, append
@@ -155,18 +157,19 @@ def test_all_that_a_producer_has_in_flight_may_be_sent_again(fails: bool) -> Non
 @pytest.mark.parametrize("keep", [None, "all", 1, 2])
 def test_a_crash_at_any_step_leaves_one_whole_log(keep: int | str | None) -> None:
     """Whatever of what was not synced survives; and the start after that finds the same."""
-    done = False
-    step = 0
+    whole = Node()
+    log = whole.create()
+    before = whole.disk.filesystem.changes
+    whole.move(log, "/two")
+    steps = range(whole.disk.filesystem.changes - before + 1)
+    assert len(steps) > 30
     places = set()
-    while not done:
+    for step in swept(steps, 3):
         node = Node()
         log = node.create()
         node.disk.filesystem.stop_after = node.disk.filesystem.changes + step
-        try:
+        with suppress(PowerCut):
             node.move(log, "/two")
-            done = True
-        except PowerCut:
-            pass
         kept: Keep = Random(keep) if isinstance(keep, int) else keep
         node.disk.filesystem.crash(kept)
         for _ in range(2):
@@ -182,9 +185,7 @@ def test_a_crash_at_any_step_leaves_one_whole_log(keep: int | str | None) -> Non
             log_now.flusher.flush()
             manager.shutdown()
             places.add(log_now.directory)
-        step += 1
     assert places == {"/one/a-0", "/two/a-0"}
-    assert step > 30
 
 
 def test_a_copy_of_nothing_known_is_left_alone() -> None:
