@@ -13,10 +13,39 @@ from typing import Final
 SLOWER_FOLDERS: Final = {"system": "system", "checker": "system", "interop": "interop"}
 """Which slower tier the tests of a folder belong to; those of all others are fast."""
 
-COSTLY: Final[dict[str, float]] = {}
-"""Seconds of a core that modules take; those that take less than two are counted by their size."""
+COSTLY: Final[dict[str, float]] = {
+    "contract/test_metadata_store.py": 7,
+    "contract/test_object_store.py": 10,
+    "test_architecture.py": 12,
+    "test_code_path.py": 3,
+    "test_pytest_runs.py": 6,
+    "test_tiers.py": 6,
+    "test_words.py": 4,
+    "unit/native/test_build.py": 2,
+    "unit/native/test_build_modules.py": 20,
+    "unit/native/test_modules.py": 3,
+    "unit/native/test_records_memory.py": 3,
+    "unit/pipeline/lake/job/test_job.py": 6,
+    "unit/pipeline/lake/job/test_quarantine.py": 6,
+    "unit/pipeline/lake/job/test_s3_tables.py": 6,
+    "unit/pipeline/lake/keyed/test_table.py": 6,
+    "unit/pipeline/lake/maintain/test_compaction.py": 3,
+    "unit/pipeline/lake/maintain/test_left_over.py": 5,
+    "unit/pipeline/lake/maintain/test_upkeep.py": 4,
+    "unit/pipeline/lake/reconcile/test_reconcile.py": 3,
+    "unit/pipeline/lake/sinks/test_continuity.py": 14,
+    "unit/pipeline/lake/sinks/test_delta_history.py": 4,
+    "unit/pipeline/lake/work/test_local_runner.py": 4,
+    "unit/storage/cleaner/test_batch_filter.py": 5,
+    "unit/storage/log/recovery/test_log_crash.py": 12,
+    "unit/storage/log/recovery/test_log_damage.py": 5,
+    "unit/storage/log/test_log_full_disk.py": 3,
+    "unit/storage/manager/test_log_moves.py": 3,
+    "unit/tiered/tasks/test_history_keeper.py": 8,
+}
+"""Seconds of a busy machine's core; modules that take less than two are counted by their size."""
 
-SECONDS_OF_BYTE: Final = 0.4 / 10_000
+SECONDS_OF_BYTE: Final = 0.2 / 10_000
 
 _NEVER_FAST: Final = re.compile(rb"^pytestmark = .*\b(slow|spark|clients)\b", re.MULTILINE)
 
