@@ -79,7 +79,9 @@ class Member:
         self.membership = membership
         self.peers = connect_peers(controller, local.network, local.loop, local.timer, local.clock)
         watch_peers(controller, self.peers, store, membership, local.environment)
-        self.control = ClusterControl(controller, store, membership, self.peers, local.environment)
+        self.control = ClusterControl(
+            controller, store, membership, self.peers, local.environment, local.alerts
+        )
         replicas = local.replicas
         self.isr_changes = build_isr_changes(
             controller,

@@ -6,6 +6,7 @@ member     ControllerElection ──> ActiveController ──> Changes, in a con
 """
 
 import asyncio
+from typing import Final
 
 from broker.controller.active.active_controller import ActiveController
 from broker.controller.active.guarded_writes import GuardedWrites
@@ -27,8 +28,12 @@ from broker.peers.peers import Peers, answer_buffers
 from broker.peers.unreachable_peers import UnreachablePeers
 from broker.requests.inter_broker import broker_client_id
 from broker.runtime.timer import Timer
+from storage.environment.alerts import AlertKind, Alerts
 from storage.environment.clock import Clock
 from storage.environment.environment import Environment
+
+STORE: Final = "metadata store"
+"""The alert's subject."""
 
 
 class ClusterControl:
@@ -47,6 +52,7 @@ class ClusterControl:
         membership: Membership,
         peers: Peers | None,
         environment: Environment,
+        alerts: Alerts | None = None,
     ) -> None:
         """Connect the parts.
 
@@ -56,7 +62,10 @@ class ClusterControl:
             membership: Of this broker.
             peers: None on a single node.
             environment: Of the broker.
+            alerts: Get one while the store has no room for a change of this controller; None: the
+                store is a file of this node, whose directory has the alert.
         """
+        self._alerts = alerts
         self._controller = controller
         self._store = store
         node_id = controller.settings.node_id
@@ -120,6 +129,22 @@ class ClusterControl:
             epoch=epoch,
             timer=self.active.timer,
             on_deposed=deposed,
+            on_full=self._store_full,
+        )
+
+    def _store_full(self, what: str) -> None:
+        if self._alerts is None:
+            return
+        if not what:
+            self._alerts.clear(AlertKind.METADATA_STORE_FULL, STORE)
+            return
+        self._alerts.set(
+            AlertKind.METADATA_STORE_FULL,
+            STORE,
+            "the metadata store has no room for a change of the cluster: a broker that fails is "
+            "not replaced, one that is started is not let in, and topics cannot be created. Make "
+            "room: in etcd by compaction, `etcdctl defrag`, then `etcdctl alarm disarm`; its quota "
+            "is --quota-backend-bytes",
         )
 
     async def _catch_up(self) -> None:

@@ -52,6 +52,10 @@ class AlertKind(StrEnum):
     LISTENER_NOT_BOUND = "listener-not-bound"
     """A listener set at run time has an address that cannot be used. Subject: its name."""
 
+    METADATA_STORE_FULL = "metadata-store-full"
+    """The cluster's metadata store has no room for a change that the controller, which is this
+    broker, has to make. Subject: the store."""
+
     METADATA_STORE_REPLACED = "metadata-store-replaced"
     """The cluster's metadata store was emptied, restored or exchanged while the broker ran: it is
     not followed any more. Subject: the store."""

@@ -21,6 +21,7 @@ from broker.controller.store.metadata_store import (
     MetadataStore,
     Operation,
     Relation,
+    StoreFullError,
     StoreUnavailableError,
     Target,
     TxnResult,
@@ -35,6 +36,10 @@ def in_epoch(controller_epoch: int) -> Compare:
     return Compare(CONTROLLER_KEY, Target.CREATE_REVISION, Relation.EQUAL, controller_epoch)
 
 
+def _ignore(_what: str) -> None:
+    return
+
+
 class GuardedWrites:
     """See the module; implements `Transactions` for a `StoreWriter`."""
 
@@ -46,6 +51,7 @@ class GuardedWrites:
         epoch: int,
         timer: Timer,
         on_deposed: Callable[[int], None],
+        on_full: Callable[[str], None] = _ignore,
     ) -> None:
         """Write nothing yet.
 
@@ -55,12 +61,15 @@ class GuardedWrites:
             epoch: The controller epoch.
             timer: For waiting while the store is away.
             on_deposed: Called with the epoch, at most once, when the store says that it is over.
+            on_full: Called with what the store says where it has no room for a change; with an
+                empty text once a change is made, or the epoch is over.
         """
         self._store = store
         self._writer = f"{node_id} {epoch}"
         self.epoch = epoch
         self._timer = timer
         self._on_deposed = on_deposed
+        self._on_full = on_full
         self._over: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         self._restarts = 0
         self._sequence = self._new_sequence()
@@ -73,6 +82,7 @@ class GuardedWrites:
         """
         if not self._over.done():
             self._over.set_result(None)
+            self._on_full("")
 
     async def txn(
         self,
@@ -97,7 +107,11 @@ class GuardedWrites:
         except WriterReplacedError as error:
             await self._check_epoch(error)
             raise StoreUnavailableError(f"not made: {error}") from error
+        except StoreFullError as error:
+            self._on_full(str(error))
+            raise
         if result.succeeded:
+            self._on_full("")
             return result
         last = result.responses[-1]
         assert isinstance(last, GetResponse)

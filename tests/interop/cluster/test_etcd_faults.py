@@ -25,6 +25,7 @@ from confluent_kafka.cimpl import NewTopic
 
 from bench.cluster.kinds import VarveCluster
 from bench.etcd_server import EtcdCluster, EtcdServer
+from bench.node import VarveNode
 from tests.harness.etcd import etcd_or_skip
 
 PARTITIONS = 3
@@ -267,10 +268,23 @@ def test_its_disk_is_full(small: VarveCluster) -> None:
         refused = admin.create_topics([NewTopic("late", 1, 3)], request_timeout=5)["late"]
         with pytest.raises(KafkaException):
             refused.result(20)
+        assert alerts(small) == ["metadata-store-full"], "of the controller alone"
         time.sleep(FAULT_S)
     make_room(small)
     small.wait_until("a topic can be created", lambda: created(admin), timeout_s=60)
+    assert alerts(small) == []
     small.wait_until_in_sync(["t", "late"])
+
+
+def alerts(cluster: VarveCluster) -> list[str]:
+    """Kinds of all that `/readyz` lists, of all brokers."""
+    found: list[str] = []
+    for node in cluster.nodes.values():
+        assert isinstance(node, VarveNode)
+        with urllib.request.urlopen(f"http://{node.admin_address}/readyz", timeout=20) as answer:
+            lines = answer.read().decode().splitlines()
+        found += [line.partition(":")[0] for line in lines[1:]]
+    return found
 
 
 def created(admin: AdminClient) -> bool:

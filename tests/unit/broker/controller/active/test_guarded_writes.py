@@ -1,13 +1,24 @@
 """Writes in a controller epoch: none after it, none of unknown outcome."""
 
 import asyncio
+from collections.abc import Sequence
 
 import pytest
+from typing_extensions import override
 
 from broker.controller.active.guarded_writes import GuardedWrites
 from broker.controller.images.controller_history import WRITES_KEY
 from broker.controller.images.metadata_records import CONTROLLER_KEY
-from broker.controller.store.metadata_store import Delete, Put, StoreUnavailableError, key_absent
+from broker.controller.store.metadata_store import (
+    Compare,
+    Delete,
+    Operation,
+    Put,
+    StoreFullError,
+    StoreUnavailableError,
+    TxnResult,
+    key_absent,
+)
 from broker.controller.store.store_writer import (
     OPERATIONS_MAX,
     NotControllerError,
@@ -100,3 +111,44 @@ async def test_the_end_of_the_epoch_ends_the_wait_for_a_store_that_is_away() -> 
     guarded.end()
     with pytest.raises(NotControllerError):
         await writing
+
+
+class FullStore(MemoryStore):
+    """Has no room while `is_full` says so."""
+
+    is_full = False
+
+    @override
+    async def txn(
+        self,
+        compare: Sequence[Compare] = (),
+        then: Sequence[Operation] = (),
+        otherwise: Sequence[Operation] = (),
+    ) -> TxnResult:
+        if self.is_full:
+            raise StoreFullError("etcd a:1: mvcc: database space exceeded")
+        return await super().txn(compare, then, otherwise)
+
+
+async def test_a_store_without_room_is_told_until_it_takes_a_change() -> None:
+    """And no longer than the epoch: the next controller finds out for itself."""
+    store, told = FullStore(), list[str]()
+    guarded = GuardedWrites(
+        store,
+        node_id=1,
+        epoch=await elected(store),
+        timer=ManualTimer(),
+        on_deposed=lambda _epoch: None,
+        on_full=told.append,
+    )
+    for _ in range(2):
+        store.is_full = True
+        with pytest.raises(StoreFullError):
+            await guarded.txn(then=[Put("a", b"1")])
+        assert told == ["etcd a:1: mvcc: database space exceeded"]
+        store.is_full = False
+        await guarded.txn(then=[Put("a", b"1")])
+        assert told.pop() == ""
+        told.clear()
+    guarded.end()
+    assert told == [""]
