@@ -70,6 +70,15 @@ def test_quiet_time_costs_little_and_nothing_is_missed_after_it() -> None:
     assert outcome.handles < 320 * 300
 
 
+def test_it_is_not_quiet_while_a_script_takes_longer_than_its_fault() -> None:
+    plan = [Fault(5.0, "leader in doubt", 1, 2, 0.1, 5)]
+    outcome = run(6, 60.0, shape=Shape(has_quiet_times=True), plan=plan)
+    assert outcome.violation is None
+    began_s, ended_s = (float(line.split()[0]) for line in outcome.done)
+    assert ended_s - began_s > 8.0
+    assert 0.0 < outcome.quiet_s < 60.0 - 3.0 - 5.0 - (ended_s - began_s)
+
+
 def test_every_kind_of_fault_is_drawn() -> None:
     drawn = {fault.kind for seed in range(20) for fault in draw_plan(seed, 3, 600)}
     assert drawn == set(KINDS)

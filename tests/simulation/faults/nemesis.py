@@ -254,11 +254,24 @@ class Nemesis:
     def begin(self, quiet: list[tuple[float, float]]) -> None:
         """Schedule all faults from now on, and quiet times."""
         loop, pace = self._world.loop, self._world.pace
+        now_s = loop.time()
         for start_s, end_s in quiet:
-            loop.call_in_later(start_s, loop.outside, pace.set_quiet, True)
+            loop.call_in_later(start_s, loop.outside, self._be_quiet, now_s + end_s)
             loop.call_in_later(end_s, loop.outside, pace.set_quiet, False)
         for fault in self._plan:
             loop.call_in_later(fault.at_s, loop.outside, self._strike, fault)
+
+    def _be_quiet(self, end_s: float) -> None:
+        """Begin quiet time, once a script that takes longer than its fault has ended.
+
+        Where it is quiet followers are to fetch seldom, and by that a leader goes that was cut off:
+        it would be certain again.
+        """
+        loop = self._world.loop
+        if self._script is None or self._script.done():
+            self._world.pace.set_quiet(True)
+        elif loop.time() + BEFORE_S < end_s:
+            loop.call_in_later(BEFORE_S, loop.outside, self._be_quiet, end_s)
 
     async def end(self) -> None:
         """Nothing more happens; what a script has begun is undone."""
