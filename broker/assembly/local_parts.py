@@ -124,12 +124,15 @@ class LocalParts:
         return cleaners
 
     async def writes_ended(self) -> None:
-        """Wait until no partition has a write under way; then end the directories' threads."""
+        """Wait until nothing is written or flushed; then end the directories' threads.
+
+        A flush under way may fail, and the kernel tells of that once: one that closed the log
+        beside it would succeed, and the directory be marked clean.
+        """
         for partition in list(self.replicas.partitions()):
             if partition.preparation is not None:
                 await partition.preparation.end()
-            if partition.writes is not None:
-                await partition.writes.idle()
+            await partition.idle()
         self.writers.close()
 
     async def close_logs(self, *, clean: bool, broker_epoch: int) -> None:
