@@ -35,7 +35,6 @@ COSTLY: Final[dict[str, float]] = {
     "unit/pipeline/lake/reconcile/test_reconcile.py": 3,
     "unit/pipeline/lake/sinks/test_continuity.py": 14,
     "unit/pipeline/lake/sinks/test_delta_history.py": 4,
-    "unit/pipeline/lake/work/test_local_runner.py": 4,
     "unit/storage/cleaner/test_batch_filter.py": 5,
     "unit/storage/log/recovery/test_log_crash.py": 12,
     "unit/storage/log/recovery/test_log_damage.py": 5,
