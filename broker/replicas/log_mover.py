@@ -329,7 +329,7 @@ class LogMover:
         *,
         stays: bool = False,
     ) -> bool:
-        """Write down where the log is to be, or (`stays`) is, unless nobody has said where.
+        """Write down where the log is to be, or (`stays`) is, if its place is written down at all.
 
         Returns:
             Whether it is. False: the store cannot now, which is logged unless there were
