@@ -92,7 +92,7 @@ test-spark: $(DEVELOPMENT) test-tools ## run what needs Spark: readers, streams,
 test-exact: $(DEVELOPMENT) test-tools ## compare 10,000,000 rows of Spark's source with a consumer's and the Kafka connector's (half an hour)
 	@VARVE_TEST_RECORDS=$${VARVE_TEST_RECORDS:-10000000} $(BIN)/python -m pytest -q -s tests/spark/test_ten_million.py $(ARGS)
 
-test-clients: $(DEVELOPMENT) test-etcd ## build clients in Go, JavaScript, older Java and Kafka Streams, and run them (BROKERS=3: one is killed during each)
+test-clients: $(DEVELOPMENT) test-etcd ## build clients in Go, JavaScript, other Java and Kafka Streams, and run them (BROKERS=3: one is killed during each)
 	@.ci/clients
 	@VARVE_INTEROP_BROKERS=$(or $(BROKERS),1) $(BIN)/python -m pytest -q -m clients tests/interop $(ARGS)
 

@@ -1,8 +1,8 @@
-"""Clients in other languages, and older ones: what people have besides those of Kafka 4.
+"""Clients in other languages, and of other releases: what people have besides those of Kafka 4.2.
 
     make test-clients
 
-builds them first (`.ci/clients`); their programs are in `go`, `node` and `java_older` beside this
+builds them first (`.ci/clients`); their programs are in `go`, `node` and `java_other` beside this
 module. Each prints a line for every step and ends with status 1 at the first that goes wrong.
 """
 
@@ -31,7 +31,7 @@ GO = {
     "kafkago": "github.com/segmentio/kafka-go",
 }
 NODE = {"kafkajs": "kafkajs", "platformatic": "@platformatic/kafka"}
-JAVA = re.findall(r'older_java="(.*)"', (REPOSITORY / ".ci" / "clients").read_text())[0].split()
+JAVA = re.findall(r'other_java="(.*)"', (REPOSITORY / ".ci" / "clients").read_text())[0].split()
 
 
 def run(command: list[str | Path], broker: OwnedNode) -> None:
@@ -80,4 +80,4 @@ def test_java(version: str, coordinators: OwnedNode, ran: Callable[[str], None])
     build = built(BUILT / "java" / version / "classes")
     classpath = f"{build}{os.pathsep}{build.parent / 'libs'}/*"
     quiet = "-Dorg.slf4j.simpleLogger.defaultLogLevel=warn"
-    run(["java", "-Xmx256m", quiet, "-cp", classpath, "Older"], coordinators)
+    run(["java", "-Xmx256m", quiet, "-cp", classpath, "Other"], coordinators)

@@ -1,3 +1,4 @@
+import java.lang.reflect.Method;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.Arrays;
@@ -7,6 +8,7 @@ import java.util.List;
 import java.util.Map;
 import java.util.Properties;
 import java.util.concurrent.Callable;
+import java.util.concurrent.Future;
 import java.util.regex.Pattern;
 import org.apache.kafka.clients.admin.AdminClient;
 import org.apache.kafka.clients.admin.NewPartitions;
@@ -24,12 +26,13 @@ import org.apache.kafka.common.serialization.StringDeserializer;
 import org.apache.kafka.common.serialization.StringSerializer;
 
 /**
- * An older Java client against a broker: every codec, read-process-write, administration. Written in
- * what the interfaces of 2.1 and 3.9 have in common; `java Older ADDRESS`.
+ * A Java client of another release against a broker: every codec, read-process-write, administration.
+ * Written in what the interfaces of 2.1 to 4.4 have in common, and by name where they have nothing;
+ * `java Other ADDRESS`.
  *
  * Prints a line for every step and ends with status 1 at the first that goes wrong.
  */
-public class Older {
+public class Other {
     private static final int PER_CODEC = 200;
     private static final List<String> CODECS = Arrays.asList("none", "gzip", "snappy", "lz4", "zstd");
     private static final int TOTAL = PER_CODEC * CODECS.size();
@@ -49,8 +52,8 @@ public class Older {
             for (String codec : CODECS) {
                 step("produce " + codec, () -> produce(codec));
             }
-            step("read-process-write, every third transaction aborted", Older::move);
-            step("read committed, by pattern", Older::readCommitted);
+            step("read-process-write, every third transaction aborted", Other::move);
+            step("read committed, by pattern", Other::readCommitted);
             step("administration", () -> administer(admin));
         }
     }
@@ -95,18 +98,18 @@ public class Older {
     private static Void produce(String codec) throws Exception {
         try (KafkaProducer<String, String> producer =
                 producer("enable.idempotence", "true", "compression.type", codec)) {
-            List<java.util.concurrent.Future<?>> sent = new ArrayList<>();
+            List<Future<?>> sent = new ArrayList<>();
             for (int i = 0; i < PER_CODEC; i++) {
                 sent.add(producer.send(new ProducerRecord<>(TOPIC, "key" + i, "value" + i)));
             }
-            for (java.util.concurrent.Future<?> one : sent) {
+            for (Future<?> one : sent) {
                 one.get();
             }
         }
         return null;
     }
 
-    private static Void move() {
+    private static Void move() throws Exception {
         try (KafkaProducer<String, String> producer = producer("transactional.id", TOPIC);
                 KafkaConsumer<String, String> consumer = consumer("move-" + TOPIC)) {
             producer.initTransactions();
@@ -128,7 +131,7 @@ public class Older {
                     offsets.put(partition, new OffsetAndMetadata(one.offset() + 1));
                     first.putIfAbsent(partition, one.offset());
                 }
-                producer.sendOffsetsToTransaction(offsets, "move-" + TOPIC);
+                sendOffsets(producer, offsets, consumer);
                 if (round % 3 == 0) {
                     producer.abortTransaction();
                     first.forEach(consumer::seek);
@@ -140,6 +143,30 @@ public class Older {
             expect(moved == TOTAL, "moved " + moved);
         }
         return null;
+    }
+
+    /** Until 3.9 for a group's name, from 2.5 on for the consumer's place in it. */
+    private static void sendOffsets(
+            KafkaProducer<String, String> producer,
+            Map<TopicPartition, OffsetAndMetadata> offsets,
+            KafkaConsumer<String, String> consumer) throws Exception {
+        for (Method one : KafkaProducer.class.getMethods()) {
+            if (one.getName().equals("sendOffsetsToTransaction") && one.getParameterTypes()[1] == String.class) {
+                one.invoke(producer, offsets, "move-" + TOPIC);
+                return;
+            }
+        }
+        Object place = KafkaConsumer.class.getMethod("groupMetadata").invoke(consumer);
+        Class<?> type = Class.forName("org.apache.kafka.clients.consumer.ConsumerGroupMetadata");
+        KafkaProducer.class.getMethod("sendOffsetsToTransaction", Map.class, type).invoke(producer, offsets, place);
+    }
+
+    private static Method either(Class<?> of, String older, String newer) throws NoSuchMethodException {
+        try {
+            return of.getMethod(older);
+        } catch (NoSuchMethodException gone) {
+            return of.getMethod(newer);
+        }
     }
 
     private static Void readCommitted() {
@@ -170,7 +197,10 @@ public class Older {
         admin.deleteRecords(Collections.singletonMap(
                 new TopicPartition(TOPIC, 0), RecordsToDelete.beforeOffset(2))).all().get();
         admin.createPartitions(Collections.singletonMap(TOPIC, NewPartitions.increaseTo(5))).all().get();
-        admin.describeLogDirs(Collections.singleton(admin.describeCluster().controller().get().id())).all().get();
+        Object logDirs = admin.describeLogDirs(
+                Collections.singleton(admin.describeCluster().controller().get().id()));
+        // Until 3.9 all(), from 2.7 on allDescriptions().
+        ((Future<?>) either(logDirs.getClass(), "all", "allDescriptions").invoke(logDirs)).get();
         admin.deleteConsumerGroups(Arrays.asList("move-" + TOPIC, "read-" + TOPIC)).all().get();
         admin.deleteTopics(Arrays.asList(TOPIC, OUT)).all().get();
         return null;
