@@ -22,6 +22,7 @@ ROOT: Final = Path(__file__).resolve().parent.parent
 """The folder of the packages."""
 
 COMPILED: Final = (
+    "broker.coordinator.deferred_records",
     "broker.coordinator.outcome",
     "broker.coordinator.partitioner",
     "broker.coordinator.shard_log",
@@ -29,6 +30,7 @@ COMPILED: Final = (
     "broker.groups.offsets.offset_manager",
     "broker.groups.state.group_shard",
     "broker.groups.state.offset_store",
+    "broker.handlers.end_txn",
     "broker.handlers.fetch",
     "broker.handlers.offset_commit",
     "broker.handlers.produce",
@@ -82,7 +84,16 @@ COMPILED: Final = (
     "broker.runtime.deadline",
     "broker.runtime.timer",
     "broker.runtime.watchers",
+    "broker.transactions.coordinator.add_partitions",
+    "broker.transactions.coordinator.completion",
+    "broker.transactions.coordinator.end_rules",
+    "broker.transactions.coordinator.end_transaction",
+    "broker.transactions.coordinator.shard",
+    "broker.transactions.coordinator.transaction_metadata",
+    "broker.transactions.coordinator.transaction_state",
+    "broker.transactions.partitions.markers",
     "broker.transactions.partitions.transactional_produce",
+    "broker.transactions.partitions.verification",
     "protocol.framing",
     "protocol.headers",
     "protocol.hot.fetch",
@@ -96,9 +107,11 @@ COMPILED: Final = (
     "protocol.hot.wire",
     "protocol.internal.consumer_offsets",
     "protocol.internal.record_fields",
+    "protocol.internal.transaction_log",
     "protocol.primitives",
     "protocol.records.batch",
     "protocol.records.builder",
+    "protocol.records.control",
     "protocol.records.varint",
     "storage.environment.clock",
     "storage.environment.local_filesystem",
@@ -110,6 +123,7 @@ COMPILED: Final = (
     "storage.index.transaction_index",
     "storage.log.append",
     "storage.log.append_as_follower",
+    "storage.log.append_markers",
     "storage.log.directory_pace",
     "storage.log.disk_work",
     "storage.log.flush",
@@ -140,6 +154,7 @@ COMPILED: Final = (
     "storage.types.append_origin",
     "storage.types.file_slice",
     "storage.types.topic_partition",
+    "storage.types.transaction_marker",
 )
 """Names of modules, in order; no packages."""
 

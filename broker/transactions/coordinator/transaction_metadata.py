@@ -46,7 +46,7 @@ EPOCH_BUMP_VERSION = 2
 """From this transaction.version on every transaction has an epoch of its own."""
 
 
-class IllegalTransitionError(RuntimeError):
+class IllegalTransitionError(Exception):
     """A transition that the state machine does not allow; a bug of the broker, not of a client."""
 
 

@@ -45,7 +45,7 @@ def done(found: TransactionMetadata, transition: Transition) -> TransactionMetad
     read = TransactionMetadata.from_record(
         "tx", decode_transaction_log_value(transition.to_record(1))
     )
-    for name in TransactionMetadata.__slots__:
+    for name in ("transactional_id", "record_key", "pending", "begun_ms", *Transition._fields):
         if name == "last_producer_epoch":
             continue
         if name == "previous_producer_id" and found.previous_producer_id == found.producer_id:

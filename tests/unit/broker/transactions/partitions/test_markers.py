@@ -20,6 +20,7 @@ from storage.errors import DiskError
 from storage.types.append_origin import AppendOrigin
 from storage.types.topic_partition import TopicPartition
 from storage.types.transaction_marker import TransactionMarker
+from tests.code_path import python_only
 from tests.unit.broker.replicas.test_partition_writes import WritersWorld, gated
 from tests.unit.broker.world import World, batch
 
@@ -121,6 +122,7 @@ async def test_markers_of_the_coordinator_wait_for_the_next_turn(world: World) -
     assert (log.log_end_offset, outcomes) == (2, [{T: ErrorCode.NONE}])
 
 
+@python_only
 async def test_transactions_that_end_together_share_a_write(
     world: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -375,6 +377,7 @@ class Waits:
         self.waits.pop(0)(code, -1 if code else 1)
 
 
+@python_only
 async def test_offsets_of_a_marker_that_was_committed_late_are_decided_all_the_same(
     world: World, write: Writer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -392,6 +395,7 @@ async def test_offsets_of_a_marker_that_was_committed_late_are_decided_all_the_s
     assert len(write.outcomes) == 1
 
 
+@python_only
 @pytest.mark.parametrize("code", [ErrorCode.NONE, ErrorCode.REQUEST_TIMED_OUT])
 async def test_a_marker_of_an_epoch_that_is_over_decides_nothing(
     world: World, write: Writer, monkeypatch: pytest.MonkeyPatch, code: ErrorCode
@@ -437,6 +441,7 @@ async def test_the_answer_waits_for_the_disk(world: World, write: Writer) -> Non
     assert partition.log.last_stable_offset == partition.log.log_end_offset == 2
 
 
+@python_only
 async def test_a_disk_that_refuses(
     world: World, write: Writer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
