@@ -45,6 +45,7 @@ class UncleanElections:
             before is not None
             and now is not None
             and now.leader not in (before.leader, NO_LEADER, *before.isr, *before.elr)
+            and not _ends_reassignment(before, now)
         )
         if is_unclean and before is not None:
             self._losses.lost()
@@ -86,3 +87,9 @@ class UncleanElections:
         for batch in found.values():
             for offset, epoch, value in records_of(memoryview(batch)):
                 self._losses.saw(offset, epoch, value)
+
+
+def _ends_reassignment(before: PartitionImage, now: PartitionImage) -> bool:
+    """Whether the change that put a new replica into the ISR also had it lead: all were in sync."""
+    moves = bool(before.adding or before.removing)
+    return moves and not now.adding and not now.removing and not {*before.isr}.isdisjoint(now.isr)
