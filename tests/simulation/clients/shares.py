@@ -50,6 +50,8 @@ OPENED: Final = 1
 
 POLL_MS: Final = 100
 RECORDS_MAX: Final = 20
+RECORDS_AT_THE_END_MAX: Final = 200
+"""Of one fetch: what is left at the end has to be accepted within minutes."""
 
 ACCEPT: Final = 1
 RELEASE: Final = 2
@@ -191,6 +193,7 @@ class ShareMember:
         """Acquire a few records, and say something of them."""
         mark = self._history.mark()
         wanted = FetchPartition(partition_index=place.partition)
+        most = RECORDS_MAX if self._history.may_release else RECORDS_AT_THE_END_MAX
         request = ShareFetchRequest(
             group_id=SHARE_GROUP,
             member_id=self._member,
@@ -198,8 +201,8 @@ class ShareMember:
             max_wait_ms=POLL_MS,
             min_bytes=1,
             max_bytes=1 << 20,
-            max_records=RECORDS_MAX,
-            batch_size=RECORDS_MAX,
+            max_records=most,
+            batch_size=most,
             topics=[FetchTopic(topic_id=self._topic_id, partitions=[wanted])],
         )
         try:
