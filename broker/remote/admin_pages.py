@@ -296,8 +296,14 @@ class TierPages:
                 raise ValueError("partition is no number")
             led = [one for one in led if one.partition == int(query["partition"])]
         if "topic" in query and not led:
-            raise ValueError("no such partition with remote storage is led here")
+            raise ValueError(self._why_none(query["topic"], int(query.get("partition", "0"))))
         return led
+
+    def _why_none(self, topic: str, partition: int) -> str:
+        log = self._logs.log_of(topic, partition)
+        if log is not None and not log.config.remote_storage_enable:
+            return f"topic {topic} has no remote storage: its remote.storage.enable is false"
+        return "no such partition with remote storage is led here"
 
     def _row(self, id_partition: TopicIdPartition, *, detailed: bool) -> Mapping[str, object]:
         metadata = self._remote.metadata

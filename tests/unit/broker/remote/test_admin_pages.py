@@ -139,8 +139,8 @@ class Manager:
 
 
 def log_of(topic: str, partition: int) -> Any:
-    """The local log of every partition but `u-0`."""
-    if topic == "u":
+    """The local log of every partition but `u-0`, and `x`."""
+    if topic in ("u", "x"):
         return None
     epochs = LeaderEpochCache("/epochs", FakeFilesystem())
     epochs.replace([(0, 0), (2, 15)])
@@ -153,7 +153,7 @@ def log_of(topic: str, partition: int) -> Any:
         high_watermark=19,
         log_end_offset=20,
         size=lambda: 44,
-        config=TopicConfig(tier_copy_paused=True),
+        config=TopicConfig(remote_storage_enable=topic != "plain", tier_copy_paused=True),
         segment_facts=lambda: segments,
         leader_epochs=epochs,
     )
@@ -276,6 +276,7 @@ async def test_what_makes_no_sense_is_refused() -> None:
     page = world.pages.pages["/tier"]
     assert "no number" in document(await page({"partition": "x"}), 400)["error"]
     assert "no such partition" in document(await page({"topic": "x"}), 400)["error"]
+    assert "enable is false" in document(await page({"topic": "plain"}), 400)["error"]
     assert "topic is missing" in document(await world.post("/tier/verify"), 400)["error"]
     assert "no such" in document(await world.post("/tier/verify", topic="x"), 400)["error"]
 
