@@ -1,8 +1,10 @@
 """A disk whose flushes take as long as the test wants."""
 
+import errno
 import threading
 
 from storage.environment.local_filesystem import LocalFile
+from storage.errors import SyncFailedError
 from tests.fakes.storage.failing_disk import FailingDisk, FailingFile
 
 
@@ -12,20 +14,28 @@ class _GatedFile(FailingFile):
     __slots__ = ()
 
     def sync(self) -> None:
-        assert isinstance(self._disk, GatedDisk)
+        disk = self._disk
+        assert isinstance(disk, GatedDisk)
         if self.path.endswith(".log") and "/t-0/" in self.path:
-            self._disk.waiting.set()
-            assert self._disk.gate.wait(60)
+            is_first = not disk.waiting.is_set()
+            disk.waiting.set()
+            assert disk.gate.wait(60)
+            if is_first and disk.fails_first:
+                raise SyncFailedError("cannot sync (Input/output error)", self.path, errno.EIO)
         super().sync()
 
 
 class GatedDisk(FailingDisk):
-    """Flushes of t-0 wait until `gate` is set; `waiting` tells that one does."""
+    """Flushes of t-0 wait until `gate` is set; `waiting` tells that one does.
 
-    __slots__ = ("gate", "waiting")
+    `fails_first`: the first one fails then, and the kernel tells of it to nobody else.
+    """
 
-    def __init__(self) -> None:
+    __slots__ = ("fails_first", "gate", "waiting")
+
+    def __init__(self, *, fails_first: bool = False) -> None:
         super().__init__()
+        self.fails_first = fails_first
         self.gate = threading.Event()
         self.waiting = threading.Event()
 
