@@ -12,6 +12,10 @@ The claim is read behind the removal (`tiered.maintenance.bucket_ownership`): fr
 where the bucket's disk is not mounted, everything can be removed. Once it is back the segment would
 lie there whole, and the metadata would know nothing of it.
 
+Whoever decides on a deletion has read the metadata before, and the bucket's claim is read in
+between: of a copy whose end is published meanwhile nothing is deleted. Its records may leave the
+local disks from then on.
+
 A deletion that was begun and is not finished is doubtful: the event may be on its way though its
 write failed, and the segment may count as finished a moment longer: see `first_doubtful_offset`.
 
@@ -23,7 +27,7 @@ from typing import TypeAlias
 from uuid import UUID
 
 from tiered.deadline import CallDeadlines
-from tiered.errors import TieredError
+from tiered.errors import InvalidTransitionError, TieredError
 from tiered.metadata.publisher import MetadataPublisher
 from tiered.metadata.remote_log_metadata_manager import RemoteLogMetadataManager
 from tiered.segment_metadata import RemoteLogSegmentMetadata, SegmentState, TopicIdPartition
@@ -137,15 +141,17 @@ class SegmentDeletion:
         """Do it; see the module.
 
         Args:
-            segment: Which.
+            segment: Which, as it was when that was decided.
             own: A copy of this very process, unknown to other brokers.
 
         Raises:
+            InvalidTransitionError: Its copy was unfinished then, and is finished now.
             TieredError: It is not finished; the segment is in the metadata still.
         """
         counters = self._counters.of(segment.partition.topic)
         if not own:
             await self._require()
+        self._require_unfinished(segment)
         self._doubtful.setdefault(segment.partition, {})[segment.id] = segment
         counters.delete_requests += 1
         try:
@@ -169,3 +175,10 @@ class SegmentDeletion:
             segments.pop(segment.id, None)
             if not segments:
                 del self._doubtful[segment.partition]
+
+    def _require_unfinished(self, segment: RemoteLogSegmentMetadata) -> None:
+        if segment.state is not SegmentState.COPY_SEGMENT_STARTED:
+            return
+        known = self._metadata.known_of(segment.partition).segment(segment.id)
+        if known is not None and known.state is SegmentState.COPY_SEGMENT_FINISHED:
+            raise InvalidTransitionError(f"copy {segment.id} has been finished meanwhile")

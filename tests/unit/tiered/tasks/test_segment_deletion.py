@@ -5,12 +5,17 @@ import pytest
 from tests.unit.tiered.metadata.segment_builder import PARTITION, STARTED, segment
 from tests.unit.tiered.tasks.task_world import World
 from tiered.errors import (
+    InvalidTransitionError,
     RemoteStorageNotReadyError,
     StoreTimeoutError,
     StoreUnavailableError,
 )
 from tiered.maintenance.bucket_ownership import Claim
-from tiered.segment_metadata import RemoteLogSegmentMetadata, SegmentState
+from tiered.segment_metadata import (
+    RemoteLogSegmentMetadata,
+    RemoteLogSegmentMetadataUpdate,
+    SegmentState,
+)
 
 
 async def begun() -> tuple[World, RemoteLogSegmentMetadata]:
@@ -107,3 +112,22 @@ async def test_it_is_not_finished_where_the_claim_is_gone_meanwhile(
     await deletion.delete(found)
     assert world.metadata.segments(PARTITION) == []
     assert checks == [0, 0]
+
+
+async def test_a_copy_that_is_finished_while_the_claim_is_read_stays(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """The leader before was not gone: what it has just finished may leave the local disks."""
+    finished = SegmentState.COPY_SEGMENT_FINISHED
+
+    async def slow(_: Claim) -> None:
+        update = RemoteLogSegmentMetadataUpdate(found.segment_id, 0, finished, 2)
+        await world.metadata.update(update)
+
+    monkeypatch.setattr(Claim, "require", slow)
+    world, found = await begun()
+    with pytest.raises(InvalidTransitionError):
+        await world.manager._deletion.delete(found)
+    assert [s.state for s in world.metadata.segments(PARTITION)] == [finished]
+    assert len(world.bucket.objects) == 3
+    assert world.manager._deletion.doubtful == 0
