@@ -20,6 +20,7 @@ from tiered.errors import (
     RemoteStorageNotReadyError,
     StoreUnavailableError,
 )
+from tiered.metadata.log import LogOffsets, LogPage
 from tiered.metadata.partitioner import metadata_partition
 from tiered.metadata.records import encode_event
 from tiered.metadata.remote_log_metadata_manager import RemoteLogMetadataManager
@@ -1035,6 +1036,45 @@ async def test_a_new_leader_sees_nothing_before_it_has_read_all_there_is(world: 
     assert not follower.is_ready(P0)
     with pytest.raises(RemoteStorageNotReadyError):
         follower.segments(P0)
+    await asyncio.wait_for(follower.ready(P0), 30)
+    assert follower.segments(P0) == [a, b]
+    world.topic.listeners.append(follower)
+
+
+async def test_a_leadership_that_begins_while_a_partition_is_shown_hides_it_again(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The end up to which the reader reads just then is of before that."""
+    before = await world.started()
+    (a,) = await copy(before, segment(0, 9))
+    follower = world.start(leads=False)
+    other = same_metadata_partition(P0, world.topic.partition_count)
+    follower.assign([other])
+    await asyncio.wait_for(follower.ready(other), 30)
+    ask, read = follower._log.offsets, follower._log.read
+    asked, answer, going_on = asyncio.Event(), asyncio.Event(), asyncio.Event()
+
+    async def slow_offsets(partition: int) -> LogOffsets:
+        offsets = await ask(partition)
+        asked.set()
+        await answer.wait()
+        return offsets
+
+    async def slow_read(partition: int, offset: int, max_bytes: int) -> LogPage:
+        await going_on.wait()
+        return await read(partition, offset, max_bytes)
+
+    monkeypatch.setattr(follower._log, "offsets", slow_offsets)
+    monkeypatch.setattr(follower._log, "read", slow_read)
+    world.topic.listeners.remove(follower)
+    follower.assign([P0])
+    await asyncio.wait_for(asked.wait(), 30)
+    (b,) = await copy(before, segment(10, 19))
+    follower.refresh(P0)
+    answer.set()
+    await settle()
+    assert not follower.is_ready(P0)
+    going_on.set()
     await asyncio.wait_for(follower.ready(P0), 30)
     assert follower.segments(P0) == [a, b]
     world.topic.listeners.append(follower)

@@ -70,16 +70,20 @@ class WantedPartitions:
         return [wanted for wanted in self._wanted.values() if wanted.user is None]
 
     def show(self, wanted: WantedPartition, user: UserPartition) -> None:
-        """It is visible, unless it was forgotten meanwhile (and perhaps wanted again)."""
+        """It is visible, unless it was hidden or forgotten meanwhile (and perhaps wanted again)."""
         if self._wanted.get(key_of(wanted.partition)) is wanted:
             wanted.user = user
             wanted.answer()
 
     def hide(self, key: PartitionKey) -> None:
-        """What is known of one may be out of date: it waits to be shown again."""
+        """What is known of one may be out of date: it waits to be shown again.
+
+        Also if it is being shown just now, by what had been read before.
+        """
         wanted = self._wanted.get(key)
         if wanted is not None:
-            wanted.user = None
+            again = self._wanted[key] = WantedPartition(wanted.partition)
+            again.waiter, wanted.waiter = wanted.waiter, None
 
     def hide_all(self) -> None:
         """What is known of them is in doubt."""
