@@ -843,14 +843,31 @@ async def test_a_trimmed_topic_waits_for_the_store(world: World) -> None:
     assert picture(manager) == before
 
 
-async def test_a_topic_that_is_cut_back_is_read_again(world: World) -> None:
+@pytest.mark.parametrize("seen_by", ["reading", "a leadership", "a new partition"])
+async def test_a_topic_that_is_cut_back_has_lost_what_is_known(
+    world: World, caplog: pytest.LogCaptureFixture, seen_by: str
+) -> None:
+    """It was committed: who forgets it takes what it says was copied for a gap."""
     manager = await world.started()
-    await copy(manager, segment(0, 9), segment(10, 19))
+    known = await copy(manager, segment(0, 9), segment(10, 19))
     world.topic.cut(world.metadata_partition, 2)
-    manager.on_advanced(world.metadata_partition)
+    if seen_by == "reading":
+        manager.on_advanced(world.metadata_partition)
+    elif seen_by == "a leadership":
+        manager.refresh(P0)
+    else:
+        manager.assign([same_metadata_partition(P0, world.topic.partition_count)])
     await settle()
     await asyncio.wait_for(manager.ready(P0), 30)
-    assert [m.start_offset for m in manager.segments(P0)] == [0]
+    assert manager.segments(P0) == known
+    assert "ends at 2, and was read up to 4" in manager.doubt(P0)
+    assert len(warnings(caplog, "remote log metadata events are lost")) == 1
+    known += await copy(manager, segment(20, 29))
+    # Also after a crash, whatever the topic says by then.
+    await world.crash(manager)
+    manager = await world.started()
+    assert manager.segments(P0) == known
+    assert "ends at 2" in manager.doubt(P0)
 
 
 async def test_a_topic_trimmed_under_the_reader(

@@ -2,7 +2,11 @@
 
     opening ──snapshot──> replaying ──end of the topic as it was──> following
        ^                      │                                        │
-       └──the log was cut back, or a snapshot's block is malformed─────┘
+       └────────────a snapshot's block is malformed────────────────────┘
+
+What was read was committed. A topic that has it no more, as its log was cut back by an unclean
+election, or was trimmed, has lost events: what is known stays, and that there is a loss is
+remembered (`tiered.metadata.snapshotter`).
 
 A user partition that is wanted becomes visible once the reader follows, has read up to the end the
 topic had after the wish, and has its block decoded. One that is wanted late needs nothing else: the
@@ -226,8 +230,8 @@ class MetadataReader:
             except RemoteStorageNotReadyError:
                 # Its log is not open yet, or was deleted; `wake` says when to try again.
                 pass
-            except RemoteOffsetNotFoundError as error:
-                if await self._mend(error):
+            except RemoteOffsetNotFoundError:
+                if await self._mend():
                     continue
             except SnapshotError as error:
                 LOGGER.error(
@@ -333,6 +337,10 @@ class MetadataReader:
             await self._slicer.worked(4)
 
     async def _read_until(self, state: MetadataPartitionState, end: int) -> None:
+        if state.next_offset > end:
+            raise RemoteOffsetNotFoundError(
+                f"__remote_log_metadata-{self.partition}", None, state.next_offset
+            )
         while state.next_offset < end:
             await self._slicer.pause()
             page = await self._log.read(self.partition, state.next_offset, READ_BYTES)
@@ -392,7 +400,7 @@ class MetadataReader:
                 error,
             )
 
-    async def _mend(self, error: RemoteOffsetNotFoundError) -> bool:
+    async def _mend(self) -> bool:
         """The topic does not go on where we are; False: try again later."""
         state = self._state
         try:
@@ -401,21 +409,17 @@ class MetadataReader:
             return False
         if state is None or offsets.start <= state.next_offset <= offsets.end:
             return False
-        if state.next_offset < offsets.start:
-            try:
+        try:
+            if state.next_offset < offsets.start:
                 await self._snapshotter.lose(state, gap_text(state, offsets.start))
-            except TieredError:
-                return False
-            state.next_offset = offsets.start
-        else:
-            LOGGER.error(
-                "__remote_log_metadata was truncated, reading it again "
-                "partition=__remote_log_metadata-%d at=%d end=%d",
-                self.partition,
-                error.offset,
-                offsets.end,
-            )
-            self._reset()
+                state.next_offset = offsets.start
+            else:
+                # It was cut back. A start that found this out by a snapshot would do the same.
+                kept = await self._snapshotter.keep(state, self._log.topic_id, offsets)
+                self._snapshot_offset = offsets.end if kept else 0
+                self._snapshot_due = offsets.end + self._settings.snapshot_events
+        except TieredError:
+            return False
         return True
 
     def _reset(self) -> None:

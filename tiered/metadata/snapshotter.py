@@ -165,23 +165,36 @@ class Snapshotter:
     async def _recovered(
         self, state: MetadataPartitionState, topic_id: UUID, offsets: LogOffsets
     ) -> MetadataPartitionState:
-        """Keep a snapshot's events that the topic has lost: they were committed, and count.
-
-        Without them whole histories would count as garbage. The topic goes on where it ends now, so
-        the state is written again under that offset before anything is answered or published.
+        """`keep`, before anything is answered or published.
 
         Raises:
             RemoteStorageError: It cannot be written; to be tried again.
         """
-        await self.lose(
-            state,
-            f"__remote_log_metadata-{state.metadata_partition} ends at {offsets.end}, a snapshot "
-            f"of it at {state.next_offset}: segments published after the snapshot are unknown",
-        )
-        state.next_offset = offsets.end
-        if await self.write(state, topic_id) is None:
+        if not await self.keep(state, topic_id, offsets):
             raise RemoteStorageError("a metadata snapshot that must be written cannot be")
         return state
+
+    async def keep(
+        self, state: MetadataPartitionState, topic_id: UUID, offsets: LogOffsets
+    ) -> bool:
+        """Keep a state's events that the topic has lost: they were committed, and count.
+
+        Without them whole histories would count as garbage. The topic goes on where it ends now, so
+        the state is written again under that offset.
+
+        Returns:
+            Whether it is written.
+
+        Raises:
+            RemoteStorageError: The loss cannot be remembered; to be tried again.
+        """
+        await self.lose(
+            state,
+            f"__remote_log_metadata-{state.metadata_partition} ends at {offsets.end}, and was read "
+            f"up to {state.next_offset}: segments published behind that are unknown",
+        )
+        state.next_offset = offsets.end
+        return await self.write(state, topic_id) is not None
 
     async def _check_start(self, state: MetadataPartitionState, offsets: LogOffsets) -> None:
         if state.next_offset < offsets.start:
