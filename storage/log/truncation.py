@@ -120,6 +120,8 @@ class LogTruncation:
         state.recovery_point = min(state.recovery_point, end)
         state.log_start_offset = min(state.log_start_offset, end)
         state.durable_log_start_offset = min(state.durable_log_start_offset, end)
+        # What follows gets the same offsets, and was not copied.
+        state.highest_remote_offset = min(state.highest_remote_offset, end - 1)
         state.leader_epochs.truncate_from_end(end)
         state.load_latest_epoch()
         self._flusher.forget_above(end)

@@ -37,6 +37,28 @@ def test_a_truncation_takes_whole_batches_and_their_epochs() -> None:
     assert append(log, make_batch(b"n"), leader_epoch=4).first_offset == 0
 
 
+@pytest.mark.parametrize("fully", [False, True])
+def test_what_is_written_behind_a_truncation_waits_for_its_own_copy(fully: bool) -> None:
+    """A past leader had copied what was there; local retention went by that until it was told."""
+    config = small_segments(150, remote_storage_enable=True, local_retention_bytes=0)
+    log = open_log(FakeFilesystem(), config)
+    for _ in range(6):
+        append(log, make_batch(b"x" * 40))
+    log.highest_remote_offset = 4
+    if fully:
+        log.truncation.truncate_fully_and_start_at(2)
+    else:
+        log.truncation.truncate_to(2)
+    assert log.highest_remote_offset == 1
+    for _ in range(6):
+        append(log, make_batch(b"y" * 40), leader_epoch=1)
+    log.update_high_watermark(log.log_end_offset)
+    log.retention.delete_old_segments()
+    assert log.local_log_start_offset == 2
+    log.truncation.truncate_to(7)
+    assert log.highest_remote_offset == 1
+
+
 def test_a_truncation_to_the_end_removes_nothing() -> None:
     log = open_log(FakeFilesystem())
     append(log, make_batch(b"a", b"b"))
