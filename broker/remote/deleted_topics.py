@@ -4,6 +4,9 @@ The controller forgets a topic first, then its deletion is published. In between
 controller's note says so; that a topic is unknown here says nothing.
 
     note ──> segments deleted ──> a collection of garbage that began later ──> note dropped
+
+A leader that has not heard of the deletion yet may publish a copy when all was deleted. Known to
+the metadata, it is no garbage, so it is deleted as what was there before.
 """
 
 import asyncio
@@ -77,11 +80,7 @@ class DeletedTopics:
             id_partition for id_partition in metadata.known() if id_partition.topic_id in deleted
         ]
         for id_partition in left:
-            if (
-                manager.tasks_of(id_partition) is None
-                and id_partition not in manager.gone
-                and metadata.leads(id_partition)
-            ):
+            if manager.tasks_of(id_partition) is None and metadata.leads(id_partition):
                 LOGGER.info(
                     "deleting remote segments of a deleted topic partition=%s", id_partition
                 )

@@ -364,8 +364,8 @@ class RemoteLogManager:
 
         Args:
             partition: Which; it need not be known here if `delete_remote`.
-            delete_remote: The topic was deleted: what it has in remote storage is removed. Goes on
-                after a restart.
+            delete_remote: The topic was deleted: what it has in remote storage is removed, again if
+                that was done before. Goes on after a restart.
         """
         tasks = self._partitions.get(partition)
         if tasks is None:
@@ -373,6 +373,8 @@ class RemoteLogManager:
                 return
             tasks = self._partitions[partition] = PartitionTasks(partition)
             self._metadata.assign([partition])
+            # It may have been deleted already: there is something of it again.
+            self.gone.pop(partition, None)
         elif tasks.state is PartitionState.DELETING:
             return
         tasks.delete_remote |= delete_remote
@@ -618,9 +620,8 @@ class RemoteLogManager:
         self._held.report_losses()
         self.check_held_back()
         for deletion in self._metadata.deletions():
-            partition = deletion.partition
-            if partition not in self._partitions and partition not in self.gone:
-                self.on_stop(partition, delete_remote=True)
+            if deletion.partition not in self._partitions:
+                self.on_stop(deletion.partition, delete_remote=True)
 
     async def _check_claim(self) -> None:
         if self.claim.has_incarnations:

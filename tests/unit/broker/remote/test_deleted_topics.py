@@ -11,6 +11,7 @@ from broker.controller.store.metadata_store import OutcomeUnknownError
 from broker.remote.deleted_topics import DeletedTopics
 from config.tier import TierConfig
 from tests.fakes.clock import ManualClock
+from tiered.segment_metadata import TopicIdPartition
 
 TOPIC = UUID(int=7)
 GRACE_MS = 1_000
@@ -24,6 +25,8 @@ class World:
         self.forgotten: list[frozenset[UUID]] = []
         self.failure: Exception | None = None
         self.scrubber = SimpleNamespace(removed_from_ms=None)
+        self.manager = SimpleNamespace(scrubber=self.scrubber)
+        self.known: list[TopicIdPartition] = []
         self.topics = DeletedTopics(
             cast(
                 "Any",
@@ -32,8 +35,16 @@ class World:
                     forget_deleted=self.forget,
                 ),
             ),
-            cast("Any", SimpleNamespace(known=list, is_steward=True, is_complete=True)),
-            cast("Any", SimpleNamespace(scrubber=self.scrubber)),
+            cast(
+                "Any",
+                SimpleNamespace(
+                    known=lambda: self.known,
+                    leads=lambda _: True,
+                    is_steward=True,
+                    is_complete=True,
+                ),
+            ),
+            cast("Any", self.manager),
             clock=self.clock,
             settings=lambda: TierConfig(tier_gc_grace_ms=GRACE_MS),
         )
@@ -59,6 +70,19 @@ async def test_the_note_goes_with_a_collection_that_found_what_was_old_enough(la
     world.clock.advance(GRACE_MS)
     world.scrubber.removed_from_ms = world.clock.monotonic_ms() - late_ms
     assert await world.check() is (late_ms == 0)
+
+
+async def test_what_the_metadata_knows_again_is_deleted_again() -> None:
+    """A leader that had not heard of the deletion began a copy when it was done."""
+    world = World()
+    partition = TopicIdPartition(TOPIC, "t", 0)
+    stopped: list[tuple[TopicIdPartition, bool]] = []
+    world.known = [partition]
+    world.manager.gone = {partition: None}
+    world.manager.tasks_of = lambda _: None
+    world.manager.on_stop = lambda one, *, delete_remote: stopped.append((one, delete_remote))
+    assert not await world.check()
+    assert stopped == [(partition, True)]
 
 
 async def test_a_collection_that_removes_nothing_does_not_count() -> None:

@@ -63,6 +63,24 @@ async def test_a_copy_in_flight_leaves_nothing() -> None:
     assert is_empty(world)
 
 
+async def test_a_copy_that_is_published_behind_the_deletion_goes_as_well() -> None:
+    """By a leader that had not heard of it: what the metadata knows is no garbage."""
+    world = await hosted()
+    world.manager.on_stop(PARTITION, delete_remote=True)
+    await world.run(1000, 100)
+    assert PARTITION in world.manager.gone
+    late = segment(5, 9, state=STARTED)
+    world.events.events.append(late)
+    world.metadata._apply(late)
+    world.bucket.put(world.tier.keys.segment_keys(late).log, b"late")
+    world.manager.on_stop(PARTITION, delete_remote=True)
+    await world.run(1000, 100)
+    assert is_empty(world)
+    world.metadata.assign([PARTITION])
+    assert world.metadata.segments(PARTITION) == []
+    assert world.manager.partition_states() == {}
+
+
 async def test_it_is_retried_until_the_store_is_back() -> None:
     world = await hosted()
     world.tier.fail("delete_segment", StoreUnavailableError("down"), times=7)
