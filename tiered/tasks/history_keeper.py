@@ -12,6 +12,10 @@ DeleteRecords is to be answered. One write serves all callers that waited before
 retention pass over many segments waits for one.
 
 At most `TASKS` are written at a time, and `URGENT_TASKS` more of those that are waited for.
+
+What a leadership writes first may be written over: by a write of the leader before, which was on
+its way when that was replaced, or by an own one that was given up and is applied all the same. So
+the object is read once more `LATE_MS` later, and put right.
 """
 
 import asyncio
@@ -37,7 +41,7 @@ from tiered.errors import (
 from tiered.metadata.remote_log_metadata_manager import RemoteLogMetadataManager
 from tiered.segment_metadata import RemoteLogSegmentMetadata, SegmentState, TopicIdPartition
 from tiered.tasks.history_view import Signature, signature_of, was_ever_copied
-from tiered.tasks.history_writer import HistoryWriter, WrittenHistory
+from tiered.tasks.history_writer import NO_OBJECT, HistoryWriter, WrittenHistory
 from tiered.tasks.led_partition import LedPartition
 from tiered.tasks.task_pool import Job, TaskPool
 
@@ -63,6 +67,9 @@ BACKOFF_MS: Final = 1_000.0
 PUBLISH_AGAIN_MS: Final = 200.0
 """Before a write is tried again that DeleteRecords waits for."""
 
+LATE_MS: Final = 600_000.0
+"""By then what was on its way to the store has come there: ten times what a call may take."""
+
 _PASSING = (StoreUnavailableError, TierProcessError)
 
 LOG_INTERVAL_MS: Final = 60_000.0
@@ -80,6 +87,8 @@ class KeptPartition:
         wrote_ms, retry_ms: When the last write worked; when one may be tried again that failed. No
             check leads to a write before the latter, or within the interval of the former.
         failures: Since one worked.
+        is_doubted: An older write than the next one may be applied after it.
+        compare_ms: When the object is to be read once more, on the monotonic clock.
         job: Queued or running.
         waiters: Of a write that has not begun.
         is_dropped: It is not led any more.
@@ -87,7 +96,9 @@ class KeptPartition:
 
     __slots__ = (
         "behind_since_ms",
+        "compare_ms",
         "failures",
+        "is_doubted",
         "is_dropped",
         "is_running",
         "job",
@@ -107,6 +118,8 @@ class KeptPartition:
         self.wrote_ms = float("-inf")
         self.retry_ms = float("-inf")
         self.failures = 0
+        self.is_doubted = True
+        self.compare_ms = float("inf")
         self.job: Job | None = None
         self.is_running = False
         self.waiters: list[asyncio.Future[None]] = []
@@ -364,9 +377,15 @@ class HistoryKeeper:
                 break
 
     def _check(self, kept: KeptPartition) -> None:
-        if kept.job is not None or not self._has_changed(kept):
+        if kept.job is not None:
             return
-        if self._clock.monotonic_ms() >= max(kept.wrote_ms + self._interval_ms, kept.retry_ms):
+        now_ms = self._clock.monotonic_ms()
+        is_due = self._has_changed(kept) and now_ms >= kept.wrote_ms + self._interval_ms
+        if now_ms >= kept.compare_ms:
+            # What is there is read.
+            kept.written = None
+            is_due = True
+        if is_due and now_ms >= kept.retry_ms and kept.led.tiered.may_change():
             self._submit(kept, self.pool)
 
     def _has_changed(self, kept: KeptPartition) -> bool:
@@ -421,6 +440,7 @@ class HistoryKeeper:
     async def _write(self, kept: KeptPartition) -> None:
         kept.is_running = True
         served, kept.waiters = kept.waiters, []
+        compares = kept.written is None and self._clock.monotonic_ms() >= kept.compare_ms
         try:
             written = await self.writer.write(kept.led, kept.written)
         except (TieredError, StorageError) as error:
@@ -434,6 +454,11 @@ class HistoryKeeper:
         kept.behind_since_ms = None
         kept.failures = 0
         kept.wrote_ms = self._clock.monotonic_ms()
+        if kept.is_doubted and written.digest != NO_OBJECT:
+            kept.is_doubted = False
+            kept.compare_ms = kept.wrote_ms + LATE_MS
+        elif compares:
+            kept.compare_ms = math.inf
         if written.size:
             self.writes += 1
             self.written_bytes += written.size
@@ -456,9 +481,10 @@ class HistoryKeeper:
         now_ms = self._clock.monotonic_ms()
         if kept.behind_since_ms is None:
             kept.behind_since_ms = now_ms
-        # The object may have been written, though the answer was lost.
+        # The object may have been written, though the answer was lost, or be written later.
         kept.seen = None
         kept.written = None
+        kept.is_doubted = True
         delay_ms = min(BACKOFF_MS * 2 ** min(kept.failures, 20), max(self._interval_ms, BACKOFF_MS))
         kept.failures += 1
         kept.retry_ms = now_ms + delay_ms

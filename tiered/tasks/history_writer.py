@@ -7,11 +7,12 @@ A partition of which nothing was ever copied gets none. That the metadata knows 
 say so: it may have forgotten all of them with the leader epochs that DeleteRecords took. Where an
 object is, it is kept.
 
-A broker that is not the bucket's owner writes nothing (`tiered.maintenance.bucket_ownership`). A
-leader of an older epoch than that of the object leaves it alone, as far as is known: the object is
-read before the first write of a leadership, not before each. A broker whose epochs start over meets
-its own past there; `varve tier restore` goes on above it, and `varve tier claim` says that what is
-there does not count.
+A leader that is not certain to be one (any more) writes nothing: the next one does not look whether
+its object is still there. Nor does a broker that is not the bucket's owner
+(`tiered.maintenance.bucket_ownership`). A leader of an older epoch than that of the object leaves
+it alone, as far as is known: the object is read before the first write of a leadership, not before
+each. A broker whose epochs start over meets its own past there; `varve tier restore` goes on above
+it, and `varve tier claim` says that what is there does not count.
 
 Of a topic that is being deleted the object says so before anything else of it goes, and is the last
 that goes.
@@ -183,6 +184,10 @@ class HistoryWriter:
         if not present and not live and not was_ever_copied(led, self._metadata):
             return WrittenHistory(captured.signature, NO_OBJECT, ids, stable, 0)
         if present != digest:
+            if not led.tiered.may_change():
+                raise RemoteStorageNotReadyError(
+                    f"{key} is not written: another broker may lead {partition} by now"
+                )
             async with self._deadlines.of(1, f"writing {key}", size=len(data)):
                 await self._tier.put_object(key, data)
         size = len(data) if present != digest else 0

@@ -11,14 +11,19 @@ from tests.effort import swept
 from tests.harness.history_world import INTERVAL_MS, KEY, copied, offsets_told, told
 from tests.unit.tiered.tasks.task_world import PARTITION, World, tiered_config
 from tests.unit.tiered.tasks.test_copier_crashes import KINDS, Ending, PowerOff
-from tiered.errors import StoreDeniedError, StoreTimeoutError, StoreUnavailableError
+from tiered.errors import (
+    RemoteStorageNotReadyError,
+    StoreDeniedError,
+    StoreTimeoutError,
+    StoreUnavailableError,
+)
 from tiered.metadata.history import HistoryState, PartitionHistory, decode_history, encode_history
 from tiered.segment_metadata import (
     RemoteLogSegmentId,
     RemoteLogSegmentMetadataUpdate,
     SegmentState,
 )
-from tiered.tasks.history_keeper import TASKS, HistoryKeeper
+from tiered.tasks.history_keeper import LATE_MS, TASKS, HistoryKeeper
 from tiered.tasks.remote_log_manager import HISTORY_DEADLINE_MS
 
 AWAY = StoreUnavailableError("the bucket is away")
@@ -100,6 +105,64 @@ async def test_what_went_into_another_bucket_is_told_again() -> None:
     world.manager.claim.on_found_again()
     await world.run(INTERVAL_MS)
     assert told(world).summary.log_start_offset == 2
+
+
+async def test_a_write_that_was_on_its_way_for_long_is_noticed() -> None:
+    """The leader before had sent it; it is applied behind what this one has written."""
+    world = await copied(3)
+    older = world.bucket.objects[KEY]
+    world.leader_epoch = 4
+    world.lead()
+    world.log.delete_records(2)
+    await world.run(INTERVAL_MS)
+    assert (told(world).summary.leader_epoch, told(world).summary.log_start_offset) == (4, 2)
+    world.bucket.objects[KEY] = older
+    await world.run(LATE_MS - 2 * INTERVAL_MS, 5_000)
+    assert told(world).summary.log_start_offset == 0
+    await world.run(3 * INTERVAL_MS, 5_000)
+    assert (told(world).summary.leader_epoch, told(world).summary.log_start_offset) == (4, 2)
+    assert (keeper_of(world).behind, keeper_of(world).failures) == (0, 0)
+    # Once: what costs a request is not done for ever.
+    calls = world.tier.calls.copy()
+    await world.run(3 * LATE_MS, 10_000)
+    assert world.tier.calls == calls
+
+
+async def test_one_of_its_own_that_was_given_up_is_noticed_likewise() -> None:
+    world = await copied(3)
+    await world.run(LATE_MS + INTERVAL_MS, 5_000)
+    world.log.delete_records(1)
+    world.tier.fail("put_object", StoreTimeoutError("no answer"))
+    await world.run(INTERVAL_MS)
+    assert keeper_of(world).failures == 1
+    await world.run(INTERVAL_MS)
+    given_up = world.bucket.objects[KEY]
+    world.log.delete_records(2)
+    await world.run(2 * INTERVAL_MS)
+    assert told(world).summary.log_start_offset == 2
+    world.bucket.objects[KEY] = given_up
+    await world.run(LATE_MS, 5_000)
+    assert told(world).summary.log_start_offset == 2
+
+
+async def test_who_may_be_replaced_writes_nothing() -> None:
+    """Its image is older than another's leadership, say: that one's object stays."""
+    world = await copied(2)
+    leads = True
+    world.manager.on_leadership(replace(world.tiered(), may_change=lambda: leads))
+    await world.run(2 * INTERVAL_MS)
+    before = world.bucket.objects[KEY]
+    world.log.delete_records(1)
+    leads = False
+    await world.run(3 * INTERVAL_MS)
+    assert (world.bucket.objects[KEY], keeper_of(world).failures) == (before, 0)
+    assert keeper_of(world).behind == 1
+    # Nor if that shows in the middle of it.
+    with pytest.raises(RemoteStorageNotReadyError, match="another broker may lead"):
+        await keeper_of(world).writer.write(world.led, None)
+    leads = True
+    await world.run(INTERVAL_MS)
+    assert told(world).summary.log_start_offset == 1
 
 
 async def test_another_leadership_is_told() -> None:
