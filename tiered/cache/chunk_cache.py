@@ -13,10 +13,10 @@ chunk would be in. Which of the found chunks were used last is not known: they
 are the first to go.
 
 Bytes over the limit: downloads that are under way, at most `remote.log.reader.threads` chunks. A
-disk that is full earlier is the limit: a download that finds no room evicts a chunk's worth.
+disk that is full earlier is the limit: a download that finds no room evicts a chunk's worth, also
+one of indexes (`tiered.cache.index_cache`).
 """
 
-import errno
 import logging
 from collections import OrderedDict
 from collections.abc import Callable, Coroutine
@@ -46,8 +46,6 @@ from tiered.segment_metadata import RemoteLogSegmentMetadata
 from tiered.tier import ChunkResult
 
 _log = logging.getLogger(__name__)
-
-_NO_ROOM: Final = frozenset((errno.ENOSPC, errno.EDQUOT))
 
 FETCH_TIME_WEIGHT: Final = 0.2
 """Of the newest download in the running mean of their durations."""
@@ -426,12 +424,11 @@ class ChunkCache:
         try:
             return await self._fetch(source.metadata, source.manifest_path, key.chunk, part)
         except DiskError as error:
-            if error.errno not in _NO_ROOM or not self._chunks:
+            if not error.is_full or not self._chunks:
                 raise
             _log.warning("chunk cache: disk is full, evicting chunks: %s", error)
         self._remover.remove(part + ".tmp")
-        self._make_room(source.chunk_length(key.chunk))
-        await self._remover.wait()
+        await self.make_room(source.chunk_length(key.chunk))
         return await self._fetch(source.metadata, source.manifest_path, key.chunk, part)
 
     def _measure(self, duration_ms: float) -> None:
@@ -475,10 +472,17 @@ class ChunkCache:
         while self.bytes > self.limit_bytes and len(self._chunks) > 1:
             self._evict(next(iter(self._chunks.values())))
 
-    def _make_room(self, size: int) -> None:
+    async def make_room(self, size: int) -> bool:
+        """Evict chunks of so many bytes, or all: the disk is full before the cache is.
+
+        Returns:
+            Whether there were any; they are off the disk then.
+        """
         before = self.bytes
         while self._chunks and before - self.bytes < size:
             self._evict(next(iter(self._chunks.values())))
+        await self._remover.wait()
+        return self.bytes < before
 
     def _evict(self, chunk: CachedChunk) -> None:
         self.evicted += 1

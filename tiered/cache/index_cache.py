@@ -11,6 +11,9 @@ while and then never again. So a set is protected only when it is used by anothe
 same one after `VISIT_GAP_MS`: one scan, however long, replaces only what is in probation. (Kafka
 uses Caffeine's W-TinyLFU, which serves the same end by counting.)
 
+On a full disk chunks go first (`make_room`): there are more of them, and none can be read without
+its segment's indexes.
+
 Evicted files get the suffix `.deleted` and go `REMOVE_DELAY_MS` later, as Kafka's; a set whose
 manifest is being read by a download is passed over.
 
@@ -20,7 +23,7 @@ Source: Kafka, RemoteIndexCache.java.
 import asyncio
 import logging
 from collections import OrderedDict
-from collections.abc import Callable, Coroutine
+from collections.abc import Awaitable, Callable, Coroutine
 from typing import Any, Final
 from uuid import UUID
 
@@ -40,7 +43,7 @@ from tiered.cache.index_files import (
 from tiered.cache.remote_segment import RemoteSegment, StoredSet
 from tiered.errors import CorruptRemoteDataError
 from tiered.segment_metadata import RemoteLogSegmentMetadata
-from tiered.tier import Tier
+from tiered.tier import IndexesResult, Tier
 
 _log = logging.getLogger(__name__)
 
@@ -48,6 +51,8 @@ LOADED_BYTES_MAX: Final = 64 * 1024 * 1024
 REMOVE_DELAY_MS: Final = 10_000
 VISIT_GAP_MS: Final = 60_000
 PROTECTED_SHARE: Final = 0.8
+ROOM_BYTES: Final = 8 * 1024 * 1024
+"""Made on a full disk for a set: those of a segment of 1 GiB, an entry for each 4 KiB, and more."""
 
 
 class IndexCache:
@@ -72,8 +77,9 @@ class IndexCache:
         environment: Environment,
         on_downloaded: Callable[[int], None],
         finish_abandoned: bool,
+        make_room: Callable[[int], Awaitable[bool]],
     ) -> None:
-        """Touch nothing yet; see `start`. Arguments as for `ChunkCache`."""
+        """Touch nothing yet; see `start`. Arguments as for `ChunkCache`, and its `make_room`."""
         self._directory = directory
         self.limit_bytes = limit_bytes
         self._tier = tier
@@ -82,6 +88,7 @@ class IndexCache:
         self._timer = environment.timer
         self._run = environment.run_blocking
         self._on_downloaded = on_downloaded
+        self._make_room = make_room
         self.flights: Flights[UUID, RemoteSegment] = Flights(
             "indexes", queue, environment.clock, finish_abandoned=finish_abandoned
         )
@@ -219,8 +226,7 @@ class IndexCache:
         stem = stem_of(metadata)
         path = f"{self._directory}/{stem}"
         try:
-            await self._run(self._filesystem.mkdir, self._directory)
-            result = await self._tier.fetch_indexes(metadata, self._directory, stem)
+            result = await self._fetch_with_room(metadata, stem)
             self._on_downloaded(result.downloaded_bytes)
             self.fetched += 1
             self.fetched_bytes += result.downloaded_bytes
@@ -237,6 +243,21 @@ class IndexCache:
         remote = self._hold(stored, metadata, indexes, client)
         self._shrink()
         return remote
+
+    async def _fetch_with_room(
+        self, metadata: RemoteLogSegmentMetadata, stem: str
+    ) -> IndexesResult:
+        try:
+            return await self._fetch_files(metadata, stem)
+        except DiskError as error:
+            if not error.is_full or not await self._make_room(ROOM_BYTES):
+                raise
+            _log.warning("remote index cache: disk is full, chunks were evicted: %s", error)
+        return await self._fetch_files(metadata, stem)
+
+    async def _fetch_files(self, metadata: RemoteLogSegmentMetadata, stem: str) -> IndexesResult:
+        await self._run(self._filesystem.mkdir, self._directory)
+        return await self._tier.fetch_indexes(metadata, self._directory, stem)
 
     def _hold(
         self,

@@ -153,6 +153,7 @@ class Reader:
             environment=environment,
             on_downloaded=self.quota.downloaded,
             finish_abandoned=finish_abandoned,
+            make_room=self.chunks.make_room,
         )
         self.prefetcher = Prefetcher(
             self.chunks, self.indexes, self.quota, clock, self._segment_at, 0

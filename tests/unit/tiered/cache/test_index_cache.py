@@ -9,6 +9,7 @@ from tests.unit.tiered.fetch.remote_history import (
     ALICE,
     BOB,
     RemoteHistory,
+    bytes_of,
     close_readers,
     settle,
 )
@@ -192,6 +193,23 @@ async def test_errors_of_the_store_and_of_the_disk_are_told() -> None:
         await _have(history, 0)
     assert cache.fetch_errors == 2
     assert (await _have(history, 0)).metadata == history.copied[0]
+
+
+@pytest.mark.parametrize("code", [errno.ENOSPC, errno.EDQUOT])
+async def test_on_a_full_disk_chunks_go_first(code: int) -> None:
+    """Else nothing new could be read for as long as the disk is full of them."""
+    history, cache = _world()
+    assert bytes_of(await history.answer(0))
+    chunks = history.reader.chunks
+    assert len(chunks) > 0
+    history.fs.fail("write", code, path="/cache/indexes")
+    assert (await _have(history, 3)).metadata == history.copied[3]
+    assert (cache.fetch_errors, len(chunks), history.files("/cache/chunks")) == (0, 0, [])
+    # Where others have filled it, it is an error.
+    history.fs.fail("write", code, path="/cache/indexes")
+    with pytest.raises(DiskError):
+        await _have(history, 4)
+    assert (await _have(history, 4)).metadata == history.copied[4]
 
 
 async def test_a_directory_that_cannot_be_listed_is_an_empty_cache() -> None:
