@@ -61,9 +61,7 @@ class LedPartition:
         size_computation_ms: How long it took to add up the partition's size
             (RemoteLogSizeComputationTime).
         readable: Sums of its remote segments.
-        begun_before: Other brokers' copies that were unfinished when the leadership began; None:
-            not looked at yet.
-        begun_since: Those that have appeared since, and when they were seen first.
+        others_copies: Unfinished ones of other brokers, and when they were seen first, monotonic.
     """
 
     tiered: TieredPartition
@@ -77,8 +75,7 @@ class LedPartition:
     unreferenced_segments: int = 0
     size_computation_ms: float = 0.0
     readable: ReadableBytes = field(default_factory=ReadableBytes)
-    begun_before: frozenset[UUID] | None = None
-    begun_since: dict[UUID, float] = field(default_factory=dict)
+    others_copies: dict[UUID, float] = field(default_factory=dict)
 
     @property
     def may_change(self) -> bool:
@@ -90,30 +87,26 @@ class LedPartition:
     ) -> list[RemoteLogSegmentMetadata]:
         """Of unfinished copies and deletions, those that this leadership may go on with.
 
-        Another broker's copy that appears while it lasts was begun by the next leader, of which
-        this broker has not heard yet, or late by the one before. Which of the two shows after
-        `NEXT_LEADER_MS`: by then this leadership has ended, or it was the latter. Removed at once
-        it could be the next leader's, finished meanwhile, and soon the only one of its records.
+        Another broker's copy may not be over: the leader before has begun it and has not heard of
+        this one yet, or the next one has, of which this broker has not heard. `NEXT_LEADER_MS`
+        after it was seen first its leader knows, and has finished it or never will. Removed at once
+        it could be finished meanwhile: its records leave the disks of those who have read that, and
+        are in no bucket when they have read the rest.
 
         Args:
             unfinished: In any state but COPY_SEGMENT_FINISHED.
             broker_id: Of this broker.
             now_ms: Monotonic.
         """
-        copies = {
-            segment.id: segment
+        self.others_copies = {
+            segment.id: self.others_copies.get(segment.id, now_ms)
             for segment in unfinished
             if segment.state is SegmentState.COPY_SEGMENT_STARTED and segment.broker_id != broker_id
-        }
-        if self.begun_before is None:
-            self.begun_before = frozenset(copies)
-        self.begun_since = {
-            one: self.begun_since.get(one, now_ms) for one in copies if one not in self.begun_before
         }
         return [
             segment
             for segment in unfinished
-            if now_ms - self.begun_since.get(segment.id, -math.inf) >= NEXT_LEADER_MS
+            if now_ms - self.others_copies.get(segment.id, -math.inf) >= NEXT_LEADER_MS
         ]
 
     def settle(
