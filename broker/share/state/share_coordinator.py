@@ -18,6 +18,7 @@ Source: Kafka, ShareCoordinatorService.java, ShareCoordinatorShard.java, Persist
 import asyncio
 import logging
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import TYPE_CHECKING
 
 from broker.controller.images.topic_names import SHARE_GROUP_STATE
@@ -341,22 +342,31 @@ class ShareCoordinator:
     # -- upkeep ----------------------------------------------------------------------------------
 
     async def _prune(self) -> None:
-        """Delete records below the oldest valid snapshot."""
-        for shard in self._runtime.shards():
+        """Delete records below the oldest valid snapshot, where that is committed."""
+        for shard in list(self._runtime.shards()):
             partition = self._replica_manager.leader_of(*shard.log.topic_partition)
             if partition is None:
                 continue
-            log = partition.log
-            offset = min(shard.redundant_below(log.high_watermark), log.high_watermark)
-            if offset > log.log_start_offset:
-                try:
-                    log.delete_records(offset)
-                except StorageError as error:
-                    logger.warning(
-                        "records of __share_group_state not pruned partition=%d error=%s",
-                        shard.log.topic_partition.partition,
-                        error,
-                    )
+            # Of a state whose newest snapshot is lost with this broker, or with a write that
+            # fails, the one before it is all there is.
+            offset = shard.redundant_below(partition.log.high_watermark)
+            shard.log.when_committed(partial(self._prune_below, shard, offset))
+
+    def _prune_below(self, shard: ShareShard, offset: int, code: ErrorCode) -> None:
+        where = shard.log.topic_partition
+        partition = self._replica_manager.leader_of(*where)
+        if code is not ErrorCode.NONE or shard.log.is_closed or partition is None:
+            return
+        log = partition.log
+        if offset > log.log_start_offset:
+            try:
+                log.delete_records(offset)
+            except StorageError as error:
+                logger.warning(
+                    "records of __share_group_state not pruned partition=%d error=%s",
+                    where.partition,
+                    error,
+                )
 
     async def _snapshot_cold(self) -> None:
         """Write snapshots of states unchanged for long, so that they hold up no prune.

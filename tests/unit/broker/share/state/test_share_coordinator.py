@@ -244,6 +244,43 @@ async def test_what_no_longer_counts_is_given_up(c: Coordinator) -> None:
     assert (c.read(), c.read(key=other)) == before
 
 
+@pytest.mark.parametrize("lost", [True, False])
+async def test_a_snapshot_is_not_given_up_for_one_that_may_be_lost(
+    c: Coordinator, lost: bool
+) -> None:
+    """The newer one is in this log, and not yet in the others'."""
+    c.initialize(1, 4)
+    for offset in range(4, 7):
+        c.write(StateBatch(offset, offset, 2, 1), state_epoch=1)
+    before = c.read()
+    c.log.hold = True
+    assert c.write(StateBatch(7, 7, 2, 1), state_epoch=1) is None
+    c.timer.advance(300_000)
+    await c.settle()
+    assert c.log.starts[0] == 0
+    c.log.hold = False
+    if lost:
+        c.log.fail_held(E.NOT_LEADER_OR_FOLLOWER)
+        await c.crash()
+        assert c.read() == before
+    else:
+        c.log.commit_held()
+        assert c.log.starts[0] == 4, "the snapshot is the fifth record"
+
+
+async def test_a_state_is_not_given_up_for_a_deletion_that_may_be_lost(c: Coordinator) -> None:
+    c.initialize(1, 4)
+    c.log.hold = True
+    assert c.told(c.c.delete, KEY) is None
+    c.timer.advance(300_000)
+    await c.settle()
+    assert c.log.starts[0] == 0
+    c.log.commit_held()
+    c.timer.advance(300_000)
+    await c.settle()
+    assert c.log.starts[0] == 2
+
+
 async def test_updates_whose_snapshot_was_given_up_are_no_damage(
     c: Coordinator, caplog: pytest.LogCaptureFixture
 ) -> None:
