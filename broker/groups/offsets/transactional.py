@@ -16,7 +16,7 @@ from collections.abc import Callable, Sequence
 from typing import NamedTuple, Protocol
 from uuid import UUID
 
-from broker.coordinator.outcome import Done, code_for_clients
+from broker.coordinator.outcome import OUTCOME_UNKNOWN, Done, code_for_clients
 from broker.groups.classic.classic_group import create_classic_group
 from broker.groups.state.group_shard import GroupShard, TooManyGroupsError
 from broker.groups.state.offset_store import (
@@ -148,12 +148,20 @@ class TransactionalOffsets:
             producer_epoch=request.producer_epoch,
             transactional=True,
         )
+
+        def written(code: ErrorCode, _offset: int) -> None:
+            if code in OUTCOME_UNKNOWN:
+                # What waits in memory may be in no log; then its marker ends the wait of those
+                # alone whose offsets the log has given out again.
+                self._shard.log.fail(code)
+            done(code_for_clients(code))
+
         # A batch has one producer: it shares none, and comes behind what was committed before it.
         self._shard.log.flush()
         base_offset = self._appender.append_coordinated(
             self._shard.log.topic_partition,
             batch,
-            lambda code, _: done(code_for_clients(code)),
+            written,
             terms=None if guard is None else TransactionTerms(guard),
         )
         if base_offset < 0:

@@ -9,6 +9,7 @@ import pytest
 from broker.coordinator.shard_log import AtIterationEnd
 from broker.groups.classic.classic_group import ClassicGroup
 from broker.groups.coordinator import OFFSETS_TOPIC, GroupCoordinator
+from broker.groups.offsets.transactional import TransactionalOffsetCommit
 from broker.network.connection_info import ConnectionInfo
 from broker.requests.answer import Answer
 from broker.requests.request_context import RequestContext
@@ -27,6 +28,11 @@ from protocol.messages.sync_group import (
     SyncGroupRequest,
     SyncGroupRequestAssignment,
     SyncGroupResponse,
+)
+from protocol.messages.txn_offset_commit import (
+    TxnOffsetCommitRequest,
+    TxnOffsetCommitRequestPartition,
+    TxnOffsetCommitResponsePartition,
 )
 from storage.environment.randomness import SeededRandomness
 from tests.fakes.answers import in_time
@@ -119,6 +125,14 @@ class Broker:
             group, [("t", NO_TOPIC_ID, [0])], require_stable=True
         )
         return code, topics[0][0].offset if topics else -1
+
+    def fetched(self) -> list[int | ErrorCode]:
+        """The committed offset of each of two partitions, or its error."""
+        code, topics = self.groups.fetch_offsets(
+            "g", [("t", NO_TOPIC_ID, [0, 1])], require_stable=True
+        )
+        assert code is ErrorCode.NONE
+        return [one.error or one.offset for one in topics[0]]
 
     async def stable_member(self, group: str = "g") -> tuple[str, int]:
         first = self.join(group)
@@ -434,6 +448,51 @@ async def test_a_change_that_the_log_refuses_is_undone(
     assert await delete_group(broker) != [ErrorCode.NONE]
     assert broker.fetch() == (ErrorCode.NONE, 5)
     assert [record.levelname for record in caplog.records] == ["ERROR"]
+
+
+def commit_transactionally(broker: Broker, *partitions: int) -> list[ErrorCode]:
+    """TxnOffsetCommit of producer 8 for partitions of `t`."""
+    codes: list[ErrorCode] = []
+    broker.groups.commit_transactional_offsets(
+        TxnOffsetCommitRequest(
+            transactional_id="x", group_id="g", producer_id=8, producer_epoch=0, generation_id=-1
+        ),
+        5,
+        [
+            TransactionalOffsetCommit(
+                "t",
+                NO_TOPIC_ID,
+                TxnOffsetCommitRequestPartition(
+                    partition_index=index, committed_offset=6, committed_metadata=""
+                ),
+                TxnOffsetCommitResponsePartition(partition_index=index),
+            )
+            for index in partitions
+        ],
+        codes.append,
+    )
+    return codes
+
+
+@pytest.mark.parametrize("lost", [True, False])
+async def test_transactional_offsets_wait_only_where_they_are_in_the_log(
+    broker: Broker, lost: bool
+) -> None:
+    """They were queued for the directory's thread, which found no room; or it takes its time."""
+    broker.commit()
+    broker.manager.hold = True
+    codes = commit_transactionally(broker, 0, 1)
+    broker.manager.hold = False
+    assert broker.fetched() == [ErrorCode.UNSTABLE_OFFSET_COMMIT] * 2
+    if lost:
+        broker.manager.fail_held(ErrorCode.KAFKA_STORAGE_ERROR)
+    else:
+        broker.manager.fail_held(ErrorCode.REQUEST_TIMED_OUT, lost=False)
+    assert len(codes) == 1
+    assert codes[0].retriable
+    await broker.loaded()
+    await asyncio.sleep(0)
+    assert broker.fetched() == ([5, -1] if lost else [ErrorCode.UNSTABLE_OFFSET_COMMIT] * 2)
 
 
 async def test_nothing_is_deleted_while_the_log_lacks_replicas(
