@@ -11,11 +11,11 @@
     LOADING   the partition is read, or waits for its end   COORDINATOR_LOAD_IN_PROGRESS
               to be committed
     ACTIVE    the shard serves                              (answers)
-    FAILED    not served until there is a new election      NOT_COORDINATOR
+    FAILED    not served until there is another election    NOT_COORDINATOR
     CLOSED    over                                          NOT_COORDINATOR
 
 Each election goes one way only. To be elected again, in the same leader epoch (the log directory
-was moved, the shard has failed) or in a newer one, is another election. So a caller that resumes
+was moved, the shard has failed, a load is tried again) or in a newer one, is another election. So a caller that resumes
 after a wait compares the object: what was loaded for another election never serves.
 
 Source: Kafka, CoordinatorRuntime.java (CoordinatorState), where a context goes back to LOADING.
@@ -60,6 +60,7 @@ class Election:
         leader_epoch: In which this broker leads the partition.
         topic_id: Of the topic, as the image named it then; a topic of that name that is created
             again is another one. None: not in the image.
+        failures: Loads of the same epoch before this one that have failed, one after the other.
         waits: How often its load has waited for the log end to be committed.
         is_waiting: It waits for that now: for replicas of other brokers.
         deleted_topics: Name by id of the topics that were deleted while it was not yet active.
@@ -68,6 +69,7 @@ class Election:
     __slots__ = (
         "_state",
         "deleted_topics",
+        "failures",
         "is_waiting",
         "leader_epoch",
         "partition_index",
@@ -76,11 +78,17 @@ class Election:
     )
 
     def __init__(
-        self, partition_index: int, leader_epoch: int, topic_id: UUID | None = None
+        self,
+        partition_index: int,
+        leader_epoch: int,
+        topic_id: UUID | None = None,
+        *,
+        failures: int = 0,
     ) -> None:
         self.partition_index = partition_index
         self.leader_epoch = leader_epoch
         self.topic_id = topic_id
+        self.failures = failures
         self.waits = 0
         self.is_waiting = False
         self.deleted_topics: dict[UUID, str] = {}

@@ -8,7 +8,8 @@
 Partitions are loaded one after the other by one task, in slices. The high watermark of a new leader
 lags behind its log until followers have fetched from it, and everything in the log counts: such a
 partition waits until its end is committed, for as long as that takes, while others are loaded. One
-that cannot be read is FAILED, with an alert; it does not keep the others from being loaded.
+that cannot be read is FAILED, with an alert; it does not keep the others from being loaded. It is
+read again after a while, unless what was read is damaged.
 
 A leader epoch comes with every election and resignation, and what is older than the newest one seen
 changes nothing. An election in the epoch of a shard that loads or serves is ignored. In a newer one
@@ -56,6 +57,10 @@ logger = logging.getLogger(__name__)
 
 UNCOMMITTED_DELAY_MS = 50.0
 """Retry delay of a load that could not wait for the log end to be committed."""
+
+RELOAD_FIRST_MS = 10_000.0
+RELOAD_MAX_MS = 300_000.0
+"""Delay after which a partition that could not be read is read again; doubled with each failure."""
 
 COMMIT_WAIT_MS = 10_000.0
 """After which a load that waits for the log end to be committed says so, and goes on waiting."""
@@ -249,8 +254,8 @@ class CoordinatorRuntime(Generic[AnyShard]):
                 self._end(election, ElectionState.CLOSED)
                 self._deferred.refuse(election.partition_index, ErrorCode.NOT_COORDINATOR)
 
-    def _begin(self, partition_index: int, leader_epoch: int) -> None:
-        election = Election(partition_index, leader_epoch, self._topic_id)
+    def _begin(self, partition_index: int, leader_epoch: int, *, failures: int = 0) -> None:
+        election = Election(partition_index, leader_epoch, self._topic_id, failures=failures)
         self._elections[partition_index] = election
         self._queue.append(election)
         self._load_queued()
@@ -445,6 +450,17 @@ class CoordinatorRuntime(Generic[AnyShard]):
         self._end(election, ElectionState.FAILED)
         self.unavailable.set(index, f"{self._what} cannot be loaded: {error}")
         self._deferred.refuse(index, ErrorCode.NOT_COORDINATOR)
+        if isinstance(error, (StorageError, OSError)):
+            # Descriptors that are short come back, and another replica may fill up what is missing.
+            delay_ms = min(RELOAD_FIRST_MS * 2**election.failures, RELOAD_MAX_MS)
+            self._timer.call_later_ms(delay_ms, partial(self._load_again, election))
+
+    def _load_again(self, election: Election) -> None:
+        """Read a partition again that could not be read, if it is led here in the same election."""
+        index = election.partition_index
+        if self._is_running and self._elections.get(index) is election:
+            self._end(election, ElectionState.CLOSED)
+            self._begin(index, election.leader_epoch, failures=election.failures + 1)
 
     # -- topics ----------------------------------------------------------------------------------
 

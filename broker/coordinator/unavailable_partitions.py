@@ -2,6 +2,7 @@
 
     elected ──> loading ──> active
       ^            └──the log is damaged or cannot be read──> unavailable
+      ├──── read again, after a while: not what is damaged ───┘
       └──── served again ──── unavailable <──its log is not served: directory offline, not opened
 
 Served empty, such a partition would lose its state. So its clients get NOT_COORDINATOR, and

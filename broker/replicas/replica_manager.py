@@ -460,6 +460,17 @@ class ReplicaManager:
 
     async def read_committed(self, partition: Partition, offset: int, max_bytes: int) -> memoryview:
         """Read as `read_internal` does, from a partition that is open here, in whatever role."""
+        directory = partition.log.directory
+        try:
+            return await self._read_committed(partition, offset, max_bytes)
+        except DiskError as error:
+            if error.is_disk_failure:
+                self._not_read(dirname(directory), error)
+            raise
+
+    async def _read_committed(
+        self, partition: Partition, offset: int, max_bytes: int
+    ) -> memoryview:
         log = partition.log
         disk = self._disk.of(log.directory)
         reads = CachedReads()
@@ -492,12 +503,12 @@ class ReplicaManager:
 
         def done(result: object, error: StorageError | None) -> None:
             if isinstance(error, DiskError) and error.is_disk_failure:
-                self._slice_not_read(directory, error)
+                self._not_read(directory, error)
             on_done(result, error)
 
         self.cold_reads.run(directory, work, done)
 
-    def _slice_not_read(self, directory: str, error: DiskError) -> None:
+    def _not_read(self, directory: str, error: DiskError) -> None:
         """The directory fails, if that helps a client: others have replicas, or it is one of many.
 
         Where all there is lies in it, and nowhere else, its broker would end; and again after each

@@ -7,9 +7,10 @@ from uuid import UUID
 import pytest
 
 from broker.coordinator.election import ElectionState as S
-from broker.coordinator.runtime import UNCOMMITTED_DELAY_MS
+from broker.coordinator.runtime import RELOAD_FIRST_MS, RELOAD_MAX_MS, UNCOMMITTED_DELAY_MS
 from broker.coordinator.shard_log import ApplyAt
 from protocol.error_codes import ErrorCode as E
+from protocol.errors import DecodeError
 from protocol.records.builder import build_batch
 from protocol.records.control import build_end_transaction_marker
 from tests.fakes.broker.coordinator_log import TIMEOUT_MS, TOPIC
@@ -365,6 +366,57 @@ async def test_whatever_fails_in_a_load_the_others_are_loaded(
     await h.settle()
     assert h.put(key_of(h, 0), b"2") == [E.NONE]
     assert not h.runtime.unavailable.reasons
+
+
+async def test_what_could_not_be_read_is_tried_again_ever_later(h: RuntimeHarness) -> None:
+    """Descriptors were short, say: nobody has to start the broker again for that."""
+    h.put("a", b"1")
+    h.log.fail_reads[0] = OSError("none left")
+    h.runtime.on_elected(0, EPOCH + 1)
+    await h.settle()
+    assert h.state() is S.FAILED
+    delays = [RELOAD_FIRST_MS, 2 * RELOAD_FIRST_MS, *(RELOAD_MAX_MS for _ in range(2))]
+    for failures, delay_ms in enumerate([*delays[:2], 40_000.0, 80_000.0, 160_000.0, *delays[2:]]):
+        await h.pass_time(delay_ms - 1)
+        assert h.runtime.stats.load_failures == failures + 1
+        assert h.put("a", b"2") == [E.NOT_COORDINATOR]
+        await h.pass_time(1)
+        assert h.runtime.stats.load_failures == failures + 2
+    h.log.fail_reads.clear()
+    await h.pass_time(RELOAD_MAX_MS)
+    assert h.shard().values == {b"a": b"1"}
+    assert h.shard().leader_epoch == EPOCH + 1
+    assert not h.runtime.unavailable.reasons
+
+
+async def test_what_is_damaged_is_not_read_again(h: RuntimeHarness) -> None:
+    h.put("a", b"1")
+    h.log.fail_reads[0] = DecodeError("damaged")
+    h.runtime.on_elected(0, EPOCH + 1)
+    await h.settle()
+    reads = h.log.reads
+    await h.pass_time(2 * RELOAD_MAX_MS)
+    assert h.log.reads == reads
+    assert h.state() is S.FAILED
+
+
+@pytest.mark.parametrize("ends", ["resigned", "stopped", "elected in a newer epoch"])
+async def test_an_election_that_is_over_is_not_tried_again(h: RuntimeHarness, ends: str) -> None:
+    h.log.fail_reads[0] = OSError("none left")
+    h.put("a", b"1")
+    h.runtime.on_elected(0, EPOCH + 1)
+    await h.settle()
+    h.log.fail_reads.clear()
+    if ends == "resigned":
+        h.runtime.on_resigned(0, EPOCH + 2)
+    elif ends == "stopped":
+        await h.runtime.stop()
+    else:
+        h.runtime.on_elected(0, EPOCH + 2)
+        await h.settle()
+    built = len(h.built)
+    await h.pass_time(RELOAD_FIRST_MS)
+    assert len(h.built) == built
 
 
 async def test_a_partition_that_is_not_here_cannot_be_loaded(h: RuntimeHarness) -> None:

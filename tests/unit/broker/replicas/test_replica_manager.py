@@ -316,6 +316,35 @@ async def test_a_slice_that_cannot_be_read_is_a_failure_of_its_log(
 
 @python_only
 @pytest.mark.parametrize(
+    ("code", "is_replicated", "fails"),
+    [(errno.EIO, True, True), (errno.EIO, False, False), (errno.EMFILE, True, False)],
+)
+async def test_a_coordinators_log_that_cannot_be_read_has_failed(
+    world: World, monkeypatch: pytest.MonkeyPatch, code: int, is_replicated: bool, fails: bool
+) -> None:
+    """Another replica can be read, and its broker be the coordinator."""
+    partition = world.add("t")
+    partition.append(memoryview(batch(b"a")), NOW_MS)
+    partition.log.high_watermark = 1
+    if is_replicated:
+        partition.become_leader(
+            PartitionImage(0, NODE_ID, 1, 0, (NODE_ID, 2), (NODE_ID, 2)), now_ms=0.0
+        )
+    failed: list[Log] = []
+    world.replicas.on_disk_failure = lambda log, _error: failed.append(log)
+
+    def refused(*_: object) -> bytes:
+        raise DiskError("cannot read", f"{partition.log.directory}/00000000000000000000.log", code)
+
+    monkeypatch.setattr("storage.environment.local_filesystem.LocalFile.read_at", refused)
+    with pytest.raises(DiskError):
+        await world.replicas.read_internal(T0, 0, 1 << 20)
+    assert failed == ([partition.log] if fails else [])
+    assert (partition.log.failure is not None) is fails
+
+
+@python_only
+@pytest.mark.parametrize(
     ("code", "told", "serves"),
     [
         (errno.ENOSPC, ErrorCode.NOT_ENOUGH_REPLICAS, True),
