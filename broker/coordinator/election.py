@@ -15,8 +15,9 @@
     CLOSED    over                                          NOT_COORDINATOR
 
 Each election goes one way only. To be elected again, in the same leader epoch (the log directory
-was moved, the shard has failed, a load is tried again) or in a newer one, is another election. So a caller that resumes
-after a wait compares the object: what was loaded for another election never serves.
+was moved, the shard has failed, a load is tried again) or in a newer one, is another election. So a
+caller that resumes after a wait compares the object: what was loaded for another election never
+serves.
 
 Source: Kafka, CoordinatorRuntime.java (CoordinatorState), where a context goes back to LOADING.
 """
@@ -63,12 +64,10 @@ class Election:
         failures: Loads of the same epoch before this one that have failed, one after the other.
         waits: How often its load has waited for the log end to be committed.
         is_waiting: It waits for that now: for replicas of other brokers.
-        deleted_topics: Name by id of the topics that were deleted while it was not yet active.
     """
 
     __slots__ = (
         "_state",
-        "deleted_topics",
         "failures",
         "is_waiting",
         "leader_epoch",
@@ -91,7 +90,6 @@ class Election:
         self.failures = failures
         self.waits = 0
         self.is_waiting = False
-        self.deleted_topics: dict[UUID, str] = {}
         self._state = ElectionState.INITIAL
 
     @property

@@ -58,6 +58,9 @@ logger = logging.getLogger(__name__)
 UNCOMMITTED_DELAY_MS = 50.0
 """Retry delay of a load that could not wait for the log end to be committed."""
 
+DELETED_TOPICS_MAX = 10_000
+"""Most topics whose deletion is remembered."""
+
 RELOAD_FIRST_MS = 10_000.0
 RELOAD_MAX_MS = 300_000.0
 """Delay after which a partition that could not be read is read again; doubled with each failure."""
@@ -140,6 +143,8 @@ class CoordinatorRuntime(Generic[AnyShard]):
         # By partition, the newest leader epoch seen, ours or another broker's; `_topic_id`'s.
         self._newest_epochs: dict[int, int] = {}
         self._topic_id: UUID | None = None
+        # Name by id, the latest ones: proof for shards that come later.
+        self._deleted_topics: dict[UUID, str] = {}
         # Shards of the elections that are ACTIVE.
         self._active: dict[int, AnyShard] = {}
         self._failed: list[AnyShard] = []
@@ -424,7 +429,7 @@ class CoordinatorRuntime(Generic[AnyShard]):
         self.unavailable.clear(index)
         self._deferred.serve(index, shard)
         try:
-            await shard.on_active(election.deleted_topics)
+            await shard.on_active(dict(self._deleted_topics))
         except Exception:
             # It serves all the same.
             logger.exception(
@@ -477,9 +482,9 @@ class CoordinatorRuntime(Generic[AnyShard]):
             self._forget_topic(own.topic_id)
             self.unavailable.clear_all()
         change = TopicsChange(old, new)
-        for election in self._elections.values():
-            if election.is_loading:
-                election.deleted_topics.update(change.deleted)
+        self._deleted_topics.update(change.deleted)
+        while len(self._deleted_topics) > DELETED_TOPICS_MAX:
+            del self._deleted_topics[next(iter(self._deleted_topics))]
         for shard in list(self._active.values()):
             await shard.on_topics_changed(change)
 

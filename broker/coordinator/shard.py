@@ -52,8 +52,9 @@ class Shard(Protocol):
     async def on_active(self, deleted_topics: Mapping[UUID, str]) -> None:
         """Resume unfinished work, in slices; the shard serves.
 
-        `deleted_topics`: name by id of those that were deleted while it was loaded, for which
-        `on_topics_changed` was not called.
+        `deleted_topics`: name by id of those that this broker has seen being deleted since its
+        start, perhaps while the partition had no shard. A topic that is only not in the image is
+        none: where the metadata store was lost it may come back.
         """
         ...
 

@@ -130,30 +130,17 @@ class GroupCoordinatorShard:
     # -- serving ---------------------------------------------------------------------------------
 
     async def on_active(self, deleted_topics: Mapping[UUID, str]) -> None:
-        """Delete offsets of topics that were deleted meanwhile, or before a crash."""
+        """Delete offsets of deleted topics; see `Shard.on_active`."""
         for group in list(self.shard.groups_of(ClassicGroup)):
             self.protocol.prepare_over_capacity(group)
-        gone = {*deleted_topics.values(), *await self._unknown_topics()}
-        await self._delete_partitions(gone)
+        await self._delete_partitions(set(deleted_topics.values()))
         slices = Slices(self._clock)
         for share_group in list(self.shard.groups_of(ShareGroup)):
             if self.log.is_closed:
                 return
-            self.shares.forget_unknown_topics(share_group)
+            self.shares.forget_topics(share_group, deleted_topics.keys())
             if slices.is_due(_WORK_PER_GROUP):
                 await slices.pause()
-
-    async def _unknown_topics(self) -> set[str]:
-        """Topics with committed offsets that do not exist."""
-        known = self._image().topics
-        unknown: set[str] = set()
-        slices = Slices(self._clock)
-        for group_id in list(self.shard.groups):
-            names = self.shard.offsets.topic_names(group_id)
-            unknown.update(name for name in names if name not in known)
-            if slices.is_due():
-                await slices.pause()
-        return unknown
 
     async def on_topics_changed(self, change: TopicsChange) -> None:
         """Delete the offsets that groups committed for deleted topics."""

@@ -238,7 +238,7 @@ class MapShard:
         self.calls: list[str] = []
         self.markers: list[tuple[int, bool]] = []
         self.changes: list[TopicsChange] = []
-        self.deleted_while_loading: Mapping[UUID, str] = {}
+        self.deleted_topics: Mapping[UUID, str] = {}
         self.fail_on: dict[str, Exception] = {}
 
     def _called(self, name: str) -> None:
@@ -275,7 +275,7 @@ class MapShard:
         self._called("loaded")
 
     async def on_active(self, deleted_topics: Mapping[UUID, str]) -> None:
-        self.deleted_while_loading = dict(deleted_topics)
+        self.deleted_topics = dict(deleted_topics)
         self._called("active")
 
     async def on_topics_changed(self, change: TopicsChange) -> None:

@@ -88,7 +88,6 @@ class ShareHarness(Harness):
         )
         for group in self.shard.groups_of(ShareGroup):
             self.shares.start_timers(group)
-            self.shares.forget_unknown_topics(group)
 
     # -- requests --
 

@@ -165,7 +165,9 @@ class ShareGroupAdministration:
 
         def deleted(failed: dict[UUID, ErrorCode]) -> None:
             group.work.is_altered = False
-            done(next(iter(failed.values()), ErrorCode.NONE))
+            # Of a topic that is not there nothing is read either.
+            gone = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+            done(next((code for code in failed.values() if code is not gone), ErrorCode.NONE))
 
         def written(code: ErrorCode) -> None:
             if code is ErrorCode.NONE:

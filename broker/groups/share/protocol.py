@@ -390,16 +390,10 @@ class ShareProtocol:
             if not changed.isdisjoint(group.name_counts):
                 group.is_metadata_stale = True
             if deleted:
-                self._forget_topics(group, deleted)
+                self.forget_topics(group, deleted)
 
-    def forget_unknown_topics(self, group: ShareGroup) -> None:
-        """Drop topics that were deleted while the group had no coordinator."""
-        known = self._image().topics_by_id
-        kept = group.kept
-        mentioned = {*kept.initializing, *kept.initialized, *kept.deleting}
-        self._forget_topics(group, mentioned - known.keys())
-
-    def _forget_topics(self, group: ShareGroup, topic_ids: Collection[UUID]) -> None:
+    def forget_topics(self, group: ShareGroup, topic_ids: Collection[UUID]) -> None:
+        """Drop topics that were deleted."""
         kept = group.kept.without(topic_ids)
         if kept != group.kept:
             changes = ShareChanges(group)

@@ -623,8 +623,23 @@ async def test_a_shard_that_loads_is_told_when_it_is_active(h: RuntimeHarness) -
     h.runtime.on_elected(0, EPOCH)
     await h.controller.set_topics(topic_image(TOPIC, 99, 1))
     await h.settle()
-    assert h.shard().deleted_while_loading == {UUID(int=5): "data"}
+    assert h.shard().deleted_topics == {UUID(int=5): "data"}
     assert h.shard().changes == []
+
+
+async def test_deletions_of_before_the_election_are_remembered(
+    h: RuntimeHarness, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The latest ones: the shard of another broker may have ended before it was told."""
+    monkeypatch.setattr("broker.coordinator.runtime.DELETED_TOPICS_MAX", 2)
+    own = topic_image(TOPIC, 99, 1)
+    h.runtime.on_resigned(0)
+    for number in (5, 6, 7):
+        await h.controller.set_topics(own, topic_image("t", number, 1))
+    await h.controller.set_topics(own)
+    h.runtime.on_elected(0, EPOCH)
+    await h.settle()
+    assert h.shard().deleted_topics == {UUID(int=6): "t", UUID(int=7): "t"}
 
 
 async def test_with_the_topic_all_is_gone(two: RuntimeHarness) -> None:

@@ -348,9 +348,7 @@ async def test_load_that_fails_unexpectedly_does_not_keep_others(
     await after.groups.stop()
 
 
-async def test_offsets_of_topics_deleted_while_loading_or_before_a_crash_are_gone(
-    broker: Broker,
-) -> None:
+async def test_offsets_of_topics_deleted_while_loading_are_gone(broker: Broker) -> None:
     """A topic of the same name that comes later must not find them."""
     broker.commit("g", 5)
     index = broker.groups.partition_for("g")
@@ -363,15 +361,37 @@ async def test_offsets_of_topics_deleted_while_loading_or_before_a_crash_are_gon
     await after.loaded()
     assert after.fetch("g") == (ErrorCode.NONE, -1)
     await after.groups.stop()
-    # The other one crashes between the deletion and the tombstones.
+
+
+async def test_offsets_of_topics_deleted_while_others_coordinated_are_gone(broker: Broker) -> None:
+    """The broker that did crashed between the deletion and the tombstones."""
     broker.commit("g", 5)
-    crashed = Broker(broker.manager)
-    crashed.controller.image = crashed.controller._image_of([offsets_topic])
-    await crashed.start()
+    after = Broker(broker.manager)
+    await after.groups.start()
+    await after.controller.set_topics(topic_image(OFFSETS_TOPIC, 99, 2))
+    for index in after.manager.batches:
+        after.groups.on_elected(index, 0)
+    await after.loaded()
+    await asyncio.sleep(0)
+    assert after.fetch("g") == (ErrorCode.NONE, -1)
+    await after.groups.stop()
+
+
+async def test_offsets_of_topics_that_are_only_not_there_are_kept(broker: Broker) -> None:
+    """Their replicas are on a broker that a lost metadata store was filled without."""
+    broker.commit("g", 5)
+    after = Broker(broker.manager)
+    offsets_topic = topic_image(OFFSETS_TOPIC, 99, 2)
+    after.controller.image = after.controller._image_of([offsets_topic])
+    await after.start()
     for _ in range(10):
         await asyncio.sleep(0)
-    assert crashed.fetch("g") == (ErrorCode.NONE, -1)
-    await crashed.groups.stop()
+    assert after.fetch("g") == (ErrorCode.NONE, 5)
+    await after.controller.set_topics(offsets_topic, topic_image("t", 1, 3))
+    assert after.fetch("g") == (ErrorCode.NONE, 5)
+    await after.controller.set_topics(offsets_topic)
+    assert after.fetch("g") == (ErrorCode.NONE, -1)
+    await after.groups.stop()
 
 
 async def test_partition_that_cannot_be_read_is_not_served(

@@ -154,6 +154,11 @@ def test_a_group_whose_deletion_failed_is_there_still(shard: ShareHarness) -> No
     assert shard.states() == {}
 
 
+def test_a_group_is_deleted_also_where_a_topic_is_not_there(shard: ShareHarness) -> None:
+    shard.persister.fail_with = dict.fromkeys(range(4), ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
+    assert shard.delete_state() == [ErrorCode.NONE]
+
+
 def test_a_log_that_does_not_answer(shard: ShareHarness) -> None:
     shard.log.hold = True
     answers = [shard.alter({FOO: {0: 7}})]

@@ -134,12 +134,24 @@ def test_a_topic_is_deleted_and_made_anew(shard: ShareHarness) -> None:
     shard.check()
 
 
-def test_topics_deleted_while_nobody_coordinates_are_forgotten(shard: ShareHarness) -> None:
+def test_state_of_topics_that_are_not_there_is_kept_until_they_are_deleted(
+    shard: ShareHarness,
+) -> None:
+    """They may come back, where the metadata store was lost."""
     shard.enter("m1", "foo", "bar")
     shard.controller.image = shard.controller._image_of([topic_image("bar", 2, 2)])
     shard.restart()
-    assert shard.initialized() == {BAR: {0, 1}}
     shard.check()
+    shard.settle_members()
+    assert shard.owned("m1") == {"bar": [0, 1]}
+    assert shard.initialized() == {FOO: {0, 1, 2, 3}, BAR: {0, 1}}
+    shard.set_topics(topic_image("foo", 1, 4), topic_image("bar", 2, 2))
+    states = shard.states()
+    shard.settle_members()
+    assert shard.owned("m1") == {"foo": [0, 1, 2, 3], "bar": [0, 1]}
+    assert shard.states() == states, "nothing is begun anew"
+    shard.shares.forget_topics(shard.share_group(), {FOO})
+    assert shard.initialized() == {BAR: {0, 1}}
 
 
 # -- share state --
