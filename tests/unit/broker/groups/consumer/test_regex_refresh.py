@@ -76,3 +76,22 @@ def test_quiet_heartbeat_with_a_pattern_is_as_cheap_as_without(
     h.set_topics(*h.image.topics.values(), topic_image("foobar", 3, 1))
     h.beat("m1", epoch)
     assert len(calls) == 1
+
+
+@pytest.mark.parametrize("elsewhere", [True, False])
+def test_a_clock_that_was_ahead_holds_up_no_pattern(elsewhere: bool) -> None:
+    """It is set back by an hour; or it was that of the former coordinator."""
+    h = ConsumerHarness()
+    h.enter("m1", regex="foo.*")
+    h.settle_members()
+    h.clock.set_now_ms(h.clock.now_ms() - 3_600_000)
+    if elsewhere:
+        h.restart()
+    h.enter("m2", regex="ba.")
+    h.settle_members()
+    assert h.owned("m2") == {"bar": [0, 1, 2]}
+    h.set_topics(*h.image.topics.values(), topic_image("foobar", 3, 1))
+    h.timer.advance(regex_refresh.REFRESH_MIN_INTERVAL_MS + 1)
+    h.settle_members()
+    assert "foobar" in h.owned("m1")
+    h.check()
