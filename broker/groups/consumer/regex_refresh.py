@@ -80,12 +80,15 @@ class RegexRefresh:
         now_ms = self._clock.now_ms()
         newest = next(iter(group.resolved.values()), None)
         if newest is not None:
-            if now_ms <= newest.timestamp_ms + REFRESH_MIN_INTERVAL_MS:
+            age_ms = now_ms - newest.timestamp_ms
+            if 0 <= age_ms <= REFRESH_MIN_INTERVAL_MS:
                 return False
             is_required = (
                 is_required
                 or newest.version < self._topics_version
-                or now_ms > newest.timestamp_ms + self._interval_ms
+                or age_ms > self._interval_ms
+                # By a clock that was ahead: for that time nothing would be resolved.
+                or age_ms < 0
             )
         return is_required or len(group.regex_counts) != len(group.resolved)
 
