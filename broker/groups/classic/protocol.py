@@ -145,6 +145,10 @@ class ClassicProtocol:
         elif not found.is_empty and self.modern is not None:
             self.modern.join(found, request, attempt)
             return
+        elif found.is_empty and not self._shard.log.takes_records:
+            # Its tombstones would be missing: the next coordinator would find two groups.
+            attempt.refuse(ErrorCode.COORDINATOR_NOT_AVAILABLE, member_id)
+            return
         else:
             group = self._without_members(found, attempt, member_id)
         if group is None:
@@ -182,7 +186,8 @@ class ClassicProtocol:
         records = [*group.tombstones(), group_record(made)]
         self._shard.add_group(made)
         # Joining members are answered after it: the first generation is written behind it.
-        self._shard.log.append(records, lambda _: None, lambda _: None)
+        log = self._shard.log
+        log.append(records, lambda _: None, lambda _: None, refused=log.fail)
         return made
 
     def _accepts(self, group: ClassicGroup, member_id: str) -> bool:

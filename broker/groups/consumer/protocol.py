@@ -225,7 +225,7 @@ class ConsumerProtocol:
     ) -> None:
         is_joining = request.member_epoch == JOIN_EPOCH
         if is_joining:
-            self._check_log()
+            self.check_log()
         records: list[KeyValue] = []
         group = self._group_for(request.group_id, records, is_joining=is_joining)
         if len(group.members) >= self._max_size and request.member_id not in group.members:
@@ -282,7 +282,7 @@ class ConsumerProtocol:
             or (group.is_metadata_stale and self.rebalance.hash_of(group) != group.metadata_hash)
         )
 
-    def _check_log(self) -> None:
+    def check_log(self) -> None:
         """Refuse what would change a group while its log takes no record.
 
         Raises:
@@ -320,7 +320,7 @@ class ConsumerProtocol:
         if not isinstance(group, ConsumerGroup):
             raise no_such_group(request.group_id, exists=group is not None)
         member = known_member(group, request.member_id, request.instance_id)
-        self._check_log()
+        self.check_log()
         response = ConsumerGroupHeartbeatResponse(
             member_id=request.member_id, member_epoch=request.member_epoch
         )

@@ -114,6 +114,7 @@ class ClassicMembers:
                 attempt.refuse(ErrorCode.MEMBER_ID_REQUIRED, member_id)
                 return
         member, replaced = _find(group, member_id, instance_id, is_unknown=is_unknown)
+        self._consumers.check_log()
         updated = _updated(member, attempt, subscription)
         changes = Changes(group)
         if (
@@ -318,6 +319,11 @@ class ClassicMembers:
         if not leaving:
             done(ErrorCode.NONE, responses)
             return
+        try:
+            self._consumers.check_log()
+        except ApiError as error:
+            done(error.code, [])
+            return
 
         def written(code: ErrorCode) -> None:
             done(code, responses if code is ErrorCode.NONE else [])
@@ -328,19 +334,29 @@ class ClassicMembers:
 
     def _time_join(self, group: ConsumerGroup, member: ConsumerGroupMember) -> None:
         timers = group.timers.get(member.member_id)
-        if timers is not None and timers.join is None:
-            timers.join = self._timer.call_later_ms(
-                member.rebalance_timeout_ms,
-                lambda: self._consumers.expire(group, member.member_id, "it does not join again"),
-            )
+        if timers is None or timers.join is not None:
+            return
+
+        def fire() -> None:
+            timers.join = None
+            self._consumers.expire(group, member.member_id, "it does not join again")
+            if group.timers.get(member.member_id) is timers:
+                # Nobody can be fenced now.
+                self._time_join(group, member)
+
+        timers.join = self._timer.call_later_ms(member.rebalance_timeout_ms, fire)
 
     def _time_sync(self, group: ConsumerGroup, member_id: str, timeout_ms: int) -> None:
         timers = group.timers[member_id]
         timers.cancel_sync()
-        timers.sync = self._timer.call_later_ms(
-            timeout_ms,
-            lambda: self._consumers.expire(group, member_id, "it does not fetch its assignment"),
-        )
+
+        def fire() -> None:
+            timers.sync = None
+            self._consumers.expire(group, member_id, "it does not fetch its assignment")
+            if group.timers.get(member_id) is timers:
+                self._time_sync(group, member_id, timeout_ms)
+
+        timers.sync = self._timer.call_later_ms(timeout_ms, fire)
 
 
 def connect(

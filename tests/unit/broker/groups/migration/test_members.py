@@ -246,3 +246,56 @@ def test_joining_again_stops_the_clock(h: MigrationHarness) -> None:
         h.timer.advance(6_000)
     assert name in h.modern.members
     assert h.modern.members[name].assigned.get(T)
+
+
+# -- a log that takes no records --
+
+
+def test_while_the_log_lacks_replicas_nobody_comes_or_goes(h: MigrationHarness) -> None:
+    """The shard is not loaded again for it, whoever asks how often."""
+    name = newcomer(h)
+    epoch = h.modern.members[name].member_epoch
+    h.log.fail_with = ErrorCode.NOT_ENOUGH_REPLICAS
+    assert h.join(name, protocols=wants()).error is ErrorCode.COORDINATOR_NOT_AVAILABLE
+    assert h.join(protocols=wants(), version=3).error is ErrorCode.COORDINATOR_NOT_AVAILABLE
+    assert h.leave(name) == [ErrorCode.COORDINATOR_NOT_AVAILABLE]
+    assert h.heartbeat(name, epoch) is ErrorCode.NONE
+    assert sorted(h.modern.members) == sorted([name, "new"])
+    assert h.gave_up == 0
+    h.log.fail_with = None
+    assert h.leave(name) == [ErrorCode.NONE]
+    assert list(h.modern.members) == ["new"]
+
+
+@pytest.mark.parametrize("joins", [True, False])
+def test_who_has_to_join_or_sync_is_timed_again_once_there_are_replicas(
+    h: MigrationHarness, joins: bool
+) -> None:
+    """Its heartbeats alone do not keep it, also where its time was over when nobody was fenced."""
+    if joins:
+        name = newcomer(h)
+        epoch = h.modern.members[name].member_epoch
+        h.joined_new("another")
+        assert h.heartbeat(name, epoch) is ErrorCode.REBALANCE_IN_PROGRESS
+    else:
+        name = h.join(protocols=wants()).response.member_id
+        join = h.join(name, protocols=wants())
+        h.timer.advance(1_000)
+        epoch = join.response.generation_id
+
+    def pass_rebalance_time() -> None:
+        for _ in range(REBALANCE_MS // 6_000 + 1):
+            assert h.heartbeat(name, epoch) in (ErrorCode.NONE, ErrorCode.REBALANCE_IN_PROGRESS)
+            for other in sorted({*h.modern.members} - {name}):
+                h.beat(other, h.modern.members[other].member_epoch)
+            h.timer.advance(6_000)
+            if name not in h.modern.members:
+                return
+
+    h.log.fail_with = ErrorCode.NOT_ENOUGH_REPLICAS
+    pass_rebalance_time()
+    assert name in h.modern.members
+    assert h.gave_up == 0
+    h.log.fail_with = None
+    pass_rebalance_time()
+    assert name not in h.modern.members

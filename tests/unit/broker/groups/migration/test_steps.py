@@ -206,6 +206,29 @@ def test_an_empty_consumer_group_is_one_of_either_kind() -> None:
     assert_in_the_log(h)
 
 
+@pytest.mark.parametrize(
+    ("failure", "gave_up"),
+    # Too few replicas are known before; a full disk is not.
+    [([], 0), ([ErrorCode.NOT_ENOUGH_REPLICAS], 1)],
+)
+def test_an_empty_consumer_group_stays_one_without_a_record(
+    failure: list[ErrorCode], gave_up: int
+) -> None:
+    """Else the next coordinator finds two groups of a name, and gives up the one with members."""
+    h = MigrationHarness()
+    h.joined_new("new")
+    h.beat("new", -1)
+    if failure:
+        h.log.fail_next = failure
+    else:
+        h.log.fail_with = ErrorCode.NOT_ENOUGH_REPLICAS
+        assert h.join(protocols=wants()).error is ErrorCode.COORDINATOR_NOT_AVAILABLE
+        assert isinstance(h.shard.groups["g"], ConsumerGroup)
+        h.log.fail_with = None
+    h.join(protocols=wants())
+    assert h.gave_up == gave_up
+
+
 # -- downgrade --
 
 
