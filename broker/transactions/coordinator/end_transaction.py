@@ -156,5 +156,8 @@ class EndTransaction:
             return
         transition = metadata.prepare_complete(now_ms=self._clock.now_ms())
         producer = ProducerIdAndEpoch(transition.producer_id, transition.producer_epoch)
-        done(ErrorCode.NONE, producer if with_producer else NO_PRODUCER)
-        self._completion.begin(shard, metadata, transition)
+        try:
+            done(ErrorCode.NONE, producer if with_producer else NO_PRODUCER)
+        finally:
+            # Whatever becomes of the answer: nobody else would complete it.
+            self._completion.begin(shard, metadata, transition)

@@ -47,6 +47,23 @@ def test_old_client_of_a_new_cluster_keeps_its_epoch(c: Coordinator) -> None:
     assert c.data.calls[0][0].transaction_version == 0
 
 
+def test_an_answer_that_fails_leaves_no_transaction_open(c: Coordinator) -> None:
+    producer = c.ongoing(A)
+
+    def fails(_code: ErrorCode, _following: ProducerIdAndEpoch) -> None:
+        raise RuntimeError("cannot be encoded")
+
+    async def ask() -> None:
+        c.transactions.end_transaction(
+            "tx", producer, commit=True, client_transaction_version=2, done=fails
+        )
+
+    with pytest.raises(RuntimeError):
+        c.run(ask())
+    assert len(c.data.calls) == 1
+    assert c.state is S.COMPLETE_COMMIT
+
+
 def test_answer_waits_for_the_record_and_markers_for_the_answer(c: Coordinator) -> None:
     producer = c.ongoing(A)
     c.log.hold = True
