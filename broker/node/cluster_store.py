@@ -5,9 +5,10 @@ connect ──> no server answers, or too late: waited for, and said so (`/ready
         ──> refuses us, too old, or not the store it was: the start is refused
 """
 
+import asyncio
 import os
-from collections.abc import Callable
-from typing import TYPE_CHECKING, Final
+from collections.abc import Callable, Coroutine
+from typing import TYPE_CHECKING, Any, Final
 
 from broker.controller.images.controller_history import WRITES_KEY
 from broker.controller.store.metadata_store import MetadataStore
@@ -18,7 +19,7 @@ from storage.environment.filesystem import Filesystem
 from storage.errors import DiskError
 
 if TYPE_CHECKING:
-    from broker.controller.store.etcd.endpoints import EtcdAccess
+    from broker.controller.store.etcd.access import EtcdAccess
     from broker.controller.store.etcd.etcd_store import EtcdStore
     from broker.controller.store.unix.unix_store import UnixStore
     from config.broker import BrokerConfig
@@ -85,9 +86,32 @@ async def unopened_store(
             f"metadata.store={settings.metadata_store} needs what the extra `cluster` installs: "
             "pip install 'varve[cluster]'"
         ) from error
-    access = await environment.run_blocking(access_of, settings, environment.filesystem)
+    loop = asyncio.get_running_loop()
+
+    def read_files() -> Coroutine[Any, Any, "EtcdAccess"]:
+        return environment.run_blocking(access_of, settings, environment.filesystem)
+
+    async def read_again() -> "EtcdAccess":
+        # Files are read by threads of this loop, whatever thread the store has.
+        return await asyncio.wrap_future(asyncio.run_coroutine_threadsafe(read_files(), loop))
+
     return await EtcdStore.unopened(
-        access, prefix=settings.metadata_store_prefix, witness=WRITES_KEY
+        await read_files(),
+        prefix=settings.metadata_store_prefix,
+        witness=WRITES_KEY,
+        read_access=read_again if _has_files(settings) else None,
+    )
+
+
+def _has_files(settings: "BrokerConfig") -> bool:
+    return any(
+        path is not None
+        for path in (
+            settings.metadata_store_password_file,
+            settings.metadata_store_tls_ca_file,
+            settings.metadata_store_tls_key_file,
+            settings.metadata_store_tls_certificate_file,
+        )
     )
 
 
@@ -97,7 +121,7 @@ def access_of(settings: "BrokerConfig", filesystem: Filesystem) -> "EtcdAccess":
     Raises:
         StartupError: A file cannot be read, or does not hold what it should.
     """
-    from broker.controller.store.etcd.endpoints import EtcdAccess, TlsFiles
+    from broker.controller.store.etcd.access import EtcdAccess, TlsFiles
 
     def read(key: str, path: str | None) -> bytes | None:
         if path is None:

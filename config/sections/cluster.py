@@ -37,7 +37,8 @@ class ClusterSettings(Settings):
         "metadata.store.password.file",
         Text("path of a file"),
         default=None,
-        text="File whose first line is that user's password.",
+        text="File whose first line is that user's password. It is read again when etcd refuses "
+        "what it held.",
         source="Varve",
     )
     metadata_store_tls_ca_file: str | None = config_key(
@@ -45,7 +46,7 @@ class ClusterSettings(Settings):
         Text("path of a PEM file"),
         default=None,
         text="Certificates of authorities that etcd's certificate is checked with. Unset: those of "
-        "the machine.",
+        "the machine. This file and the next two are read again when a connection cannot be made.",
         source="Varve",
     )
     metadata_store_tls_certificate_file: str | None = config_key(

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from bench.etcd_server import EtcdServer
-from broker.controller.store.etcd.endpoints import EtcdAccess
+from broker.controller.store.etcd.access import EtcdAccess
 from broker.controller.store.metadata_store import (
     REQUEST_SIZE_MAX,
     TXN_OPERATIONS_MAX,

@@ -17,7 +17,7 @@ from broker.controller.images.metadata_records import (
     parse_partitions_key,
 )
 from broker.controller.images.partition_image import NO_LEADER, PartitionImage
-from broker.controller.store.etcd.endpoints import EtcdAccess
+from broker.controller.store.etcd.access import EtcdAccess
 from broker.controller.store.etcd.etcd_store import EtcdStore
 from broker.controller.store.metadata_store import Changes, CompactedError, EventKind
 from tests.checker.anomalies.anomaly import Anomaly

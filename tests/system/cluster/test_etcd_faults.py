@@ -11,7 +11,8 @@ from pathlib import Path
 import pytest
 
 from bench.etcd_server import EtcdCluster, EtcdServer
-from broker.controller.store.etcd.endpoints import REQUEST_MS, EtcdAccess, TlsFiles
+from broker.controller.store.etcd.access import EtcdAccess, TlsFiles
+from broker.controller.store.etcd.endpoints import REQUEST_MS
 from broker.controller.store.etcd.etcd_store import EtcdStore
 from broker.controller.store.metadata_store import (
     CompactedError,

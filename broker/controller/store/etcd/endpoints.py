@@ -4,6 +4,7 @@ gRPC's own choice among several addresses is not used: it waits up to two minute
 address again, and a server that accepts and never answers looks connected to it. Here every call
 has a deadline, a call that misses it makes the next server the one that is asked, and a call is
 made only on a channel that is connected: what is not sent has certainly not been carried out.
+Certificates that have changed are those of the next connection (`access.py`).
 
 All of it lives in the store's own event loop (see `thread.py`).
 """
@@ -12,13 +13,15 @@ import asyncio
 import logging
 import math
 from collections.abc import Awaitable, Callable, Sequence
-from dataclasses import dataclass, field
+from contextlib import suppress
+from dataclasses import dataclass
 from typing import Any, Final, TypeAlias, TypeVar
 
 import grpc
 import grpc.aio
 
 from broker.controller.store.etcd import rpc_pb2 as rpc
+from broker.controller.store.etcd.access import EtcdAccess, ReadAccess, RenewedAccess
 from broker.controller.store.etcd.errors import (
     NO_AUTHENTICATION,
     is_token_refused,
@@ -47,6 +50,12 @@ SLOW_MS: Final = 250.0
 """An answer that takes longer is logged, at most every `WARN_EVERY_S`."""
 
 WARN_EVERY_S: Final = 10.0
+
+REFUSED_S: Final = 1.0
+"""Before a password that was refused is shown again, unless it has changed."""
+
+RETIRED_S: Final = 5.0
+"""Before a channel is closed whose place another one has taken: nobody waits on it any more."""
 
 REASON_MS: Final = 200.0
 """For gRPC to say why a server cannot be reached, which it knows at once."""
@@ -81,32 +90,6 @@ Metadata: TypeAlias = Sequence[tuple[str, str]]
 
 class ReconnectedError(StoreUnavailableError):
     """The connection is newer than the last look at the store: nothing was sent."""
-
-
-@dataclass(frozen=True, slots=True)
-class EtcdAccess:
-    """Where etcd is and how to be let in.
-
-    Attributes:
-        endpoints: `host:port` each, in the order in which they are tried.
-        tls: Certificates: of the authority (None: the machine's), own key and own certificate
-            (None: no client certificate), all PEM; None: no encryption.
-        username: Empty: no authentication.
-    """
-
-    endpoints: tuple[str, ...]
-    tls: "TlsFiles | None" = None
-    username: str = ""
-    password: str = field(default="", repr=False)
-
-
-@dataclass(frozen=True, slots=True)
-class TlsFiles:
-    """Contents of PEM files, None where there is none."""
-
-    authority: bytes | None = None
-    key: bytes | None = field(default=None, repr=False)
-    certificate: bytes | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -146,14 +129,20 @@ class Endpoints:
         latency: Of calls that were answered.
     """
 
-    def __init__(self, access: EtcdAccess) -> None:
+    def __init__(self, access: EtcdAccess, read_access: ReadAccess | None = None) -> None:
+        """`read_access`: reads again what may have changed of it; None: nothing may."""
         if not access.endpoints:
             raise ValueError("etcd without an endpoint")
-        self._access = access
-        self._channels = [self._open(endpoint) for endpoint in access.endpoints]
+        self._endpoints = access.endpoints
+        self._access = RenewedAccess(access, read_access)
+        self._channels = [self._open(endpoint) for endpoint in self._endpoints]
+        # What each channel was made with, and the closing of those that others have replaced.
+        self._made_with = [access.tls] * len(self._channels)
+        self._retiring: set[asyncio.Task[None]] = set()
         self._current = 0
         self._token = ""
         self._logging_in: asyncio.Task[None] | None = None
+        self._refusal: _Refusal | None = None
         self._is_open = False
         self.failovers = 0
         # Since the last answer.
@@ -163,7 +152,7 @@ class Endpoints:
         self._warned_s = -math.inf
 
     def _open(self, endpoint: str) -> grpc.aio.Channel:
-        tls = self._access.tls
+        tls = self._access.now.tls
         if tls is None:
             return grpc.aio.insecure_channel(endpoint, options=CHANNEL_OPTIONS)
         credentials = grpc.ssl_channel_credentials(tls.authority, tls.key, tls.certificate)
@@ -176,11 +165,12 @@ class Endpoints:
 
     def name(self, number: int) -> str:
         """Its address."""
-        return self._access.endpoints[number]
+        return self._endpoints[number]
 
     def leave(self, number: int, reason: str) -> None:
         """Ask the next server from now on, unless `number` has been left already."""
         self.breaks += 1
+        self._access.look_again()
         if number != self._current or len(self._channels) == 1:
             return
         self._current = (number + 1) % len(self._channels)
@@ -298,7 +288,7 @@ class Endpoints:
                 return answer
             except grpc.aio.AioRpcError as error:
                 details = error.details() or ""
-                if self._access.username and is_token_refused(details) and not renewed:
+                if self._access.now.username and is_token_refused(details) and not renewed:
                     # The token has ended, etcd was restarted, or authentication was enabled.
                     self.forget_token(metadata)
                     renewed = True
@@ -328,9 +318,11 @@ class Endpoints:
         so it can be while brokers run that have one. Calls that need a token at once share the
         request for it: a password costs etcd a tenth of a second of CPU each time.
         """
-        if not self._access.username or self._is_open:
+        if not self._access.now.username or self._is_open:
             return ()
         if not self._token:
+            if self._refusal is not None and self._refusal.is_fresh(self._access.now.password):
+                raise self._refusal.again()
             if self._logging_in is None:
                 self._logging_in = asyncio.get_running_loop().create_task(self._log_in())
                 self._logging_in.add_done_callback(self._logged_in)
@@ -349,13 +341,15 @@ class Endpoints:
             rpc.AuthenticateRequest.SerializeToString,
             rpc.AuthenticateResponse.FromString,
         )
-        request = rpc.AuthenticateRequest(
-            name=self._access.username, password=self._access.password
-        )
+        shown = self._access.now
+        request = rpc.AuthenticateRequest(name=shown.username, password=shown.password)
         try:
             answer = await send(request, timeout=REQUEST_MS / 1000)
         except grpc.aio.AioRpcError as error:
             if NO_AUTHENTICATION not in (error.details() or ""):
+                if error.code() is grpc.StatusCode.INVALID_ARGUMENT:
+                    self._refusal = _Refusal(error, shown.password)
+                    self._access.look_again()
                 raise
             LOGGER.warning(
                 "etcd has authentication not enabled, no password is used endpoint=%s",
@@ -423,11 +417,13 @@ class Endpoints:
         return StoreUnavailableError(f"etcd {self.name(number)} cannot be reached{why}")
 
     async def _connected(self, number: int) -> bool:
-        channel = self._channels[number]
         loop = asyncio.get_running_loop()
         until = loop.time() + CONNECT_MS / 1000
         is_new = False
         while True:
+            if self._made_with[number] != self._access.now.tls:
+                self._renew(number)
+            channel = self._channels[number]
             state = channel.get_state(try_to_connect=True)
             if state is grpc.ChannelConnectivity.READY:
                 return True
@@ -442,6 +438,51 @@ class Endpoints:
             except TimeoutError:
                 return False
 
+    def _renew(self, number: int) -> None:
+        """Connect with the certificates of now, where there is no connection by those of before."""
+        former = self._channels[number]
+        if former.get_state() is grpc.ChannelConnectivity.READY:
+            return
+        self._channels[number] = self._open(self.name(number))
+        self._made_with[number] = self._access.now.tls
+        task = asyncio.get_running_loop().create_task(_retire(former))
+        self._retiring.add(task)
+        task.add_done_callback(self._retiring.discard)
+
     async def aclose(self) -> None:
         """Close all channels; what is under way ends."""
-        await asyncio.gather(*(channel.close() for channel in self._channels))
+        self._access.close()
+        retiring = list(self._retiring)
+        for task in retiring:
+            task.cancel()
+        await asyncio.gather(*retiring, *(channel.close() for channel in self._channels))
+
+
+async def _retire(channel: grpc.aio.Channel) -> None:
+    """Close it later; at once when cancelled."""
+    with suppress(asyncio.CancelledError):
+        await asyncio.sleep(RETIRED_S)
+    await channel.close()
+
+
+class _Refusal:
+    """A password that etcd has refused: it costs etcd as much each time as one that is right."""
+
+    def __init__(self, error: grpc.aio.AioRpcError, password: str) -> None:
+        self._error = error
+        self._password = password
+        self._until_s = asyncio.get_running_loop().time() + REFUSED_S
+
+    def is_fresh(self, password: str) -> bool:
+        """Whether the same would be refused again."""
+        return password == self._password and asyncio.get_running_loop().time() < self._until_s
+
+    def again(self) -> grpc.aio.AioRpcError:
+        """The same answer, as an error of its own."""
+        error = self._error
+        return grpc.aio.AioRpcError(
+            error.code(),
+            error.initial_metadata(),
+            error.trailing_metadata(),
+            details=error.details(),
+        )

@@ -23,6 +23,7 @@ from concurrent.futures import Future
 from typing import Any, Final
 
 from broker.controller.store.etcd import rpc_pb2 as rpc
+from broker.controller.store.etcd.access import EtcdAccess, ReadAccess
 from broker.controller.store.etcd.endpoints import (
     COMPACT,
     GRANT,
@@ -31,7 +32,6 @@ from broker.controller.store.etcd.endpoints import (
     STATUS,
     TXN,
     Endpoints,
-    EtcdAccess,
     ReconnectedError,
 )
 from broker.controller.store.etcd.messages import Messages
@@ -120,18 +120,20 @@ class EtcdStore:
         prefix: str = "/varve/",
         floor_revision: int = 0,
         witness: str = "",
+        read_access: ReadAccess | None = None,
     ) -> "EtcdStore":
         """As `open`, but nothing is asked yet: `greet` opens it, and may be tried again.
 
         `witness` is a key that is put again and again, and never deleted: where it is older than it
-        was, the store is a copy. Empty: there is none.
+        was, the store is a copy. Empty: there is none. `read_access` reads `access` again, whose
+        files may have changed; it is called in the store's thread. None: they may not.
 
         gRPC may be used in one event loop of a process: a store that is waited for keeps its own.
         """
         thread = StoreThread()
 
         async def connect() -> Endpoints:
-            return Endpoints(access)
+            return Endpoints(access, read_access)
 
         try:
             store = cls(thread, await thread.run(connect()), prefix, witness)

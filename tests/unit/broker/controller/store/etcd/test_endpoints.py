@@ -3,12 +3,14 @@
 import asyncio
 import logging
 from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import replace
 
 import grpc
 import grpc.aio
 import pytest
 
 from broker.controller.store.etcd import rpc_pb2 as rpc
+from broker.controller.store.etcd.access import EtcdAccess
 from broker.controller.store.etcd.endpoints import (
     AUTHENTICATE,
     LOG_EVERY,
@@ -16,9 +18,12 @@ from broker.controller.store.etcd.endpoints import (
     STATUS,
     TXN,
     Endpoints,
-    EtcdAccess,
 )
-from broker.controller.store.metadata_store import StoreFullError, StoreUnavailableError
+from broker.controller.store.metadata_store import (
+    StoreDeniedError,
+    StoreFullError,
+    StoreUnavailableError,
+)
 
 
 def test_while_none_answers_the_log_is_not_flooded(
@@ -211,3 +216,55 @@ async def test_a_late_refusal_takes_no_newer_token(monkeypatch: pytest.MonkeyPat
     endpoints.forget_token(())
     assert await endpoints.metadata() == new
     assert channel.given == 2
+
+
+class RefusingChannel:
+    """To an etcd that knows one password."""
+
+    def __init__(self) -> None:
+        self.shown: list[str] = []
+
+    def get_state(self, *, try_to_connect: bool = False) -> grpc.ChannelConnectivity:
+        return grpc.ChannelConnectivity.READY
+
+    def unary_unary(self, method: str, *_of_it: object) -> Callable[..., Awaitable[object]]:
+        async def answer(request: rpc.AuthenticateRequest, **_options: object) -> object:
+            if method != AUTHENTICATE.path:
+                return rpc.StatusResponse(version="3.6.0")
+            self.shown.append(request.password)
+            if request.password != "new":
+                nothing = grpc.aio.Metadata()
+                raise grpc.aio.AioRpcError(
+                    grpc.StatusCode.INVALID_ARGUMENT,
+                    nothing,
+                    nothing,
+                    details="etcdserver: authentication failed, invalid user ID or password",
+                )
+            return rpc.AuthenticateResponse(token="token")
+
+        return answer
+
+
+async def test_a_refused_password_is_not_shown_again_at_once(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """A wrong one costs etcd as much as a right one, and renewals wait behind it."""
+    channel = RefusingChannel()
+    monkeypatch.setattr(Endpoints, "_open", lambda *_: channel)
+    access = EtcdAccess(endpoints=("a:1",), username="varve", password="old")
+    exchanged = asyncio.Event()
+
+    async def read() -> EtcdAccess:
+        await exchanged.wait()
+        return replace(access, password="new")
+
+    endpoints = Endpoints(access, read)
+    for _ in range(2):
+        with pytest.raises(StoreDeniedError, match="invalid user ID or password"):
+            await endpoints.call(STATUS, STATUS.request(), repeat=True)
+    assert channel.shown == ["old"]
+    exchanged.set()
+    for _ in range(3):
+        await asyncio.sleep(0)
+    await endpoints.call(STATUS, STATUS.request(), repeat=True)
+    assert channel.shown == ["old", "new"]
