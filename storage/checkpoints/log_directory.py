@@ -88,7 +88,8 @@ class LogDirectory:
         full_error: What the disk said when it had no room left; None: it has, as far as is known.
             Then the directory is read, and deleted from, and takes no records.
         reserve: Room held back for what goes on then.
-        was_closed_cleanly: No log failed to close: the marker may be written.
+        was_closed_cleanly: No log failed to close, and none lacks a leader epoch that it was to
+            begin: the marker may be written.
         had_clean_shutdown: Nothing needs recovery.
         had_failed: The disk had failed when a broker was last here. What was written and not synced
             may be in the kernel's memory alone, which passes it for written: a log that is

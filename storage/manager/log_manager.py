@@ -140,6 +140,11 @@ class LogManager(LogTable):
         for directory in self.directories:
             directory.note_failure()
 
+    def count_as_unclean(self) -> None:
+        """Leave no clean-shutdown markers: the next start begins leader epochs, as after a kill."""
+        for directory in self.directories:
+            directory.was_closed_cleanly = False
+
     def shutdown(
         self,
         *,

@@ -91,7 +91,7 @@ class LogLifecycle:
         self._replicas = replicas
         self._listener = listener
         self._is_alone = is_alone
-        epochs = NewEpochs(controller, log_manager.alerts, is_alone=is_alone)
+        epochs = NewEpochs(controller, log_manager, is_alone=is_alone)
         self._opening = LogOpening(
             assignment, log_manager, replicas, roles, disk, epochs, on_serving
         )

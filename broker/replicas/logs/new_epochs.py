@@ -3,6 +3,7 @@
     not closed cleanly  ──> before its log is opened
     closed, yet damaged ──> when it is open, before it serves
     log missing         ──> before another is made, if the old one is known elsewhere
+    none can be begun   ──> an alert, and the next start counts as one after a kill
 
 A power cut may have lost records that consumers have read, and new ones will get the same offsets:
 in the same epoch no consumer could detect that. In a cluster nothing is begun here: a broker that
@@ -21,7 +22,7 @@ if TYPE_CHECKING:
     from uuid import UUID
 
     from broker.controller.controller import Controller
-    from storage.environment.alerts import Alerts
+    from storage.manager.log_manager import LogManager
 
 LOGGER = logging.getLogger(__name__)
 
@@ -29,15 +30,18 @@ LOGGER = logging.getLogger(__name__)
 class NewEpochs:
     """See the module. On the loop's thread."""
 
-    def __init__(self, controller: "Controller", alerts: "Alerts", *, is_alone: bool) -> None:
+    def __init__(
+        self, controller: "Controller", log_manager: "LogManager", *, is_alone: bool
+    ) -> None:
         self._controller = controller
-        self._alerts = alerts
+        self._log_manager = log_manager
         self.is_alone = is_alone
 
     async def begin(self, partitions: Iterable[TopicPartition]) -> dict[TopicPartition, int]:
         """Begin another leader epoch of the image's partitions; return the new epochs.
 
-        Those of topics for which the metadata store refuses get none, and an alert.
+        Those of topics for which the metadata store refuses get none, and an alert: the next start
+        begins them, however this one ends.
         """
         if not self.is_alone:
             return {}
@@ -56,7 +60,8 @@ class NewEpochs:
             if topic is None:
                 continue
             if topic_id not in done:
-                self._alerts.set(
+                self._log_manager.count_as_unclean()
+                self._log_manager.alerts.set(
                     AlertKind.LEADER_EPOCH_STALE,
                     topic.name,
                     "the metadata store refused to begin a leader epoch after an unclean start: "

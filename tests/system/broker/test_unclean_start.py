@@ -192,7 +192,7 @@ async def test_a_log_closed_cleanly_that_lost_its_end_begins_an_epoch(
 async def test_a_store_that_refuses_keeps_no_partition_from_serving(
     start_node: StartNode, node: Node, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """It is said that consumers would not notice."""
+    """It is said that consumers would not notice; the next start sees to it, however this ends."""
     client = await node.client()
     await client.create_topic("t")
     await client.produce("t", b"v")
@@ -201,11 +201,22 @@ async def test_a_store_that_refuses_keeps_no_partition_from_serving(
     async def refused(_self: object, _lost: object) -> set[object]:
         return set()
 
-    monkeypatch.setattr("broker.controller.controller.Controller.begin_epochs", refused)
-    second = await start_node(log_dirs=(str(copy),))
-    client = await second.client()
-    assert await client.produce("t", b"v") == 1
-    assert "leader-epoch-stale" in (await second.page("/readyz"))[1]
+    with monkeypatch.context() as patched:
+        patched.setattr("broker.controller.controller.Controller.begin_epochs", refused)
+        second = await start_node(log_dirs=(str(copy),))
+        client = await second.client()
+        assert await client.produce("t", b"v") == 1
+        assert "leader-epoch-stale" in (await second.page("/readyz"))[1]
+        assert await leader_epoch(client, "t") == 0
+        await second.stop()
+    third = await start_node(log_dirs=(str(copy),))
+    client = await third.client()
+    assert await leader_epoch(client, "t") == 1
+    assert (await end_of_epoch(client, "t", 0, current=1)).end_offset == 2
+    assert "leader-epoch-stale" not in (await third.page("/readyz"))[1]
+    await third.stop()
+    fourth = await start_node(log_dirs=(str(copy),))
+    assert await leader_epoch(await fourth.client(), "t") == 1
 
 
 class SlowFile(FailingFile):
