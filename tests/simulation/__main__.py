@@ -23,9 +23,11 @@ from typing import Any
 
 from tests.simulation.faults.nemesis import Fault
 from tests.simulation.faults.shrinking import Case, rule_of, script, shrink
-from tests.simulation.mutants import MUTANTS, TIERED
+from tests.simulation.mutants.catalogue import BUGS
+from tests.simulation.outcome import Outcome
 from tests.simulation.repeats import compare
-from tests.simulation.run import Outcome, Shape, draw_shape, run
+from tests.simulation.run import run
+from tests.simulation.shape import Shape, draw_shape
 from tests.simulation.walks import walk
 from tests.simulation.workers import in_order, warm_up
 
@@ -48,7 +50,7 @@ def main(arguments: Sequence[str]) -> int:
     parser.add_argument("--brokers", type=int, help="instead of a cluster drawn by the seed")
     parser.add_argument("--replicas", type=int, default=3)
     parser.add_argument("--min-isr", type=int, default=2)
-    parser.add_argument("--mutant", help="a seeded bug (tests/simulation/mutants.py)")
+    parser.add_argument("--mutant", help="a seeded bug (tests/simulation/mutants)")
     parser.add_argument("--mutants", type=float, help="try all, each for so many seconds")
     parser.add_argument("--limit", type=float, help="seconds of processor time, then it is killed")
     parser.add_argument("--no-faults", action="store_true")
@@ -71,13 +73,15 @@ def main(arguments: Sequence[str]) -> int:
     if chosen.limit is not None:
         resource.setrlimit(resource.RLIMIT_CPU, (int(chosen.limit), int(chosen.limit) + 1))
     if chosen.mutant is not None:
-        (MUTANTS | TIERED)[chosen.mutant]()
+        BUGS[chosen.mutant].seed()
     total = Total(chosen.seed)
 
     def jobs() -> Iterator[tuple[object, ...]]:
         plan: list[Fault] | None = [] if chosen.no_faults else None
         for seed in count(chosen.seed):
-            yield seed, chosen.length, shape_of(seed, chosen), plan, chosen.log
+            shape = shape_of(seed, chosen)
+            if chosen.mutant is None or BUGS[chosen.mutant].fits(shape):
+                yield seed, chosen.length, shape, plan, chosen.log
             if chosen.runs is not None and seed + 1 - chosen.seed >= chosen.runs:
                 return
             if chosen.hours is not None and total.virtual_s >= chosen.hours * 3600:
@@ -171,9 +175,9 @@ class Total:
 def score(limit_s: float, length_s: float) -> int:
     """Try every seeded bug for so much processor time; 1 when more than one is not found."""
     found, used_s = 0, processor_s()
-    for name in (*MUTANTS, *TIERED):
+    for name, bug in BUGS.items():
         command = [sys.executable, "-m", "tests.simulation", "--dense", "--mutant", name]
-        command += ["--tiered"] if name in TIERED else []
+        command += ["--tiered"] if bug.is_tiered else []
         command += ["--hours", "1000", "--length", str(length_s), "--limit", str(limit_s)]
         ended = subprocess.run(command, capture_output=True, check=False)
         took_s, used_s = processor_s() - used_s, processor_s()
@@ -184,8 +188,8 @@ def score(limit_s: float, length_s: float) -> int:
         why = next((line for line in lines if line.startswith("  ")), "it does not run")
         found += why.startswith("  ")
         print(f"found {name} in {took_s:.1f} s: {why.strip()[:150]}", flush=True)
-    print(f"{found} of {len(MUTANTS) + len(TIERED)} found")
-    return 0 if found >= len(MUTANTS) + len(TIERED) - 1 else 1
+    print(f"{found} of {len(BUGS)} found")
+    return 0 if found >= len(BUGS) - 1 else 1
 
 
 def processor_s() -> float:

@@ -17,10 +17,12 @@ from typing import Any, Final, Self, TypeVar
 
 from broker.controller.images.partition_image import PartitionImage
 from tests.simulation.clients.history import History
+from tests.simulation.clients.load import TOPIC
 from tests.simulation.clients.session import Producer
 from tests.simulation.faults.nemesis import Nemesis
-from tests.simulation.invariants import Invariants
-from tests.simulation.run import TOPIC, Run, Shape, world_of
+from tests.simulation.oracles.invariants import Invariants
+from tests.simulation.run import Run, world_of
+from tests.simulation.shape import Shape
 from tests.simulation.store import HOST
 from tests.simulation.world import Place, World
 

@@ -6,7 +6,7 @@ from random import Random
 from tests.fakes.filesystem import Event
 from tests.simulation.brokers import COPY
 from tests.simulation.faults.moves import elsewhere, moves_of
-from tests.simulation.run import Shape
+from tests.simulation.shape import Shape
 from tests.simulation.stage import Stage
 
 TWO_DIRECTORIES = Shape(partitions=1, directories=2)

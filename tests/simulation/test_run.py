@@ -22,7 +22,8 @@ from tests.simulation.faults.nemesis import (
     draw_plan,
     quiet_times,
 )
-from tests.simulation.run import Shape, run
+from tests.simulation.run import run
+from tests.simulation.shape import Shape
 from tests.simulation.stage import Stage
 from tests.simulation.world import Place, Violation
 

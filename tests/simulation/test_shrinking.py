@@ -8,7 +8,8 @@ import pytest
 
 from tests.simulation.faults.nemesis import Fault
 from tests.simulation.faults.shrinking import Case, rule_of, shrink
-from tests.simulation.run import Outcome, Shape
+from tests.simulation.outcome import Outcome
+from tests.simulation.shape import Shape
 
 ROOT = Path(__file__).parents[2]
 

@@ -6,7 +6,8 @@ import pytest
 
 from tests.simulation.faults.nemesis import Fault
 from tests.simulation.repeats import compare
-from tests.simulation.run import Shape, draw_tier, run
+from tests.simulation.run import run
+from tests.simulation.shape import Shape, draw_tier
 from tests.simulation.stage import Stage
 from tests.simulation.world import World
 

@@ -7,7 +7,8 @@ from collections.abc import Iterator
 
 import pytest
 
-from tests.simulation.run import Shape, run
+from tests.simulation.run import run
+from tests.simulation.shape import Shape
 from tests.simulation.workers import FORK, in_order
 
 ONE = Shape(brokers=1, replicas=1, min_in_sync=1)

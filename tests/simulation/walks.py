@@ -16,7 +16,9 @@ from typing import Final
 
 from tests.simulation.faults.crash_points import CrashPoint
 from tests.simulation.faults.nemesis import Fault
-from tests.simulation.run import Outcome, Shape, run
+from tests.simulation.outcome import Outcome
+from tests.simulation.run import run
+from tests.simulation.shape import Shape
 
 SHAPE: Final = Shape(partitions=1, transactional=1, members=1, pause_s=1.0)
 LENGTH_S: Final = 14.0

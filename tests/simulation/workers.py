@@ -18,7 +18,8 @@ from multiprocessing.connection import Connection
 from multiprocessing.context import ForkProcess
 from typing import Any, Final, TypeVar
 
-from tests.simulation.run import Shape, run
+from tests.simulation.run import run
+from tests.simulation.shape import Shape
 
 T = TypeVar("T")
 

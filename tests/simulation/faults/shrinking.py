@@ -13,7 +13,9 @@ from dataclasses import dataclass, replace
 from typing import Final
 
 from tests.simulation.faults.nemesis import Fault
-from tests.simulation.run import Outcome, Shape, run
+from tests.simulation.outcome import Outcome
+from tests.simulation.run import run
+from tests.simulation.shape import Shape
 
 RULE: Final = re.compile(r"\b(?:I\d+|[AEM](?= Place))\b|not within|offset|lost|doubled|transaction")
 
@@ -95,13 +97,14 @@ def script(case: Case, *, mutant: str | None = None) -> str:
     """Python that replays a case, and prints what went wrong."""
     lines = [
         "from tests.simulation.faults.nemesis import Fault",
-        "from tests.simulation.run import Shape, run",
+        "from tests.simulation.run import run",
+        "from tests.simulation.shape import Shape",
     ]
     if mutant is not None:
-        lines = ["from tests.simulation.mutants import MUTANTS", *lines]
+        lines = ["from tests.simulation.mutants.catalogue import BUGS", *lines]
     lines.append("")
     if mutant is not None:
-        lines.append(f"MUTANTS[{mutant!r}]()")
+        lines.append(f"BUGS[{mutant!r}].seed()")
     lines += [f"shape = {case.shape!r}", "plan = ["]
     lines += [f"    {fault!r}," for fault in case.plan]
     lines += [

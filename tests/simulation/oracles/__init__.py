@@ -1,1 +1,1 @@
-"""What must hold of single kinds of things, asked by `invariants` and `clients`."""
+"""What must hold: of a cluster after every event, of single kinds of things, and at the end."""

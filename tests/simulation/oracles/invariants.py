@@ -28,7 +28,7 @@
     U    a topic that may lose records loses them by unclean elections (`oracles/unclean.py`); of it
          is not asked what the others must never do: I5, and I2 and I3 of what was acknowledged
          before the last of these elections
-    J    each replica lies once on the disks of its broker, and where the store says (`run.py`)
+    J    each replica lies once on the disks of its broker, where the store says (`judgement.py`)
     S    what a share group has accepted comes to no member again, all else does (`shares.py`)
     E    who is proposed for the ISR has reached where the leader's epoch began (KAFKA-7128)
 
