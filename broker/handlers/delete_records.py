@@ -7,8 +7,9 @@ Behaviour:
   deleted from: POLICY_VIOLATION. Internal topics: INVALID_TOPIC_EXCEPTION. `__remote_log_metadata`
   while a topic has remote storage: POLICY_VIOLATION.
 - Answers when the leader's log start is on disk, so that no crash of it brings the records back;
-  KAFKA_STORAGE_ERROR where it cannot be written, which is tried again at the next checkpoint. Kafka
-  writes it once a minute.
+  KAFKA_STORAGE_ERROR where it cannot be written, REQUEST_TIMED_OUT where that takes longer than
+  `timeout_ms`, unless that is 0 or less; both are tried again at the next checkpoint. Kafka writes
+  it once a minute.
 - Answers when the log start of every live replica has passed the offset, with the least of them,
   the low watermark; REQUEST_TIMED_OUT after `timeout_ms`, and it goes on all the same. Followers
   get it with their next Fetch; one that is away, when it is back.
@@ -110,19 +111,26 @@ async def _answer(
     raised: "list[Raised]",
     timeout_ms: int,
 ) -> DeleteRecordsResponse:
+    now_s = asyncio.get_running_loop().time
+    deadline_s = now_s() + timeout_ms / 1000 if timeout_ms > 0 else inf
+    unwritten = ErrorCode.KAFKA_STORAGE_ERROR
     if any(_is_in_memory(one) for one in raised):
         # Those of all requests that have come by then: the next finds it written.
-        await services.disk.run(services.log_manager.checkpoints.write_log_start_offsets)
+        written = services.disk.run(services.log_manager.checkpoints.write_log_start_offsets)
+        try:
+            await asyncio.wait_for(written, timeout_ms / 1000 if timeout_ms > 0 else None)
+        except TimeoutError:
+            unwritten = ErrorCode.REQUEST_TIMED_OUT
     remote = services.remote
     if remote is not None:
         tiered = [one for one, _, _ in raised if remote.has_bucket(one)]
         if tiered:
-            await remote.log_starts_raised(tiered, float(timeout_ms) if timeout_ms > 0 else inf)
+            await remote.log_starts_raised(tiered, max((deadline_s - now_s()) * 1000, 0.0))
     response = everywhere if isinstance(everywhere, DeleteRecordsResponse) else await everywhere
     for one in raised:
         _, _, result = one
         if not result.error_code and _is_in_memory(one):
-            result.error_code = int(ErrorCode.KAFKA_STORAGE_ERROR)
+            result.error_code = int(unwritten)
             result.low_watermark = INVALID_LOW_WATERMARK
     return response
 

@@ -1,5 +1,6 @@
 """DeleteRecords, in every version."""
 
+import asyncio
 from collections.abc import Callable
 from types import SimpleNamespace
 from typing import Any
@@ -67,7 +68,21 @@ class PartitionOfOne:
         """Nobody fetches."""
 
 
-async def ask(log: FakeLog | None, *offsets: int, topic: str = "t", version: int = 2) -> Any:
+class Hanging:
+    """A disk whose calls never end."""
+
+    async def run(self, _function: Callable[[], None]) -> None:
+        await asyncio.Event().wait()
+
+
+async def ask(
+    log: FakeLog | None,
+    *offsets: int,
+    topic: str = "t",
+    version: int = 2,
+    disk: InPlace | Hanging | None = None,
+    timeout_ms: int = 0,
+) -> Any:
     controller = await open_controller()
     await controller.create_topics([NewTopic("t", 1, 1)])
     await controller.ensure_internal_topic("__consumer_offsets")
@@ -81,12 +96,13 @@ async def ask(log: FakeLog | None, *offsets: int, topic: str = "t", version: int
                     DeleteRecordsPartition(partition_index=0, offset=offset) for offset in offsets
                 ],
             )
-        ]
+        ],
+        timeout_ms=timeout_ms,
     )
     services = services_of(
         controller,
         replica_manager=replicas,
-        disk=InPlace(),
+        disk=disk or InPlace(),
         log_manager=SimpleNamespace(checkpoints=log),
         lookups=Lookups(),
     )
@@ -120,6 +136,15 @@ async def test_what_cannot_be_written_is_not_promised() -> None:
     assert log.log_start_offset == 50
     log.is_full = False
     assert await ask(log, 50) == (ErrorCode.NONE, 50)
+
+
+async def test_a_disk_that_hangs_costs_the_request_its_time() -> None:
+    """It was answered when the disk had come back, however long that took."""
+    log = FakeLog()
+    asked = ask(log, 50, disk=Hanging(), timeout_ms=20)
+    assert await asyncio.wait_for(asked, 5) == (ErrorCode.REQUEST_TIMED_OUT, -1)
+    assert log.log_start_offset == 50
+    assert await ask(log, 50, timeout_ms=20) == (ErrorCode.NONE, 50)
 
 
 async def test_minus_one_is_the_high_watermark() -> None:
