@@ -23,6 +23,7 @@ Behaviour:
 Versions:
 - 4   isolation level, aborted transactions       KIP-98
 - 5   log start offset                            KIP-107
+- 6   KAFKA_STORAGE_ERROR, before NOT_LEADER_OR_FOLLOWER    KIP-112
 - 7   incremental sessions                        KIP-227
 - 9   fencing by current leader epoch             KIP-320
 - 10  zstd                                        KIP-110
@@ -79,6 +80,9 @@ VERSIONS = (4, 18)
 
 FOLLOWERS_FROM_VERSION: Final = 11
 TOPIC_IDS_FROM_VERSION: Final = 13
+STORAGE_ERROR_FROM_VERSION: Final = 6
+"""Clients of before do not look for another leader when they get it."""
+
 READ_COMMITTED: Final = 1
 BATCH_OVERHEAD: Final = 12
 
@@ -357,6 +361,11 @@ class FetchHandler:
                 result.reserved = 0
             if response.error_code:
                 result.failed = True
+                if (
+                    context.api_version < STORAGE_ERROR_FROM_VERSION
+                    and response.error_code == ErrorCode.KAFKA_STORAGE_ERROR
+                ):
+                    response.error_code = ErrorCode.NOT_LEADER_OR_FOLLOWER
             result.partitions.append((topic, response))
         return result
 

@@ -314,13 +314,24 @@ async def test_files_that_may_not_be_opened_now_come_with_the_next_fetch(world: 
     assert world.replicas.replica_of("t", 1) is not None
 
 
-async def test_without_any_file_clients_are_told_to_come_again(world: World) -> None:
+@pytest.mark.parametrize(
+    ("version", "code"),
+    [
+        (4, ErrorCode.NOT_LEADER_OR_FOLLOWER),
+        (5, ErrorCode.NOT_LEADER_OR_FOLLOWER),
+        (6, ErrorCode.KAFKA_STORAGE_ERROR),
+        (12, ErrorCode.KAFKA_STORAGE_ERROR),
+    ],
+)
+async def test_without_any_file_clients_are_told_to_come_again(
+    world: World, version: int, code: ErrorCode
+) -> None:
     partition = world.add("t")
     produce(world, "t", b"v")
     world.filesystem.open_files.evict(10)
     world.filesystem.files_max = 0
-    answer = only(await world.ask_disk(ApiKey.FETCH, 12, request({"t": {0: 0}})))
-    assert answer.error_code == ErrorCode.KAFKA_STORAGE_ERROR
+    answer = only(await world.ask_disk(ApiKey.FETCH, version, request({"t": {0: 0}})))
+    assert answer.error_code == code
     assert ErrorCode(answer.error_code).retriable
     assert partition.log.failure is None
     world.filesystem.files_max = 1
