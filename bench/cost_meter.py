@@ -53,6 +53,7 @@ def count_instructions(module: str, arguments: Sequence[str], folder: Path) -> d
         arguments: Its own.
         folder: Where one file for each row stays, for callgrind_annotate.
     """
+    folder.mkdir(parents=True, exist_ok=True)
     library = folder / "marks.so"
     source = Path(__file__).with_name("callgrind_marks.c")
     subprocess.run(["cc", "-shared", "-fPIC", "-O1", "-o", str(library), str(source)], check=True)

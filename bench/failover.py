@@ -165,6 +165,7 @@ def main() -> int:
             return 1
     kinds = KINDS if arguments.brokers == "both" else (arguments.brokers,)
     base = arguments.directory or Path(tempfile.gettempdir())
+    base.mkdir(parents=True, exist_ok=True)
     directory = Path(tempfile.mkdtemp(prefix="varve-failover-", dir=base))
     measured: dict[str, dict[str, list[Sample]]] = {}
     begin = time.monotonic()
