@@ -22,7 +22,7 @@ from native import modules
 from native import stamp as stamps
 from native.build import NO_COMPILER, BuildError, find_compiler
 from native.imports import closure
-from native.modules import COMPILED, ROOT
+from native.modules import COMPILED, IN_C, ROOT
 from native.mypyc_run import FLAGS, OPTIMIZATION
 from native.sources import built_folder
 
@@ -116,7 +116,7 @@ def _fresh(built: Path, root: Path, tools: str) -> Path | None:
         if (
             stamp is not None
             and stamp.tools == tools
-            and tuple(stamp.modules) == COMPILED
+            and tuple(stamp.modules) == (*COMPILED, *IN_C)
             and not stamps.first_change(stamp, root, folder)
         ):
             return folder
@@ -133,7 +133,7 @@ def _one_at_a_time(built: Path) -> Iterator[None]:
 def _build(built: Path, root: Path, tools: str, environment: Mapping[str, str]) -> ModulesBuild:
     sources = {
         str(path.relative_to(root)): stamps.look_at(path)
-        for path in (LIST, *closure(COMPILED, root).values())
+        for path in (LIST, *closure(COMPILED, root).values(), *(root / at for at in IN_C.values()))
     }
     older = [
         path
@@ -152,10 +152,10 @@ def _build(built: Path, root: Path, tools: str, environment: Mapping[str, str]) 
             str(path.relative_to(objects)): path.stat().st_size
             for path in sorted(objects.rglob("*.so"))
         }
-        by_name = {name: f"{name.replace('.', '/')}.{stamps.ABI}.so" for name in COMPILED}
+        by_name = {name: f"{name.replace('.', '/')}.{stamps.ABI}.so" for name in (*COMPILED, *IN_C)}
         missing = [name for name, path in by_name.items() if path not in found]
         if missing:
-            raise BuildError(f"mypyc has not compiled {', '.join(missing)}")
+            raise BuildError(f"{', '.join(missing)}: not compiled")
         stamp = stamps.Stamp(tools, outcome["code"], sources, found, by_name)
         changed = stamps.first_change(stamp, root, objects)
         if changed:

@@ -15,6 +15,7 @@ A module that is listed must mean the same when it is interpreted. What mypyc ma
   the process with SIGSEGV: its traceback needs names that are gone. No listed class has one.
 """
 
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Final
 
@@ -158,6 +159,10 @@ COMPILED: Final = (
 )
 """Names of modules, in order; no packages."""
 
+IN_C: Final[Mapping[str, str]] = {"protocol.quick": "native/quick.c"}
+"""Modules that are written in C a second time, and where. Such a source is part of the build, whose
+modules call what it defines as they call Python."""
+
 
 def module_path(name: str, root: Path) -> Path | None:
     """The file of the module or package `name` below `root`, if it is one of ours."""
@@ -168,4 +173,4 @@ def module_path(name: str, root: Path) -> Path | None:
     return None
 
 
-__all__ = ["COMPILED", "ROOT", "module_path"]
+__all__ = ["COMPILED", "IN_C", "ROOT", "module_path"]

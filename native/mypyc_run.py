@@ -1,6 +1,7 @@
 """`python -m native.mypyc_run FOLDER CACHE`: mypyc and the compiler, in a process of their own.
 
-Writes C below `FOLDER/c` and the shared objects below `FOLDER/objects`. When an older build among
+Writes C below `FOLDER/c`, where modules that are in C are copied to, and the shared objects below
+`FOLDER/objects`. When an older build among
 those that follow has the same C and is whole, its objects are taken instead: a comment, or a
 function that is none of ours, needs no compiler.
 """
@@ -13,7 +14,7 @@ import shutil
 import sys
 from pathlib import Path
 
-from native.modules import COMPILED, ROOT, module_path
+from native.modules import COMPILED, IN_C, ROOT, module_path
 from native.stamp import LIBRARY, STAMP, first_changed_object, read_stamp
 
 OPTIMIZATION = "2"
@@ -46,8 +47,20 @@ def write_c(folder: Path, cache: Path) -> list[object]:
     )
 
 
+def copy_c(folder: Path) -> list[object]:
+    """Copy the modules that are in C; returns what setuptools is to compile."""
+    from setuptools import Extension
+
+    extensions: list[object] = []
+    for name, path in IN_C.items():
+        copy = folder / Path(path).name
+        shutil.copyfile(ROOT / path, copy)
+        extensions.append(Extension(name, [str(copy)], extra_compile_args=[f"-O{OPTIMIZATION}"]))
+    return extensions
+
+
 def digest_of_c(folder: Path) -> str:
-    """SHA-256 of all that mypyc wrote for the compiler."""
+    """SHA-256 of all that is for the compiler."""
     digest = hashlib.sha256()
     for path in sorted(folder.rglob("*")):
         if path.suffix in (".c", ".h"):
@@ -87,7 +100,7 @@ def main(arguments: list[str]) -> int:
     """Print, as the last line, the digest of the C and whether a compiler was needed."""
     folder, cache, older = Path(arguments[0]), Path(arguments[1]), map(Path, arguments[2:])
     os.chdir(ROOT)
-    extensions = write_c(folder / "c", cache)
+    extensions = [*write_c(folder / "c", cache), *copy_c(folder / "c")]
     digest = digest_of_c(folder / "c")
     for build in older:
         stamp = read_stamp((build / STAMP).read_bytes())

@@ -5,7 +5,7 @@ import sys
 from pathlib import Path
 
 from native.loader import load_build
-from native.modules import COMPILED, ROOT
+from native.modules import COMPILED, IN_C, ROOT
 
 
 def main(arguments: list[str]) -> int:
@@ -13,7 +13,7 @@ def main(arguments: list[str]) -> int:
     found = load_build(Path(arguments[0]), ROOT)
     if not found.modules:
         raise ImportError(found.reason)
-    for name in COMPILED:
+    for name in (*COMPILED, *IN_C):
         file = importlib.import_module(name).__file__ or ""
         if not file.endswith(".so"):
             raise ImportError(f"{name} is {file}")

@@ -65,6 +65,7 @@ from broker.transactions.partitions.verification import operation_of_produce
 from protocol.api_keys import ApiKey
 from protocol.error_codes import ErrorCode
 from protocol.hot.produce import ProducePartitionResponse, decode_request, encode_response
+from protocol.quick import is_one_batch
 from protocol.records.batch import HEADER_SIZE, MAGIC, MAGIC_POSITION
 from storage.errors import (
     BatchError,
@@ -315,7 +316,8 @@ class ProduceHandler:
             raise ApiError(
                 ErrorCode.INVALID_TOPIC_EXCEPTION, f"Cannot append to internal topic {name}"
             )
-        check_single_batch(records, context.api_version)
+        if records is None or not is_one_batch(records, context.api_version):
+            check_single_batch(records, context.api_version)
         partition.stats.produces += 1
         return partition
 

@@ -43,6 +43,7 @@ from protocol.error_codes import ErrorCode
 from protocol.errors import DecodeError
 from protocol.messages.api_versions import ApiVersion
 from protocol.primitives import skip_tagged_fields
+from protocol.quick import read_header
 
 if TYPE_CHECKING:
     from broker.network.connection import Connection
@@ -54,8 +55,6 @@ LOGGER = logging.getLogger(__name__)
 
 HEADER: Final = Struct(">hhih")
 """API key, version, correlation id, length of the client id (-1: null)."""
-
-_unpack_header: Final = HEADER.unpack_from
 
 HEADER_SIZE: Final = 10
 API_VERSIONS: Final = int(ApiKey.API_VERSIONS)
@@ -383,27 +382,22 @@ class KafkaApis(Router):
 
         None when the connection has been answered, or closed, for what the header says.
         """
-        try:
-            header: tuple[int, int, int, int] = _unpack_header(frame)
-        except StructError:
+        header = read_header(frame, connection.client_id_raw)
+        if header is None:
             self._malformed(connection, "request header is cut off")
             return None
-        key, version, correlation_id, length = header
+        key, version, correlation_id, length, position, following = header
         api = self.by_key.get(key)
         if api is None or not api.min_version <= version <= api.max_version:
             self._unsupported(connection, key, version, correlation_id)
             return None
         flexible = version >= api.first_flexible
         try:
-            end = HEADER_SIZE + length
-            same = connection.client_id_raw
-            if 0 < length == len(same) and frame[HEADER_SIZE:end] == same:
-                # As in the request before, which is decoded.
-                position = end
-            else:
+            if position < 0:
+                # Not as in the request before, whose client id is decoded.
                 position = self._read_client_id(connection, frame, length)
             if flexible:
-                if frame[position] == 0:
+                if following == 0:
                     position += 1
                 else:
                     position = skip_tagged_fields(frame, position)

@@ -6,6 +6,7 @@ from typing import Any, Final
 
 from broker.network.response import Pieces, ResponseSlot
 from broker.requests.request_context import RequestContext
+from protocol.quick import frame_bytes
 
 SIZE_AND_CORRELATION: Final = Struct(">ii")
 SIZE_AND_CORRELATION_TAGS: Final = Struct(">iib")
@@ -36,22 +37,20 @@ def frame_response(context: RequestContext, body: Body) -> Pieces:
     Layout: size int32, correlation id int32, [0x00], body.
     """
     if isinstance(body, list):
-        size = 4
+        size = 0
         for piece in body:
             size += len(piece)
-        pieces = body
-        if context.flexible_response:
-            head = SIZE_AND_CORRELATION_TAGS.pack(size + 1, context.correlation_id, 0)
-        else:
-            head = SIZE_AND_CORRELATION.pack(size, context.correlation_id)
-        pieces[0] = head + pieces[0]
-        return pieces
+        first: bytes = body[0]
+        body[0] = frame_bytes(
+            context.correlation_id, context.flexible_response, first, size - len(first)
+        )
+        return body
+    if len(body) <= GATHERED_SIZE_MAX:
+        return [frame_bytes(context.correlation_id, context.flexible_response, body, 0)]
     if context.flexible_response:
         head = SIZE_AND_CORRELATION_TAGS.pack(len(body) + 5, context.correlation_id, 0)
     else:
         head = SIZE_AND_CORRELATION.pack(len(body) + 4, context.correlation_id)
-    if len(body) <= GATHERED_SIZE_MAX:
-        return [head + body]
     return [head, body]
 
 

@@ -11,6 +11,7 @@ from protocol.errors import DecodeError
 from protocol.hot.fetch_request import (
     FIRST_FLEXIBLE_VERSION,
     FIRST_TOPIC_ID_VERSION,
+    FetchFields,
     FetchPartition,
     FetchRequest,
     FetchTopic,
@@ -25,6 +26,7 @@ from protocol.hot.wire import (
     read_uvarint,
     skip_tags,
 )
+from protocol.quick import read_fetch
 
 _HEAD_V4: Final = Struct(">iiiibi")
 _HEAD_V7: Final = Struct(">iiiibiii")
@@ -54,10 +56,54 @@ def decode_request(data: memoryview, position: int, version: int) -> FetchReques
     """
     try:
         if version >= FIRST_FLEXIBLE_VERSION:
-            return _decode_flexible(data, position, version)
+            one = read_fetch(data, position, version)
+            return _decode_flexible(data, position, version) if one is None else _request_of(one)
         return _decode_fixed(data, position, version)
     except (IndexError, struct_error):
         raise DecodeError("fetch request ends too early") from None
+
+
+def _request_of(one: FetchFields) -> FetchRequest:
+    """The request of no more than one partition that was read in one call."""
+    (
+        replica_id,
+        replica_epoch,
+        max_wait_ms,
+        min_bytes,
+        max_bytes,
+        isolation_level,
+        session_id,
+        session_epoch,
+        rack_id,
+        topic,
+        partition,
+        leader_epoch,
+        offset,
+        last_epoch,
+        log_start,
+        limit,
+    ) = one
+    topics: list[FetchTopic] = []
+    if topic is not None:
+        wanted = [FetchPartition(partition, leader_epoch, offset, last_epoch, log_start, limit)]
+        if isinstance(topic, bytes):
+            topics.append(FetchTopic(None, topic, wanted))
+        else:
+            topics.append(FetchTopic(topic, b"", wanted))
+    return FetchRequest(
+        replica_id,
+        max_wait_ms,
+        min_bytes,
+        max_bytes,
+        isolation_level,
+        session_id,
+        session_epoch,
+        topics,
+        [],
+        rack_id,
+        None,
+        replica_epoch,
+    )
 
 
 def _decode_flexible(data: memoryview, position: int, version: int) -> FetchRequest:

@@ -16,6 +16,7 @@ from protocol.hot.wire import (
     node_endpoints_section,
     uvarint,
 )
+from protocol.quick import encode_fetched
 
 _RESPONSE_V4: Final = Struct(">ii")
 _RESPONSE_V7: Final = Struct(">ihii")
@@ -131,6 +132,24 @@ def encode_response(
         if len(partitions) == 1:
             it = partitions[0]
             if not it.aborted and it.diverging_epoch is None and it.current_leader is None:
+                records = it.records
+                length = 0 if records is None else records_length(records)
+                start = encode_fetched(
+                    topic,
+                    throttle_time_ms,
+                    error_code,
+                    session_id,
+                    it.index,
+                    it.error_code,
+                    it.high_watermark,
+                    it.last_stable_offset,
+                    it.log_start_offset,
+                    0 if it.aborted is None else 1,
+                    it.preferred_read_replica,
+                    length,
+                )
+                if start is not None:
+                    return [start] if length == 0 else [start, records, b"\0\0\0"]
                 head = _SINGLE_HEAD_V12.pack(throttle_time_ms, error_code, session_id, 2)
                 tail = _SINGLE_V12.pack(
                     2,
@@ -145,8 +164,6 @@ def encode_response(
                 if not isinstance(topic, bytes):
                     topic = topic.encode()
                     head += uvarint(len(topic) + 1)
-                records = it.records
-                length = 0 if records is None else records_length(records)
                 if length == 0:
                     return [head + topic + tail + b"\x01\0\0\0"]
                 return [head + topic + tail + uvarint(length + 1), records, b"\0\0\0"]

@@ -1,6 +1,6 @@
 """What a Fetch request says, as values; `fetch` has its form on the wire."""
 
-from typing import Final
+from typing import Final, TypeAlias
 
 MIN_VERSION: Final = 4
 MAX_VERSION: Final = 18
@@ -9,6 +9,18 @@ FIRST_TOPIC_ID_VERSION: Final = 13
 
 NO_HIGH_WATERMARK: Final = (1 << 63) - 1
 """The follower does not tell its high watermark (below v18, and the default there)."""
+
+FetchFields: TypeAlias = tuple[
+    *tuple[int, int, int, int, int, int, int, int, str],
+    *tuple[str | bytes | None, int, int, int, int, int, int],
+]
+"""What a request of one partition says, in one tuple.
+
+    replica id, replica epoch, max wait in ms, min bytes, max bytes, isolation level, session id,
+    session epoch, rack id
+    topic name or id, None where there is none (and -1 for what follows); partition, current leader
+    epoch, fetch offset, last fetched epoch, log start offset, max bytes
+"""
 
 
 class FetchPartition:

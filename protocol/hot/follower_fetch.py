@@ -14,6 +14,7 @@ from typing import Final
 
 from protocol.errors import DecodeError
 from protocol.hot.wire import read_uvarint, skip_tags, uvarint
+from protocol.quick import read_fetched
 
 API_KEY: Final = 1
 VERSION: Final = 18
@@ -151,6 +152,21 @@ def decode_answer(data: memoryview) -> FollowerAnswer:
     Raises:
         DecodeError: It is malformed.
     """
+    one = read_fetched(data)
+    if one is not None:
+        (
+            throttle_time_ms,
+            error_code,
+            session_id,
+            topic_id,
+            index,
+            error,
+            watermark,
+            start,
+            found,
+        ) = one
+        partition = FetchedPartition(topic_id, index, error, watermark, start, found, None)
+        return FollowerAnswer(throttle_time_ms, error_code, session_id, [partition])
     try:
         return _decode(data)
     except (IndexError, struct_error):

@@ -59,6 +59,7 @@ from protocol.hot.wire import (
     string,
     uvarint,
 )
+from protocol.quick import encode_produced, read_produce
 
 MIN_VERSION: Final = 3
 MAX_VERSION: Final = 13
@@ -175,7 +176,17 @@ def decode_request(data: memoryview, position: int, version: int) -> ProduceRequ
     """
     try:
         if version >= FIRST_FLEXIBLE_VERSION:
-            return _decode_flexible(data, position, version >= FIRST_TOPIC_ID_VERSION)
+            by_id = version >= FIRST_TOPIC_ID_VERSION
+            one = read_produce(data, position, by_id)
+            if one is None:
+                return _decode_flexible(data, position, by_id)
+            transactional_id, acks, timeout_ms, topic, index, records = one
+            partitions: list[tuple[int, memoryview | None]] = [(index, records)]
+            if isinstance(topic, bytes):
+                topics = [ProduceTopic(None, topic, partitions)]
+            else:
+                topics = [ProduceTopic(topic, b"", partitions)]
+            return ProduceRequest(transactional_id, acks, timeout_ms, topics)
         return _decode_fixed(data, position)
     except (IndexError, struct_error):
         raise DecodeError("produce request ends too early") from None
@@ -353,6 +364,17 @@ def _encode_single(
     topic: str | bytes, it: ProducePartitionResponse, version: int, throttle_time_ms: int
 ) -> bytes:
     if version >= FIRST_FLEXIBLE_VERSION:
+        body = encode_produced(
+            topic,
+            it.index,
+            it.error_code,
+            it.base_offset,
+            it.log_append_time_ms,
+            it.log_start_offset,
+            throttle_time_ms,
+        )
+        if body is not None:
+            return body
         # 0x01_00_00_00: no record errors, null message, no tags of partition and topic.
         tail = _SINGLE_V9.pack(
             2,

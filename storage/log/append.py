@@ -147,6 +147,10 @@ class LogWriter:
             fields = self._validator.check_own(records, now_ms)
             if fields is not None:
                 return self._append_one(records, fields, leader_epoch, origin, -1, terms, memory)
+        elif origin is _CLIENT and verify and not self._validator.is_special:
+            fields = self._validator.check_plain(records, now_ms)
+            if fields is not None:
+                return self._append_one(records, fields, leader_epoch, origin, -1, terms, memory)
         headers = self._validator.check(records, now_ms, origin, verify)
         if self._validator.is_special:
             records, headers = self._validator.prepare(records, headers, now_ms, origin)

@@ -26,6 +26,7 @@ from typing import Final, TypeAlias
 
 from config.topic import TopicConfig
 from protocol.errors import DecodeError, DecompressedSizeError
+from protocol.quick import plain_batch
 from protocol.records.batch import (
     ATTRIBUTES_FIELD,
     BASE_TIMESTAMP_FIELD,
@@ -97,6 +98,7 @@ class BatchValidator:
         "_records_size_max",
         "_require_key",
         "_segment_bytes",
+        "_size_max",
         "_walk",
         "is_special",
         "log_append_time",
@@ -105,6 +107,7 @@ class BatchValidator:
     def __init__(self, config: TopicConfig) -> None:
         self._max_message_bytes = config.max_message_bytes
         self._segment_bytes = config.segment_bytes
+        self._size_max = min(config.max_message_bytes, config.segment_bytes)
         self._before_max_ms = config.message_timestamp_before_max_ms
         self._after_max_ms = config.message_timestamp_after_max_ms
         self._require_key = "compact" in config.cleanup_policy
@@ -203,6 +206,16 @@ class BatchValidator:
                 f"{total} bytes of batches are above segment.bytes={self._segment_bytes}"
             )
         return headers
+
+    def check_plain(self, records: memoryview, now_ms: int) -> HeaderFields | None:
+        """Judge a client's batch that is alone, of a topic that is not special, in one call.
+
+        Returns:
+            Its header, or None where `check` has to look, and to say what is wrong.
+        """
+        return plain_batch(
+            records, self._size_max, now_ms - self._before_max_ms, now_ms + self._after_max_ms
+        )
 
     def check_own(self, records: memoryview, now_ms: int) -> HeaderFields | None:
         """Judge one batch that this process has just built: only the topic's settings can refuse.

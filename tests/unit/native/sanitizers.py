@@ -15,14 +15,14 @@ ROOT = Path(__file__).parents[3]
 
 
 @contextmanager
-def sanitized_source(name: str) -> Iterator[tuple[str, str]]:
-    """The source with sanitizers, and what has to be loaded before Python."""
+def sanitized_source(name: str, *others: str) -> Iterator[tuple[str, str]]:
+    """The source with sanitizers and other flags, and what has to be loaded before Python."""
     compiler = find_compiler(os.environ)
     if compiler is None:
         pytest.skip("there is no C compiler")
     flags = ("-fsanitize=address,undefined", "-fno-sanitize-recover=undefined", "-g", "-O1")
     try:
-        path, _ = build(name, os.environ, extra_flags=flags)
+        path, _ = build(name, os.environ, extra_flags=(*flags, *others))
     except BuildError:
         pytest.skip("the compiler has no sanitizers")
     runtime = subprocess.run(

@@ -42,14 +42,41 @@ def draw(sides: int) -> str:
     return "small" if Shape(sides).is_small() else "large"
 '''
 
+KIND = '''"""There in C, too."""
+
+
+def kind() -> str:
+    """What it is written in."""
+    return "python"
+'''
+
+KIND_IN_C = """
+#include <Python.h>
+
+static PyObject *kind(PyObject *Py_UNUSED(self), PyObject *Py_UNUSED(none))
+{
+    return PyUnicode_FromString("c");
+}
+
+static PyMethodDef functions[] = {{"kind", kind, METH_NOARGS, NULL}, {NULL, NULL, 0, NULL}};
+static struct PyModuleDef module = {.m_name = "area.kind", .m_size = -1, .m_methods = functions};
+
+PyMODINIT_FUNC PyInit_kind(void)
+{
+    return PyModule_Create(&module);
+}
+"""
+
 COMPILED = ("area.draw", "area.shapes")
+IN_C = {"area.kind": "native/kind.c"}
 
 SAY = """
 from native.loader import prefer_compiled
 path = prefer_compiled()
-import area.draw, area.shapes
+import area.draw, area.kind, area.shapes
 print(path.describe())
 print(area.draw.draw(5), *(module.__file__.endswith(".so") for module in (area.draw, area.shapes)))
+print(area.kind.kind())
 """
 
 
@@ -67,11 +94,15 @@ def make(root: Path) -> None:
         "shapes": SHAPES,
         "limits": LIMITS,
         "draw": DRAW,
+        "kind": KIND,
     }.items():
         (area / f"{name}.py").write_text(text)
+    (root / "native" / "kind.c").write_text(KIND_IN_C)
     listed = root / "native" / "modules.py"
     before, _, rest = listed.read_text().partition("COMPILED: Final = (")
-    listed.write_text(f"{before}COMPILED: Final = {COMPILED!r}{rest.partition(chr(10) + ')')[2]}")
+    text = f"{before}COMPILED: Final = {COMPILED!r}{rest.partition(chr(10) + ')')[2]}"
+    before, start, rest = text.partition("IN_C: Final[Mapping[str, str]] = ")
+    listed.write_text(f"{before}{start}{IN_C!r}{rest.partition('}')[2]}")
 
 
 def run(root: Path, *words: str, **environment: str) -> "subprocess.CompletedProcess[str]":
@@ -88,7 +119,7 @@ def run(root: Path, *words: str, **environment: str) -> "subprocess.CompletedPro
 
 
 def say(root: Path, **environment: str) -> list[str]:
-    """Two lines: which code runs, and what it says and is."""
+    """Three lines: which code runs, what it says and is, and of the module that is in C."""
     done = run(root, "-c", SAY, **environment)
     assert done.returncode == 0, done.stderr
     return done.stdout.splitlines()

@@ -48,10 +48,11 @@ def damage(path: Path, at: int, content: bytes) -> None:
 @needs_compiler
 def test_a_fresh_build_is_what_runs(project: Path) -> None:
     """Every module of it, and it gives the same."""
-    assert small_project.say(project) == ["compiled (2 modules)", "large True True"]
+    assert small_project.say(project) == ["compiled (3 modules)", "large True True", "c"]
     assert small_project.say(project, VARVE_NATIVE="off") == [
         "python (VARVE_NATIVE=off)",
         "large False False",
+        "python",
     ]
 
 
@@ -85,15 +86,28 @@ def test_a_changed_source_is_never_run_as_it_was(project: Path, name: str) -> No
     times = path.stat()
     path.write_text(path.read_text().replace("<=", "<").replace("MAX: Final = 4", "MAX: Final = 5"))
     os.utime(path, ns=(times.st_atime_ns, times.st_mtime_ns + 10**9))
-    code, said = small_project.say(project)
+    code, said, _ = small_project.say(project)
     assert code == f"python (area/{name}.py is not as it was compiled; `make native` compiles)"
     assert said == f"{'small' if name == 'limits' else 'large'} False False"
     before = builds(project)
     assert small_project.run(project, "-m", "native").returncode == 0
-    assert small_project.say(project)[0] == "compiled (2 modules)"
+    assert small_project.say(project)[0] == "compiled (3 modules)"
     assert small_project.say(project)[1].split()[0] == said.split()[0]
     assert len(builds(project)) == 1
     assert builds(project) != before
+
+
+@needs_compiler
+def test_a_changed_source_in_c_is_compiled_again(project: Path) -> None:
+    """And until then Python runs, of all modules."""
+    source = project / "native" / "kind.c"
+    source.write_text(source.read_text().replace('"c"', '"C"'))
+    code, said, kind = small_project.say(project)
+    assert code.startswith("python (native/kind.c is not as it was compiled")
+    assert (said, kind) == ("large False False", "python")
+    done = small_project.run(project, "-m", "native")
+    assert "without the compiler" not in done.stdout
+    assert small_project.say(project) == ["compiled (3 modules)", "large True True", "C"]
 
 
 @needs_compiler
@@ -101,7 +115,7 @@ def test_the_same_contents_are_fresh_whatever_their_time(project: Path) -> None:
     """As after an installation, or in another clone."""
     for path in project.rglob("*.py"):
         os.utime(path, (1, 1))
-    assert small_project.say(project)[0] == "compiled (2 modules)"
+    assert small_project.say(project)[0] == "compiled (3 modules)"
 
 
 @needs_compiler
@@ -111,7 +125,7 @@ def test_a_comment_needs_no_compiler(project: Path) -> None:
         source.write("\n# The end.\n")
     done = small_project.run(project, "-m", "native")
     assert "without the compiler" in done.stdout
-    assert small_project.say(project)[0] == "compiled (2 modules)"
+    assert small_project.say(project)[0] == "compiled (3 modules)"
 
 
 @needs_compiler
@@ -120,13 +134,13 @@ def test_what_does_not_load_leaves_python_at_work(project: Path) -> None:
     (build,) = builds(project)
     (library,) = build.glob("varve__mypyc.*.so")
     damage(library, 0, b"no ELF file")
-    code, said = small_project.say(project)
+    code, said, _ = small_project.say(project)
     assert code.startswith(f"python ({build.name} does not load: ")
     assert said == "large False False"
     library.write_bytes(b"short")
     assert "is not as it was compiled" in small_project.say(project)[0]
     assert small_project.run(project, "-m", "native").returncode == 0
-    assert small_project.say(project)[0] == "compiled (2 modules)"
+    assert small_project.say(project)[0] == "compiled (3 modules)"
     (builds(project)[0] / STAMP).write_bytes(b"{}")
     assert "has no stamp of this version" in small_project.say(project)[0]
 
@@ -142,7 +156,7 @@ def test_another_pythons_build_is_not_tried(project: Path) -> None:
 @needs_compiler
 def test_what_is_required_is_there_or_an_error(project: Path) -> None:
     """No program goes on with less than it was asked for."""
-    assert small_project.say(project, VARVE_NATIVE="require")[0] == "compiled (2 modules)"
+    assert small_project.say(project, VARVE_NATIVE="require")[0] == "compiled (3 modules)"
     shutil.rmtree(project / "native" / "built")
     done = small_project.run(project, "-c", small_project.SAY, VARVE_NATIVE="require")
     assert "VARVE_NATIVE=require, but the code is python (nothing is compiled" in done.stderr
@@ -155,6 +169,7 @@ def test_all_modules_are_compiled_or_none(project: Path) -> None:
     assert done.stdout.splitlines() == [
         "python (area.shapes was imported before)",
         "large False False",
+        "python",
     ]
 
 
@@ -168,7 +183,7 @@ def test_a_build_that_is_used_is_not_removed(project: Path) -> None:
             source.write("\n# One.\n")
         assert small_project.run(project, "-m", "native").returncode == 0
         assert len(builds(project)) == 2
-        assert small_project.say(project)[0] == "compiled (2 modules)"
+        assert small_project.say(project)[0] == "compiled (3 modules)"
     with (project / "area" / "limits.py").open("a") as source:
         source.write("\n# Two.\n")
     assert small_project.run(project, "-m", "native").returncode == 0
