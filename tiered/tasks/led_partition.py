@@ -61,6 +61,8 @@ class LedPartition:
         size_computation_ms: How long it took to add up the partition's size
             (RemoteLogSizeComputationTime).
         readable: Sums of its remote segments.
+        incomplete_since: Unfinished copies that are needed, and since when they were not all there,
+            monotonic.
         others_copies: Unfinished ones of other brokers, and when they were seen first, monotonic.
     """
 
@@ -75,6 +77,7 @@ class LedPartition:
     unreferenced_segments: int = 0
     size_computation_ms: float = 0.0
     readable: ReadableBytes = field(default_factory=ReadableBytes)
+    incomplete_since: dict[UUID, float] = field(default_factory=dict)
     others_copies: dict[UUID, float] = field(default_factory=dict)
 
     @property

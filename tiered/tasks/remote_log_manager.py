@@ -200,6 +200,7 @@ class RemoteLogManager:
                     deletion=self._deletion,
                     counters=self.counters,
                     require_bucket=claim.require_bucket_now,
+                    clock=environment.clock,
                 ),
                 clock=environment.clock,
                 in_flight=self._copier.copy.in_flight,

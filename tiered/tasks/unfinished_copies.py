@@ -5,10 +5,13 @@ delete it. Waiting for retention would leave it in the bucket for weeks, so it i
 
     its offsets are in the local log or in another copy ──> delete it; they are copied again
     they are nowhere else, and the copy is complete     ──> publish COPY_SEGMENT_FINISHED
-    they are nowhere else, and it is not                ──> log the loss, delete it
+    they are nowhere else, and it is not                ──> look again for `SURE_MS`, then log the
+                                                            loss, and delete it
 
 Before the last the bucket's claim is read (`tiered.maintenance.bucket_ownership`): in an empty
-folder, where the bucket's disk is not mounted, no copy is complete. Before anything is deleted the
+folder, where the bucket's disk is not mounted, no copy is complete. Nor is it where a store that
+heals, or a proxy in front of it, answers for a while that there is no such object: reads of those
+offsets wait as long. Before anything is deleted the
 metadata is read up to its end of now: a leader that hears nothing of its metadata partition, and is
 heard there, may have published the end of its copy without knowing.
 
@@ -17,7 +20,9 @@ Source: KAFKA-16511, KAFKA-17428.
 
 import logging
 from collections.abc import Awaitable, Callable
+from typing import Final
 
+from storage.environment.clock import Clock
 from tiered.deadline import CallDeadlines
 from tiered.metadata.epoch_bounds import valid_end
 from tiered.metadata.publisher import MetadataPublisher
@@ -30,11 +35,15 @@ from tiered.tier import Tier
 
 _log = logging.getLogger(__name__)
 
+SURE_MS: Final = 600_000.0
+"""For so long in one leadership objects must not be there that are needed: then they are lost."""
+
 
 class UnfinishedCopies:
     """See the module. One for all partitions."""
 
     __slots__ = (
+        "_clock",
         "_counters",
         "_deadlines",
         "_deletion",
@@ -54,6 +63,7 @@ class UnfinishedCopies:
         deletion: SegmentDeletion,
         counters: TaskCounters,
         require_bucket: Callable[[], Awaitable[None]],
+        clock: Clock,
     ) -> None:
         """`require_bucket`: was it the claimed bucket that was looked into."""
         self._metadata = metadata
@@ -63,6 +73,7 @@ class UnfinishedCopies:
         self._deletion = deletion
         self._counters = counters
         self._require_bucket = require_bucket
+        self._clock = clock
 
     @property
     def broker_id(self) -> int:
@@ -70,7 +81,7 @@ class UnfinishedCopies:
         return self._publisher.broker_id
 
     async def resolve(self, led: LedPartition, segment: RemoteLogSegmentMetadata) -> None:
-        """Publish the copy as finished, or delete it; raises TieredError."""
+        """Publish the copy as finished, or delete it, or leave it for later; raises TieredError."""
         is_needed = self._is_needed(led, segment)
         if is_needed:
             async with self._deadlines.of(2, f"validation of {segment.id}"):
@@ -88,6 +99,8 @@ class UnfinishedCopies:
                 self._counters.of(segment.partition.topic).adopted_segments += 1
                 return
             await self._require_bucket()
+            if not self._is_surely_incomplete(led, segment):
+                return
         # Its end may be there, and unknown here: whoever published it had no answer. Followers that
         # have read it drop from their disks what the copy holds.
         async with self._deadlines.of(1, f"reading metadata before {segment.id} is removed"):
@@ -103,6 +116,22 @@ class UnfinishedCopies:
                 segment.end_offset,
             )
         await self._deletion.delete(segment)
+
+    def _is_surely_incomplete(self, led: LedPartition, segment: RemoteLogSegmentMetadata) -> bool:
+        """Whether a copy that is needed has not been complete for long enough; says so at first."""
+        now_ms = self._clock.monotonic_ms()
+        if segment.id not in led.incomplete_since:
+            led.incomplete_since[segment.id] = now_ms
+            _log.warning(
+                "%s: copy %s is the only one of some of its offsets, %d to %d, and not complete: "
+                "it is looked for again for %.0f s",
+                segment.partition,
+                segment.id,
+                segment.start_offset,
+                segment.end_offset,
+                SURE_MS / 1000,
+            )
+        return now_ms - led.incomplete_since[segment.id] >= SURE_MS
 
     def _is_needed(self, led: LedPartition, segment: RemoteLogSegmentMetadata) -> bool:
         """Some of its offsets may be read, and are neither in the local log nor in another copy."""

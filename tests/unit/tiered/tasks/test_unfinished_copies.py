@@ -7,6 +7,7 @@ from tests.unit.tiered.tasks.task_world import PARTITION, World, unfinished
 from tiered.errors import RemoteStorageNotReadyError, StoreTimeoutError
 from tiered.maintenance.bucket_ownership import Claim
 from tiered.segment_metadata import SegmentState
+from tiered.tasks.unfinished_copies import SURE_MS
 
 
 @pytest.mark.parametrize("whole", [True, False])
@@ -44,10 +45,30 @@ async def test_a_broken_copy_that_is_the_only_one_is_counted_as_a_loss() -> None
     for lost in world.log.segment_facts()[:2]:
         world.log.segments.remove(lost)
     await world.start()
-    await world.interval()
+    await world.run(SURE_MS - 1_000, 5_000)
+    assert world.manager.counters.of("t").lost_segments == 0
+    await world.interval(2)
     assert world.finished() == [(2, 2)]
     assert world.manager.counters.of("t").lost_segments == 1
     assert world.log.log_start_offset == 2
+    world.check()
+
+
+async def test_a_store_that_does_not_find_the_only_copy_for_a_while_loses_nothing() -> None:
+    """A node of it is being healed, say: it answers 404, and has everything a moment later."""
+    world = World()
+    world.write(3)
+    found = await unfinished(world, segment(0, 1, state=STARTED), whole=True)
+    for lost in world.log.segment_facts()[:2]:
+        world.log.segments.remove(lost)
+    there = {key: world.bucket.objects.pop(key) for key in world.tier.keys.segment_keys(found)}
+    await world.start()
+    await world.interval(5)
+    world.bucket.objects.update(there)
+    await world.interval()
+    assert world.finished() == [(0, 1), (2, 2)]
+    assert world.manager.counters.of("t").lost_segments == 0
+    assert world.log.log_start_offset == 0
     world.check()
 
 
