@@ -204,7 +204,10 @@ async def _when_settled(
 
 def _tiered(partition: "Partition", wanted: ListOffsetsPartition) -> Answer:
     if wanted.timestamp == LATEST_TIERED:
-        return _found(partition, wanted, -1, partition.log.highest_remote_offset)
+        log = partition.log
+        # Remote storage may have been switched off, and what it has be on its way out.
+        highest = log.highest_remote_offset if log.remote_storage else -1
+        return _found(partition, wanted, -1, highest)
     return _found(partition, wanted, -1, _pending_upload(partition))
 
 

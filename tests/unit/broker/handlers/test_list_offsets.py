@@ -161,6 +161,17 @@ async def test_both_tiers_have_their_ends(world: World) -> None:
     assert (await ask(world, -6)).offset == -1
 
 
+async def test_without_remote_storage_nothing_is_in_it(world: World) -> None:
+    """It was switched off: as Kafka, which asks the topic's settings."""
+    tiered(world)
+    partition: Any = world.replicas.replica_of("t", 0)
+    config = partition.log.config
+    partition.log.update_config(config.model_copy(update={"remote_storage_enable": False}))
+    assert partition.log.highest_remote_offset == 5
+    assert (await ask(world, -5)).offset == -1
+    assert (await ask(world, -6)).offset == -1
+
+
 async def test_nothing_copied_yet_is_pending_from_the_start(world: World) -> None:
     partition = world.add("t", config=TIERED)
     partition.append(memoryview(batch(b"x")), world.clock.now_ms())
