@@ -14,7 +14,7 @@ read, so it gets there even if the cache is smaller than what it needs.
               waiting for flights (index sets, chunks) or for metadata
 
 A read gives one segment's batches at most, as Kafka's does. It ends where a batch ends, and before
-offsets that are of another history (`tiered.metadata.epoch_bounds`).
+offsets that are of another history (`tiered.metadata.epoch_bounds`), or that the log does not have.
 
 What follows an error: `tiered.errors`; a process of the tier that ended, or indexes that were
 evicted meanwhile, are retried once. A segment that is gone is looked up again: an expired one
@@ -279,7 +279,8 @@ class Reader:
             view = read.view
             if view is None or view.segment.metadata.id != metadata.id:
                 view = read.view = self._view(segment)
-            valid_offset = valid_end(metadata, epochs)
+            # A follower that was cut back has no epoch yet for what comes behind.
+            valid_offset = min(valid_end(metadata, epochs), log.log_end_offset)
             found = find_range(view, offset, valid_offset, max_bytes, min_one_batch, read.failed)
             if found is None:
                 read.offset = valid_offset

@@ -149,7 +149,7 @@ class TimeLookup:
             segment.unpin()
         position = segment.indexes.lookup(max(relative, start_offset - metadata.start_offset))
         view = SegmentView(segment, None)
-        valid_offset = valid_end(metadata, log.leader_epochs)
+        valid_offset = min(valid_end(metadata, log.leader_epochs), log.log_end_offset)
         max_size = 2 * log.config.max_message_bytes
         while True:
             try:

@@ -525,6 +525,30 @@ async def test_overlapping_segments_are_told_apart_by_epoch() -> None:
         await history.answer(20)
 
 
+async def test_what_a_past_leader_copied_beyond_the_log_is_not_served() -> None:
+    """Of a follower that was cut back, say, and has no record of the next epoch yet."""
+    history = RemoteHistory(segment_bytes=100_000)
+    past = RemoteHistory(segment_bytes=100_000, begin=False)
+    for number in range(20):
+        if number == 10:
+            history.log.writer.roll()
+        for each in (history, past):
+            each.append(bytes([number]) * 50)
+    for _ in range(10):
+        past.append(b"lost" * 20)
+    past.oracle.writer.roll()
+    history.copy_segment(past.oracle, _moved(history, past, past.oracle.segment_facts()[0]), 30)
+    history.log.highest_remote_offset = 9
+    history.log.update_config(
+        history.log.config.model_copy(update={"local_retention_bytes": 0, "local_retention_ms": 0})
+    )
+    history.log.retention.delete_old_segments()
+    assert (history.log.local_log_start_offset, history.log.log_end_offset) == (10, 20)
+    data = bytes_of(await history.answer(5))
+    assert headers_of(data)[0].base_offset == 5
+    assert headers_of(data)[-1].next_offset == 20
+
+
 def _moved(history: RemoteHistory, past: RemoteHistory, segment: Segment) -> Segment:
     """The files of a segment of another disk, brought over."""
     for path in (
