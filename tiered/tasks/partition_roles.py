@@ -17,7 +17,7 @@ from config.tier import TierConfig
 from storage.environment.alerts import AlertKind, Alerts
 from tiered.metadata.lineage import find_highest_remote_offset
 from tiered.metadata.remote_log_metadata_manager import RemoteLogMetadataManager
-from tiered.segment_metadata import TopicIdPartition
+from tiered.segment_metadata import SegmentState, TopicIdPartition
 from tiered.tasks.copier import Copier
 from tiered.tasks.expirer import Expirer
 from tiered.tasks.led_partition import LedPartition
@@ -144,7 +144,7 @@ class PartitionRoles:
                 subject,
                 f"remote storage is disabled for it, and still has {left - begun} of its segments, "
                 "which cannot be read. remote.log.delete.on.disable=true removes them, "
-                "remote.storage.enable=true serves them again",
+                + self._served_again(led),
             )
             return begun > 0
 
@@ -155,6 +155,25 @@ class PartitionRoles:
             work=lambda: self._deletion.purge(led),
         )
         tasks.other.start()
+
+    def _served_again(self, led: LedPartition) -> str:
+        """What becomes of a switched-off topic's segments if it is switched on again.
+
+        A log that was opened while it is off begins with its first local segment.
+        """
+        log_start = led.tiered.log.log_start_offset
+        segments = self._metadata.segments(led.tiered.partition)
+        below = sum(
+            one.state is SegmentState.COPY_SEGMENT_FINISHED and one.end_offset < log_start
+            for one in segments
+        )
+        if not below:
+            return "remote.storage.enable=true serves them again"
+        return (
+            f"and so does remote.storage.enable=true with {below} of them: they are below the log "
+            f"start offset, {log_start}, since the log was opened without remote storage. `varve "
+            "tier restore` makes a node with all of them of the bucket"
+        )
 
     def delete(self, tasks: PartitionTasks) -> None:
         """The topic was deleted: what it has in remote storage goes."""

@@ -411,8 +411,10 @@ class RemoteLogManager:
         if tasks.copy is not None and not tasks.led.tiered.log.copies_to_remote:
             # Not to be finished first, as in Kafka: its segment may be the reason.
             tasks.copy.interrupt()
-        if purges and tasks.led.tiered.log.config.remote_log_delete_on_disable:
+        wants = purges and tasks.led.tiered.log.config.remote_log_delete_on_disable
+        if wants and not tasks.led.purge_wanted:
             tasks.led.purge_wanted = True
+            self.history.keep(tasks.led)
         self.history.touch(partition)
         tasks.led.stopped_copying = ""
         self._copier.unblock(tasks.led)
@@ -560,7 +562,10 @@ class RemoteLogManager:
             self._roles.follow(tasks, led)
         elif not led.tiered.log.remote_storage:
             tasks.move(PartitionState.PURGING)
-            self.history.keep(led)
+            unfinished = self._metadata.known_of(tasks.partition).unfinished()
+            if led.purge_wanted or unfinished:
+                self.history.keep(led)
+            # Else its settings may be what was lost: the object says what there is, and from where.
             self._roles.purge(tasks, led)
         else:
             try:

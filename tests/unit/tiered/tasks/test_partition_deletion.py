@@ -4,6 +4,8 @@ import asyncio
 
 import pytest
 
+from storage.environment.alerts import AlertKind
+from tests.harness.history_world import INTERVAL_MS, KEY, copied, told
 from tests.unit.tiered.metadata.segment_builder import STARTED, segment
 from tests.unit.tiered.tasks.task_world import FOREVER, PARTITION, World, tiered_config
 from tests.unit.tiered.tasks.test_copier_crashes import KINDS, Ending, PowerOff
@@ -260,6 +262,50 @@ async def test_switched_off_without_delete_on_disable_keeps_it() -> None:
     world.set_config(remote_storage_enable=False)
     await world.interval()
     assert len(world.finished()) == 2
+
+
+def left_behind(world: World) -> str:
+    """The text of the alert; empty without one."""
+    found = [one for one in world.alerts.all() if one.kind is AlertKind.TIER_LEFT_BEHIND]
+    return found[0].text if found else ""
+
+
+@pytest.mark.parametrize("then", ["removed", "served"])
+async def test_what_lost_settings_leave_behind_is_reported_until_it_is_seen_to(then: str) -> None:
+    """And the bucket goes on to say what there is: readers, and a restore, go by it."""
+    world = await copied(3)
+    world.expire_local()
+    before = world.bucket.objects[KEY]
+    world.set_config(remote_storage_enable=False)
+    await world.run(3 * INTERVAL_MS)
+    assert "still has 3 of its segments" in left_behind(world)
+    assert "remote.storage.enable=true serves them again" in left_behind(world)
+    assert world.bucket.objects[KEY] is before
+    if then == "served":
+        world.set_config(remote_storage_enable=True)
+        await world.run(3 * INTERVAL_MS)
+        assert (len(world.finished()), world.unreadable()) == (3, [])
+    else:
+        world.set_config(remote_log_delete_on_disable=True)
+        await world.run(3 * INTERVAL_MS)
+        assert (world.states(), told(world).segments) == ([], ())
+    assert left_behind(world) == ""
+
+
+async def test_what_would_go_if_it_were_switched_on_again_is_said() -> None:
+    """A log that is opened without remote storage begins where it has records."""
+    world = await copied(3)
+    world.expire_local()
+    before = world.bucket.objects[KEY]
+    world.set_config(remote_storage_enable=False)
+    await world.run(INTERVAL_MS)
+    await world.crash()
+    await world.start()
+    await world.run(3 * INTERVAL_MS)
+    assert world.log.log_start_offset == 3
+    assert "so does remote.storage.enable=true with 3 of them" in left_behind(world)
+    assert "varve tier restore" in left_behind(world)
+    assert (len(world.finished()), world.bucket.objects[KEY]) == (3, before)
 
 
 async def test_a_purge_goes_on_after_a_restart() -> None:
