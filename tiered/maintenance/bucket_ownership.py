@@ -22,7 +22,8 @@ the one this broker knows: its disk is not mounted and there is an empty folder 
 emptied, or the settings name another one. What was copied there would leave the local disk, and be
 gone when the bucket is back. So nothing is copied and nothing removed, whatever the state is, until
 the claim is there again, or an operator says that what the bucket held is lost (`varve tier
-claim`).
+claim`). Likewise where such a broker finds another cluster's claim, or none that can be read: it is
+that one's bucket, by the settings or as it was handed over.
 
 TAKEN lasts as long as a first broker that still lives would need to notice. A disk that is moved
 to another machine takes what is its own, then, without an operator.
@@ -109,7 +110,7 @@ class Claim:
 
     Attributes:
         cluster_id: Of this broker's cluster.
-        is_missing: The last check found no claim where this broker has had one.
+        is_missing: The last check found no claim of this cluster where this broker has had one.
         on_found_again: Called when a check finds it after that: what was written in between may lie
             somewhere else.
         owner: The cluster that the last check found; None: there was none yet.
@@ -204,7 +205,7 @@ class Claim:
         deadline_ms = call_deadline_ms(self._settings().store.call_timeout_ms, 5)
         async with Deadline(self._timer, deadline_ms, "check of the bucket's claim"):
             found = await self._read()
-            is_missing = found is None and await self._has_claimed()
+            is_missing = await self._misses(found)
             if found is None and not is_missing:
                 await self._write(self._first_claim())
                 # Two clusters may have done so at once: the one that is read back has it.
@@ -213,10 +214,9 @@ class Claim:
             self.is_missing = is_missing
             if is_back:
                 self.on_found_again()
-            if is_missing:
-                self.owner = None
-            else:
-                self.owner = UNREADABLE if found is None else found.owner
+            self.owner = None if found is None else found.owner
+            if found is None and not is_missing:
+                self.owner = UNREADABLE
             if found is not None and self._memory is not None and self.owner == self.cluster_id:
                 await self._compare(found, self._memory)
         self._checked_ms = self._clock.monotonic_ms()
@@ -281,8 +281,9 @@ class Claim:
         deadline_ms = call_deadline_ms(self._settings().store.call_timeout_ms, 1)
         async with Deadline(self._timer, deadline_ms, "reading the bucket's claim"):
             # No whole check: who may remove there is another matter, and may wait for a disk.
-            if await self._read() is None and await self._has_claimed():
-                self.is_missing, self.owner = True, None
+            found = await self._read()
+            if await self._misses(found):
+                self.is_missing, self.owner = True, None if found is None else found.owner
                 self._report()
         self.require_bucket()
 
@@ -323,11 +324,14 @@ class Claim:
             if found == ClaimText(self.cluster_id, self._mine):
                 await self._write(found._replace(released=True))
 
-    async def _has_claimed(self) -> bool:
-        return self._memory is not None and await self._memory.has_claimed()
+    async def _misses(self, found: ClaimText | None) -> bool:
+        """Whether a claim of this cluster should be there, and is not."""
+        if self._memory is None or (found is not None and found.owner == self.cluster_id):
+            return False
+        return await self._memory.has_claimed()
 
     def _why_not(self) -> str:
-        return "its claim is missing" if self.is_missing else "another cluster owns it"
+        return "its claim is missing" if self.owner is None else "another cluster owns it"
 
     def _first_claim(self) -> ClaimText:
         """On a bucket without any."""
@@ -374,10 +378,7 @@ class Claim:
             self._alerts.set(
                 AlertKind.TIER_CLAIM_MISSING,
                 CLAIM_KEY,
-                "the bucket has no claim of this cluster, which has had one: its disk is not "
-                "mounted, it was emptied, or the settings name another one. Nothing is copied to "
-                "remote storage or deleted there until it is back. If what it held is lost, run "
-                "`varve tier claim`",
+                self._what_is_missing(),
             )
         else:
             self._alerts.clear(AlertKind.TIER_CLAIM_MISSING, CLAIM_KEY)
@@ -391,6 +392,21 @@ class Claim:
             )
         else:
             self._alerts.clear(AlertKind.TIER_NOT_OURS, CLAIM_KEY)
+
+    def _what_is_missing(self) -> str:
+        if self.owner is not None:
+            return (
+                f"the bucket is claimed by cluster {self.owner}, and this cluster has had a claim: "
+                "the settings name another bucket, or it was handed over (`varve tier restore "
+                "--take-ownership`). Nothing is copied to remote storage or deleted there until "
+                "this cluster's claim is back"
+            )
+        return (
+            "the bucket has no claim of this cluster, which has had one: its disk is not "
+            "mounted, it was emptied, or the settings name another one. Nothing is copied to "
+            "remote storage or deleted there until it is back. If what it held is lost, run "
+            "`varve tier claim`"
+        )
 
     async def _read(self) -> ClaimText | None:
         try:

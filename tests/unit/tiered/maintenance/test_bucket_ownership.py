@@ -220,6 +220,47 @@ async def test_a_claim_that_is_gone_is_not_written_anew(is_new_process: bool) ->
     assert world.alerts.all() == []
 
 
+@pytest.mark.parametrize("is_new_process", [False, True])
+@pytest.mark.parametrize("theirs", [b'{"clusterId": "other"}', b"<html>moved</html>"])
+async def test_nothing_is_copied_to_a_bucket_that_is_another_clusters_now(
+    is_new_process: bool, theirs: bytes
+) -> None:
+    """The settings name a wrong one: what is copied there would leave the local disk."""
+    world, memory = World(), Memory()
+    claim = node(world, memory, 1)
+    await claim.check()
+    ours = world.bucket.objects.pop(CLAIM_KEY)
+    world.bucket.put(CLAIM_KEY, theirs)
+    if is_new_process:
+        claim = node(world, memory, 2)
+        assert not await claim.check()
+    else:
+        with pytest.raises(RemoteStorageNotReadyError, match="another cluster owns it"):
+            await claim.require_bucket_now()
+    with pytest.raises(RemoteStorageNotReadyError, match="another cluster owns it"):
+        claim.require_bucket()
+    assert not claim.is_removing
+    (alert,) = world.alerts.all()
+    assert alert.kind is AlertKind.TIER_CLAIM_MISSING
+    assert f"claimed by cluster {decode_claim(theirs)}" in alert.text
+    assert world.bucket.objects[CLAIM_KEY].data == theirs
+    world.bucket.objects[CLAIM_KEY] = ours
+    assert await claim.check()
+    claim.require_bucket()
+    assert world.alerts.all() == []
+
+
+async def test_who_never_had_a_claim_copies_beside_another_cluster() -> None:
+    """Names of objects are unique; only nothing is removed."""
+    world = World()
+    world.bucket.put(CLAIM_KEY, b'{"clusterId": "other"}')
+    claim = node(world, Memory(), 1)
+    assert not await claim.check()
+    claim.require_bucket()
+    await claim.require_bucket_now()
+    assert world.alerts.all() == []
+
+
 async def test_a_lost_bucket_is_begun_anew_by_an_operator() -> None:
     world, memory = World(), Memory()
     claim = node(world, memory, 1)
