@@ -72,6 +72,8 @@ _RETRIABLE_AS_NOT_ENOUGH_REPLICAS: Final = frozenset(
         ErrorCode.COORDINATOR_LOAD_IN_PROGRESS,
         ErrorCode.COORDINATOR_NOT_AVAILABLE,
         ErrorCode.NOT_COORDINATOR,
+        # Beside it a partition was asked for that the coordinator has not heard of yet.
+        ErrorCode.OPERATION_NOT_ATTEMPTED,
     }
 )
 
