@@ -17,7 +17,7 @@ Source: Kafka, ShareCoordinatorService.java, ShareCoordinatorShard.java, Persist
 
 import asyncio
 import logging
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -53,6 +53,9 @@ if TYPE_CHECKING:
     from broker.replicas.replica_manager import ReplicaManager
 
 logger = logging.getLogger(__name__)
+
+BATCHES_PER_WRITE = 10_000
+"""State batches of cold states that are written together: 200 KB."""
 
 
 class ShareCoordinator:
@@ -383,15 +386,33 @@ class ShareCoordinator:
                 for key, state in shard.states.items()
                 if now_ms - state.write_timestamp_ms >= interval_ms
             ]
-            for at in range(0, len(cold), RECORDS_PER_WRITE):
+            for together in _written_together(shard, cold):
                 records = [
                     shard.refreshed(key, self._clock.now_ms())
-                    for key in cold[at : at + RECORDS_PER_WRITE]
+                    for key in together
                     if key in shard.states
                 ]
                 if records:
                     shard.write(records, _ignore_outcome)
                 await asyncio.sleep(0)
+
+
+def _written_together(
+    shard: ShareShard, keys: Sequence[SharePartitionKey]
+) -> Iterator[list[SharePartitionKey]]:
+    """States whose snapshots fit into one batch; else it would be refused each time."""
+    together: list[SharePartitionKey] = []
+    size = 0
+    for key in keys:
+        state = shard.states.get(key)
+        more = 0 if state is None else len(state.batches)
+        if together and (len(together) == RECORDS_PER_WRITE or size + more > BATCHES_PER_WRITE):
+            yield together
+            together, size = [], 0
+        together.append(key)
+        size += more
+    if together:
+        yield together
 
 
 def _ignore_outcome(_code: ErrorCode) -> None:

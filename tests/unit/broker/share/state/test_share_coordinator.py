@@ -281,6 +281,28 @@ async def test_a_state_is_not_given_up_for_a_deletion_that_may_be_lost(c: Coordi
     assert c.log.starts[0] == 2
 
 
+async def test_snapshots_of_large_states_are_written_in_several_batches(
+    c: Coordinator, caplog: pytest.LogCaptureFixture
+) -> None:
+    """One would be above `max.message.bytes`, each time; and what lies before would stay."""
+    keys = keys_of(8)
+    for key in keys:
+        c.initialize(key=key)
+        for begin in range(0, 4_000, 1_000):
+            scattered = (StateBatch(n, n, 2, 1) for n in range(begin, begin + 1_000, 2))
+            assert c.write(*scattered, key=key) is E.NONE
+    before = [c.read(key=key) for key in keys]
+    c.log.size_max = 300_000
+    end = c.log.ends[0]
+    c.timer.advance(c.settings.share_coordinator_cold_partition_snapshot_interval_ms)
+    await c.settle()
+    c.timer.advance(300_000)
+    await c.settle()
+    assert c.log.starts[0] >= end
+    await c.crash()
+    assert [c.read(key=key) for key in keys] == before
+
+
 async def test_updates_whose_snapshot_was_given_up_are_no_damage(
     c: Coordinator, caplog: pytest.LogCaptureFixture
 ) -> None:
