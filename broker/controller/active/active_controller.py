@@ -236,6 +236,9 @@ class ActiveController:
         plan = await plan_partitions(image, states, terms, slices)
         fences = fences_of(image, states, self._ends)
         if not plan and not fences:
+            if plan.is_undecided:
+                # Looked at again when it is known (`states.next_ms`), or when a lease is back.
+                return True
             admissions = dict(admissions_of(image, states))
             if not admissions:
                 if plan.leaderless:

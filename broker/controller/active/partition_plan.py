@@ -33,11 +33,14 @@ class PartitionPlan:
 
     Attributes:
         leaderless: Partitions without a leader for which nothing can be planned.
+        is_undecided: There are partitions for which nothing is planned before it is known who of
+            their ISR is dead.
     """
 
     def __init__(self, image: ClusterImage) -> None:
         self.image = image
         self.leaderless: list[tuple[TopicImage, PartitionImage]] = []
+        self.is_undecided = False
         self._changed: dict[Chunk, dict[int, PartitionImage]] = {}
 
     def __bool__(self) -> bool:

@@ -5,6 +5,10 @@
                  lead, those whose directory has no room
     leader       one that may lead (`broker.controller.active.partition_change`); one that wants to
                  stop goes on where no other broker could
+    undecided    where members leave the ISR, and the leases of all others in it have ended a moment
+                 ago: whether these live is waited for. If they are dead, all leave in one step, and
+                 all are eligible: no ISR has been without any of them. In two steps who leaves
+                 first would not be, and could not lead when it is the first to come back.
     reassigned   a reassignment that is complete by now ends
     ELR          without brokers whose logs may lack what they had, or that are not registered
 
@@ -90,6 +94,9 @@ async def plan_partitions(
                 all_online[directories] = is_online
             if is_online and _is_settled(partition, states, draining):
                 continue
+            if states.without_lease and _is_undecided(partition, states):
+                plan.is_undecided = True
+                continue
             offline = NONE if is_online else replicas_offline(image, partition)
             full = NONE if is_online else replicas_full(image, partition)
             new = _settled(topic, partition, states, terms, offline, full)
@@ -108,6 +115,12 @@ def _is_settled(partition: PartitionImage, states: BrokerStates, draining: froze
         and (not draining or draining.isdisjoint(partition.isr))
         and (not partition.elr or states.eligible.issuperset(partition.elr))
     )
+
+
+def _is_undecided(partition: PartitionImage, states: BrokerStates) -> bool:
+    """Whether the ISR gets smaller, and no lease of what is left of it is held; see the module."""
+    staying = states.active.intersection(partition.isr)
+    return bool(staying) and staying <= states.without_lease and len(staying) < len(partition.isr)
 
 
 def _settled(
@@ -174,8 +187,8 @@ def admissions_of(image: ClusterImage, states: BrokerStates) -> Iterator[tuple[i
     One that lacks a feature's level stays outside, and its fence says so: it would read records
     that it does not understand.
 
-    To be asked only when nothing is left to plan: a broker must not lead again in a leader epoch
-    in which it led before.
+    To be asked only when nothing is left to plan, and nothing is undecided: a broker must not lead
+    again in a leader epoch in which it led before.
     """
     for node in states.waiting:
         broker = image.brokers[node]

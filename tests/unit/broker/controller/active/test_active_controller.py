@@ -156,6 +156,43 @@ async def test_leases_that_end_together_are_waited_for(world: ControlWorld) -> N
     assert world.active.active.early_lease_ends == 1
 
 
+@pytest.mark.parametrize("min_isr", ["1", "2"])
+async def test_the_first_of_all_that_were_killed_leads_what_it_has(
+    world: ControlWorld, min_isr: str
+) -> None:
+    """It was in the ISR until all were dead: nothing was committed without it.
+
+    The ISR without it alone, of brokers whose leases had ended with its own, would be waited for.
+    """
+    await with_topic(world, **{"min.insync.replicas": min_isr})
+    for member in world.members.values():
+        await member.end_lease()
+    await world.members[1].register(ended=LastRun.SAME_BOOT)
+    await world.settle(3_000)
+    assert not world.image.brokers[1].is_fenced
+    for index in range(3):
+        found = partition(world, index)
+        assert (found.leader, found.isr, found.leader_epoch > 0) == (1, (1,), True)
+        assert set(found.elr) == ({2, 3} if min_isr == "2" else set())
+
+
+async def test_nobody_is_let_in_while_it_is_not_known_who_lives(world: ControlWorld) -> None:
+    """The record still names its life of before as leader: it would lead in one epoch twice."""
+    await with_topic(world)
+    for node_id in (2, 3):
+        await world.members[node_id].end_lease()
+    epoch = partition(world).leader_epoch
+    await world.members[1].register(ended=LastRun.SAME_BOOT)
+    await world.settle(500)
+    assert world.image.brokers[1].is_fenced
+    assert partition(world).leader_epoch == epoch
+    await world.members[2].return_()
+    await world.settle(200)
+    assert not world.image.brokers[1].is_fenced
+    assert (partition(world).leader, partition(world).leader_epoch) == (2, epoch + 1)
+    assert 1 not in partition(world).isr
+
+
 async def test_a_fenced_broker_that_returns_with_its_epoch_is_let_in(world: ControlWorld) -> None:
     """It has only lost its lease, so it stays in the ELR, whatever the end before its start."""
     await world.start(ended=LastRun.UNKNOWN)
