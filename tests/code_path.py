@@ -5,15 +5,14 @@ on both paths.
 """
 
 import os
-from functools import cache
 from pathlib import Path
 from typing import Final
 
 import pytest
 
-from native.imports import imported_by
 from native.loader import VARIABLE, CodePath, prefer_compiled
 from native.modules import COMPILED, ROOT
+from tests.source_facts import facts
 
 # Also for the processes that tests start.
 os.environ.setdefault(VARIABLE, "off")
@@ -45,19 +44,18 @@ To import one is no sign that the test reaches the hot path; their own tests are
 """
 
 
-def modules_on_both(root: Path = ROOT) -> list[Path]:
-    """Test modules that are to pass compiled and as Python, below `root`, in order.
+def modules_on_both() -> list[Path]:
+    """Test modules that are to pass compiled and as Python, from `ROOT` on, in order.
 
     Those that import a compiled module, other than `EQUIPMENT`, or ask which code runs, and all in
     the folder that mirrors the folder of a compiled module.
     """
-    found = (path.relative_to(root) for path in sorted((root / "tests").rglob("test_*.py")))
-    return [path for path in found if path.parent in MIRRORS or _names_compiled(root / path)]
+    found = (path.relative_to(ROOT) for path in sorted((ROOT / "tests").rglob("test_*.py")))
+    return [path for path in found if path.parent in MIRRORS or _names_compiled(ROOT / path)]
 
 
-@cache
 def _names_compiled(path: Path) -> bool:
-    return not imported_by(path, ROOT).isdisjoint({*COMPILED, __name__} - EQUIPMENT)
+    return not facts(path).imports.names.isdisjoint({*COMPILED, __name__} - EQUIPMENT)
 
 
 __all__ = ["CODE", "EQUIPMENT", "MIRRORS", "modules_on_both", "python_only"]

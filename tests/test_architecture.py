@@ -1,20 +1,19 @@
 """The shape of the project, checked like its behaviour."""
 
-import ast
 import importlib.util
 import re
 import subprocess
 import tomllib
 from collections import Counter
-from functools import cache
+from collections.abc import Mapping
 from importlib.metadata import packages_distributions
 from pathlib import Path
-from typing import NamedTuple
 
 import pytest
 
 from config.broker import BROKER_KEYS
 from config.topic import TOPIC_KEYS
+from tests.source_facts import facts
 
 ROOT = Path(__file__).resolve().parent.parent
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
@@ -87,55 +86,6 @@ def _files(*patterns: str) -> list[Path]:
     return [path for line in listed.stdout.splitlines() if (path := ROOT / line).is_file()]
 
 
-DECISIONS = (ast.If, ast.For, ast.While, ast.Try, ast.With, ast.Match, ast.comprehension)
-
-
-class Facts(NamedTuple):
-    """What the tests here ask of a source file.
-
-    The trees themselves, of all files, would be half a gigabyte until the run ends, and each call
-    of the collector in a later test would walk through them.
-
-    Attributes:
-        imported: Modules and names in `from a import b`.
-        whole: Modules in `import a`.
-        called: Names and their attributes in calls `a.b()`.
-        attributes: Names of all attributes.
-        has_behaviour: Whether there is more than declarations: some function decides, repeats or
-            handles.
-    """
-
-    imported: frozenset[tuple[str, str]]
-    whole: tuple[str, ...]
-    called: frozenset[tuple[str, str]]
-    attributes: frozenset[str]
-    has_behaviour: bool
-
-
-@cache
-def _facts(path: Path) -> Facts:
-    nodes = list(ast.walk(ast.parse(path.read_text(encoding="utf-8"))))
-    functions = [n for n in nodes if isinstance(n, ast.FunctionDef | ast.AsyncFunctionDef)]
-    return Facts(
-        frozenset(
-            (node.module, name.name)
-            for node in nodes
-            if isinstance(node, ast.ImportFrom) and node.module
-            for name in node.names
-        ),
-        tuple(name.name for node in nodes if isinstance(node, ast.Import) for name in node.names),
-        frozenset(
-            (node.func.value.id, node.func.attr)
-            for node in nodes
-            if isinstance(node, ast.Call)
-            and isinstance(node.func, ast.Attribute)
-            and isinstance(node.func.value, ast.Name)
-        ),
-        frozenset(node.attr for node in nodes if isinstance(node, ast.Attribute)),
-        any(isinstance(node, DECISIONS) for function in functions for node in ast.walk(function)),
-    )
-
-
 MODULES = [
     path
     for path in _files("*.py")
@@ -143,14 +93,20 @@ MODULES = [
 ]
 
 
+@pytest.fixture(scope="module")
+def distributions() -> Mapping[str, list[str]]:
+    """Which distributions bring a package of a name: to ask each of them takes a while."""
+    return packages_distributions()
+
+
 @pytest.mark.parametrize("name", PACKAGES)
-def test_import_name_is_ours(name: str) -> None:
+def test_import_name_is_ours(name: str, distributions: Mapping[str, list[str]]) -> None:
     """No dependency brings a package with one of our plain names."""
     spec = importlib.util.find_spec(name)
     assert spec is not None
     assert spec.origin is not None
     assert Path(spec.origin).is_relative_to(ROOT)
-    assert set(packages_distributions().get(name, ())) <= {"varve"}
+    assert set(distributions.get(name, ())) <= {"varve"}
 
 
 def test_top_level_folders_are_known() -> None:
@@ -220,7 +176,7 @@ def test_modules_of_a_folder_do_not_know_each_other_in_a_circle() -> None:
         graph = {
             name: {
                 other
-                for module, _ in _facts(path).imported
+                for module, _ in facts(path).imports.members
                 for other in paths
                 if module == f"{package}.{other}"
             }
@@ -234,12 +190,6 @@ def test_modules_of_a_folder_do_not_know_each_other_in_a_circle() -> None:
 UNIT_TESTS = _files("tests/unit/*.py")
 
 
-def _imported(path: Path) -> set[str]:
-    """Dotted names that a module imports, of modules and of what is in them."""
-    imported = _facts(path).imported
-    return {module for module, _ in imported} | {f"{module}.{name}" for module, name in imported}
-
-
 def _untested() -> list[Path]:
     """Modules with behaviour that no unit test is about: neither of their own nor of their class.
 
@@ -250,12 +200,12 @@ def _untested() -> list[Path]:
     imported_by_tests = {
         (path.relative_to(ROOT / "tests" / "unit").parts[0], name)
         for path in UNIT_TESTS
-        for name in _imported(path)
+        for name in facts(path).imports.names
     }
     users: dict[str, set[Path]] = {}
     written = [path for path in MODULES if not path.is_relative_to(GENERATED)]
     for path in written:
-        for name in _imported(path):
+        for name in facts(path).imports.names:
             users.setdefault(name, set()).add(path.relative_to(ROOT))
 
     def is_tested(module: Path) -> bool:
@@ -270,7 +220,7 @@ def _untested() -> list[Path]:
         is_part = user.parent == module.parent
         return is_part and (str(user) in TESTED_ELSEWHERE or is_tested(user))
 
-    modules = [path.relative_to(ROOT) for path in written if _facts(path).has_behaviour]
+    modules = [path.relative_to(ROOT) for path in written if facts(path).has_behaviour]
     return [module for module in modules if not is_tested(module)]
 
 
@@ -299,7 +249,10 @@ def _sources() -> list[Path]:
 def test_packages_are_not_imported_whole() -> None:
     """`import config` would clash with every variable of that name: import names instead."""
     whole = [
-        (path.name, name) for path in _sources() for name in _facts(path).whole if name in PACKAGES
+        (path.name, name)
+        for path in _sources()
+        for name in facts(path).imports.whole
+        if name in PACKAGES
     ]
     assert whole == []
 
@@ -387,7 +340,7 @@ def test_time_and_chance_are_passed_in(module: Path) -> None:
     """A simulation moves the clock by hand and repeats a run from its seed."""
     if str(module) in SEAMS:
         return
-    assert _facts(ROOT / module).called & IMPURE == set()
+    assert facts(ROOT / module).called & IMPURE == set()
 
 
 ASKS_AS_LEADER = ("broker/handlers", "broker/groups", "broker/transactions", "broker/share")
@@ -408,7 +361,7 @@ def test_who_answers_clients_answers_as_leader() -> None:
         str(path.relative_to(ROOT))
         for path in MODULES
         if str(path.relative_to(ROOT)).startswith(ASKS_AS_LEADER)
-        and _facts(path).attributes & {"replica_of", "log_of"}
+        and facts(path).attributes & {"replica_of", "log_of"}
     }
     assert asked == ANY_REPLICA_IS_MEANT
 

@@ -3,6 +3,7 @@
 import ast
 import re
 
+from native.imports import import_statements, statements
 from native.modules import COMPILED, ROOT, module_path
 
 
@@ -26,7 +27,7 @@ def bases_of(tree: ast.Module) -> dict[str, tuple[list[str], bool]]:
             [ast.unparse(base).partition("[")[0] for base in node.bases],
             any("allow_interpreted_subclasses=True" in ast.unparse(d) for d in node.decorator_list),
         )
-        for node in ast.walk(tree)
+        for node in statements(tree)
         if isinstance(node, ast.ClassDef)
     }
 
@@ -58,7 +59,7 @@ def test_classes_of_python_inherit_from_compiled_ones_where_these_allow_it() -> 
         tree = ast.parse(source)
         imported = {
             each.asname or each.name: (node.module, each.name)
-            for node in ast.walk(tree)
+            for node in import_statements(tree)
             if isinstance(node, ast.ImportFrom) and node.module in compiled
             for each in node.names
         }
