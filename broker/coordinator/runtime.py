@@ -457,7 +457,8 @@ class CoordinatorRuntime(Generic[AnyShard]):
         self._deferred.refuse(index, ErrorCode.NOT_COORDINATOR)
         if isinstance(error, (StorageError, OSError)):
             # Descriptors that are short come back, and another replica may fill up what is missing.
-            delay_ms = min(RELOAD_FIRST_MS * 2**election.failures, RELOAD_MAX_MS)
+            # Five doublings pass the limit; a power of some thousand is no float any more.
+            delay_ms = min(RELOAD_FIRST_MS * 2 ** min(election.failures, 5), RELOAD_MAX_MS)
             self._timer.call_later_ms(delay_ms, partial(self._load_again, election))
 
     def _load_again(self, election: Election) -> None:

@@ -382,6 +382,10 @@ async def test_what_could_not_be_read_is_tried_again_ever_later(h: RuntimeHarnes
         assert h.put("a", b"2") == [E.NOT_COORDINATOR]
         await h.pass_time(1)
         assert h.runtime.stats.load_failures == failures + 2
+    # Days later, when two to the power of that is no float.
+    h.runtime._elections[0].failures = 2_000
+    await h.pass_time(RELOAD_MAX_MS)
+    assert h.runtime._elections[0].failures == 2_001
     h.log.fail_reads.clear()
     await h.pass_time(RELOAD_MAX_MS)
     assert h.shard().values == {b"a": b"1"}
