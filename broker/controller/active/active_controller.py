@@ -25,6 +25,7 @@ from broker.controller.active.leader_requests import (
     LeaderResult,
     plan_elections,
 )
+from broker.controller.active.leaderless import LeaderlessReport
 from broker.controller.active.lease_ends import LeaseEnds
 from broker.controller.active.log_recovery import (
     LogRecovery,
@@ -135,6 +136,7 @@ class ActiveController:
         self.recovery = LogRecovery(
             self._elect_longest, self._recover_later, changes.start_unawaited
         )
+        self._leaderless = LeaderlessReport()
         self._is_dirty = False
         self._is_reconciling = False
         self.epoch = 0
@@ -160,6 +162,7 @@ class ActiveController:
     def on_elected(self, epoch: int) -> None:
         """This broker has become the controller: it reconciles, then serves."""
         self.epoch = epoch
+        self._leaderless = LeaderlessReport()
         self._writes = self._make_writes(epoch)
         self._changes.begin(self._writes)
         LOGGER.info("controller elected node=%d epoch=%d", self._node_id, epoch)
@@ -241,6 +244,7 @@ class ActiveController:
                 return True
             admissions = dict(admissions_of(image, states))
             if not admissions:
+                await self._leaderless.look(plan.leaderless, terms, slices)
                 if plan.leaderless:
                     await self.recovery.pursue(plan.leaderless, image, terms, slices)
                 return True

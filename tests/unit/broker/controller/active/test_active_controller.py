@@ -193,6 +193,33 @@ async def test_nobody_is_let_in_while_it_is_not_known_who_lives(world: ControlWo
     assert 1 not in partition(world).isr
 
 
+def waits(caplog: pytest.LogCaptureFixture) -> list[str]:
+    """What the controller has said of partitions without a leader."""
+    found = [line for line in caplog.messages if "leader, they need" in line or "again" in line]
+    caplog.clear()
+    return found
+
+
+async def test_what_partitions_without_a_leader_need_is_said_once(
+    world: ControlWorld, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level("INFO", "broker.controller.active.leaderless")
+    await with_topic(world, **{"min.insync.replicas": "2"})
+    for member in world.members.values():
+        await member.end_lease()
+    await world.members[1].register(ended=LastRun.UNKNOWN)
+    await world.settle(3_000)
+    assert waits(caplog) == [
+        "partitions have no leader, they need one of brokers 2, 3 partitions=3 first=t-0"
+    ]
+    await world.members[2].register(ended=LastRun.UNKNOWN)
+    await world.settle(1_000)
+    assert waits(caplog) == ["partitions have no leader, they need broker 3 partitions=3 first=t-0"]
+    await world.members[3].register(ended=LastRun.SAME_BOOT)
+    await world.settle(1_000)
+    assert waits(caplog) == ["all partitions have leaders again"]
+
+
 async def test_a_fenced_broker_that_returns_with_its_epoch_is_let_in(world: ControlWorld) -> None:
     """It has only lost its lease, so it stays in the ELR, whatever the end before its start."""
     await world.start(ended=LastRun.UNKNOWN)
