@@ -150,6 +150,13 @@ class Total:
                 "topics deleted": outcome.deleted,
                 "unclean elections": outcome.unclean,
                 "logs moved": outcome.moved,
+                "transactions left open": outcome.left,
+                "timed out": outcome.timed_out,
+                "waits for a throttle": outcome.held_back,
+                "partitions added": outcome.added,
+                "moves to other brokers": outcome.moves,
+                "replaced": outcome.replaced,
+                "given up": outcome.given_up,
             }
         )
         if outcome.violation is not None:

@@ -67,6 +67,8 @@ class SimBroker:
         filesystem: Of the machine, as the process sees it.
         settings: Of each of its processes.
         moved: Copies of logs that have taken their places in another directory.
+        held_back: Times that a replica had to wait for a throttle, at a process that has ended.
+        timed_out: Transactions that such a process has aborted because their time was up.
         is_running: The process was started, and has not ended.
         is_stopping: It was told to end.
         is_wanted: Once it has, it is started again.
@@ -98,7 +100,7 @@ class SimBroker:
         self.broker: Broker | None = None
         self.tier: SimTier | None = None
         self.process = Process(self.host)
-        self.lives = self.moved = 0
+        self.lives = self.moved = self.held_back = self.timed_out = 0
         self.is_running = self.is_stopping = self.is_wanted = False
         self.on_exit: Callable[[int, str], None] = lambda _node_id, _reason: None
         self.on_ending: Callable[[int], None] = lambda _node_id: None
@@ -240,12 +242,25 @@ class SimBroker:
     def ended(self) -> None:
         """The process has come to its end by itself."""
         self.on_ending(self.node_id)
+        self._count(self.broker)
         self.loop.graveyard.append(self.broker)
         self.is_running = False
         self.loop.kill(self.process)
         self._end_tier()
         self.network.kill(self.process)
         self.filesystem = self._mount(self.filesystem.after_crash(KEEP_ALL))
+
+    def _count(self, broker: Broker | None) -> None:
+        """Add up what a process has counted, at its end."""
+        if broker is not None and broker.hosted is not None:
+            self.held_back += sum(quota.held_back for quota in broker.hosted.quotas)
+        if broker is not None and broker.transactions is not None:
+            self.timed_out += broker.transactions.stats.timeouts
+
+    def count(self) -> None:
+        """Add up what the process that runs has counted; once, at the end of a run."""
+        if self.is_running:
+            self._count(self.broker)
 
     def restore(self, disk: FakeFilesystem, *, boots: bool) -> None:
         """End, and have a disk as it was before: a copy, which is used up.
@@ -267,6 +282,7 @@ class SimBroker:
     def crash(self, keep: Random | None) -> None:
         """The machine loses its power: what was not synced is gone, or (`keep`) some of it."""
         self.on_ending(self.node_id)
+        self._count(self.broker)
         self.loop.graveyard.append(self.broker)
         self.is_running = False
         self.loop.kill(self.process)

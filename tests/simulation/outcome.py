@@ -17,6 +17,10 @@ class Outcome:
         cleaned: Records of a compacted topic that readers did not find any more, of all reads.
         shared: Records that a share group has accepted.
         moved: Logs that have changed their directory.
+        left: Transactions that were left open; `timed_out` were aborted by their coordinators.
+        held_back: Times that a replica had to wait for a throttle.
+        added: Partitions that were added to the topic.
+        moves: Moves between brokers that have begun; of them `replaced` by another, and `given_up`.
         unclean: Elections that were, of a topic that allows them.
         points: Crash points passed, by broker and kind.
         has_crashed: The crash point that was asked for was reached.
@@ -49,6 +53,13 @@ class Outcome:
     cleaned: int = 0
     unclean: int = 0
     moved: int = 0
+    left: int = 0
+    timed_out: int = 0
+    held_back: int = 0
+    added: int = 0
+    moves: int = 0
+    replaced: int = 0
+    given_up: int = 0
     violated_s: float = 0.0
     points: dict[tuple[int, str], int] = field(default_factory=dict)
     has_crashed: bool = False

@@ -70,6 +70,7 @@ def run(
         world.bucket.usual_s = shape.bucket_s
     nemesis = Nemesis(world, plan)
     nemesis.may_forget = shape.min_in_sync > 1
+    invariants.assignments = nemesis.assignments
     work = Run(world, history, invariants, nemesis, shape)
     work.plan = plan
     work.crash_points = crash_points = CrashPoints(world, crash, choose)
@@ -80,6 +81,8 @@ def run(
         outcome.violated_s = world.loop.time() - work.faults_from_s
         outcome.state = world.describe()
     finally:
+        for place in world.brokers.values():
+            place.count()
         world.close(collects=collects)
         if collects:
             gc.enable()
@@ -105,6 +108,13 @@ def run(
     outcome.cleaned = work.load.keys.cleaned
     outcome.shared = work.load.shares.accepted
     outcome.moved = sum(place.moved for place in world.brokers.values())
+    outcome.left = work.load.transactions.left
+    outcome.timed_out = sum(place.timed_out for place in world.brokers.values())
+    outcome.held_back = sum(place.held_back for place in world.brokers.values())
+    outcome.added = len(work.load.places) - shape.partitions
+    outcome.moves = nemesis.assignments.moves
+    outcome.replaced = nemesis.assignments.replaced
+    outcome.given_up = nemesis.assignments.given_up
     outcome.unclean = work.load.losses.losses
     outcome.points = dict(crash_points.counts)
     outcome.has_crashed = crash_points.has_struck
@@ -182,7 +192,7 @@ class Run:
         self.history.on_ack = self.invariants.acknowledged
         for place in world.brokers.values():
             place.on_ending = self.invariants.check
-        world.server.store.on_stored = self.invariants.stored
+        world.server.store.on_stored = self._stored
         world.server.store.on_expired = self.invariants.lease_expired
         for place in world.brokers.values():
             place.start()
@@ -191,6 +201,10 @@ class Run:
             self.invariants.unclean = UncleanElections(world, self.load.losses)
             world.lossy = LOOSE
         self.load.make_topics()
+
+    def _stored(self) -> None:
+        self.invariants.stored()
+        self.load.look(self.world.image)
 
     def heal(self) -> None:
         """I13: what is broken is mended, and all is whole in time."""
@@ -207,7 +221,10 @@ class Run:
             world.start(node_id)
         # Faults still under way end within the next seconds.
         world.until(self._is_led, limit_s=LED_S, what="I13 all partitions are led")
+        lifted = world.loop.spawn(world.loop.outside, self.nemesis.lift_throttles())
+        world.until(lifted.done, limit_s=WHOLE_S, what="no throttle is left")
         world.until(world.is_whole, limit_s=WHOLE_S, what="I13 all replicas are in sync")
+        world.until(self.load.is_used, limit_s=WHOLE_S, what="partitions that were added are used")
 
     def _is_led(self) -> bool:
         for topic in self.world.image.topics.values():

@@ -5,6 +5,7 @@ from random import Random
 from typing import Final
 
 from tests.simulation.clients.keys import SETTINGS as KEY_SETTINGS
+from tests.simulation.clients.leavers import LOOK_MS
 from tests.simulation.clients.losses import CONFIGS as LOSSES
 from tests.simulation.remote.bucket import WAY_S
 
@@ -20,11 +21,17 @@ LIVES: Final = 0.4
 SHARERS: Final = 0.4
 """In so many of the runs in which nothing goes there is a share group."""
 
+LEAVERS: Final = 0.5
+"""In so many of the runs with transactions some are left open."""
+
 KEYS: Final = 0.4
 """In so many of the runs without a bucket there is a compacted topic."""
 
 LOSSY: Final = 0.4
 """In so many of the runs without a bucket there is a topic that may lose records."""
+
+LOSSY_TIERED: Final = 0.3
+"""In so many of those with one; it is copied there, too."""
 
 TWO_DIRECTORIES: Final = 0.4
 """In so many of the runs brokers have two log directories."""
@@ -41,6 +48,7 @@ class Shape:
         is_trimmed: A client deletes old records.
         bucket_s: How long a request to the bucket takes at most, and its answer.
         has_lives: Another topic is deleted and made again, all along.
+        leavers: Transactional ids whose producers leave transactions open.
         sharers: Members of a share group.
         has_keys: A compacted topic is written and read, too.
         directories: Log directories of each broker.
@@ -61,6 +69,7 @@ class Shape:
     bucket_s: float = WAY_S
     has_lives: bool = False
     sharers: int = 0
+    leavers: int = 0
     has_keys: bool = False
     directories: int = 1
     losses: dict[str, object] = field(default_factory=dict)
@@ -98,6 +107,11 @@ def draw_shape(seed: int, *, quiet: bool = False, tiered: bool = False) -> Shape
     members = random.randint(0, 3) if retention_ms < 0 else 0
     if is_trimmed:
         transactional = 0
+    leavers = 0
+    of_leavers = Random(f"leavers {seed}")
+    if transactional and of_leavers.random() < LEAVERS:
+        leavers = of_leavers.randint(1, 2)
+        settings["transaction_abort_timed_out_transaction_cleanup_interval_ms"] = LOOK_MS
     has_keys = not tiered and Random(f"keys {seed}").random() < KEYS
     if has_keys:
         settings |= KEY_SETTINGS
@@ -118,6 +132,7 @@ def draw_shape(seed: int, *, quiet: bool = False, tiered: bool = False) -> Shape
         bucket_s=bucket_s,
         has_lives=Random(f"lives {seed}").random() < LIVES,
         sharers=sharers,
+        leavers=leavers,
         has_keys=has_keys,
         losses=draw_losses(seed, tiered=tiered),
         directories=2 if Random(f"directories {seed}").random() < TWO_DIRECTORIES else 1,
@@ -128,7 +143,7 @@ def draw_shape(seed: int, *, quiet: bool = False, tiered: bool = False) -> Shape
 def draw_losses(seed: int, *, tiered: bool) -> dict[str, object]:
     """Settings of a topic that may lose records; empty: there is none."""
     random = Random(f"losses {seed}")
-    return random.choice(LOSSES) if not tiered and random.random() < LOSSY else {}
+    return random.choice(LOSSES) if random.random() < (LOSSY_TIERED if tiered else LOSSY) else {}
 
 
 def draw_tier(random: Random) -> dict[str, object]:

@@ -17,8 +17,7 @@ from typing import Any, Final, Self, TypeVar
 
 from broker.controller.images.partition_image import PartitionImage
 from tests.simulation.clients.history import History
-from tests.simulation.clients.load import TOPIC
-from tests.simulation.clients.session import Producer
+from tests.simulation.clients.session import TOPIC, Producer
 from tests.simulation.faults.nemesis import Nemesis
 from tests.simulation.oracles.invariants import Invariants
 from tests.simulation.run import Run, world_of

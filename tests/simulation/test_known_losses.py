@@ -18,12 +18,12 @@ from protocol.messages.delete_topics import DeleteTopicsRequest, DeleteTopicStat
 from protocol.messages.fetch import FetchPartition, FetchRequest, FetchTopic
 from tests.fakes.filesystem import KEEP_ALL
 from tests.simulation.clients.history import History
-from tests.simulation.clients.load import TOPIC
-from tests.simulation.clients.session import LOST, Producer, create_topic
+from tests.simulation.clients.session import LOST, TOPIC, Producer, create_topic
 from tests.simulation.clients.transactions import CommittedReader, TransactionalProducer
 from tests.simulation.clients.transactions import Outcome as End
 from tests.simulation.faults.nemesis import Fault
-from tests.simulation.faults.scripts import MIN_ISR, alter_topic
+from tests.simulation.faults.scripts import MIN_ISR
+from tests.simulation.faults.steps import alter_topic
 from tests.simulation.run import run
 from tests.simulation.shape import Shape
 from tests.simulation.stage import ONE_PARTITION, Stage
@@ -374,12 +374,12 @@ def test_an_end_of_a_transaction_that_comes_late_ends_no_other_transaction() -> 
         producer = TransactionalProducer(
             session, run_of.load.transactions, [stage.place], pause_s=0.0
         )
-        stage.until(lambda: stage.do(producer._begin()), "it begins")
-        assert stage.do(producer._write(stage.place, [b"txn0-0"]))
+        stage.until(lambda: stage.do(producer.begin()), "it begins")
+        assert stage.do(producer.write(stage.place, [b"txn0-0"]))
         coordinator = producer._coordinator
         stage.pause(coordinator)
         # Sent, and read when the coordinator goes on: by then another one has taken over.
-        late = stage.start_doing(producer._end(True))
+        late = stage.start_doing(producer.end(True))
         stage.run_for(1)
         state = Place("__transaction_state", 0)
         stage.until(
@@ -389,11 +389,11 @@ def test_an_end_of_a_transaction_that_comes_late_ends_no_other_transaction() -> 
         stage.until(late.done, "it has ended", limit_s=60)
         run_of.load.transactions.add(late.result(), {stage.place: [b"txn0-0"]})
         again = TransactionalProducer(session, run_of.load.transactions, [stage.place], pause_s=0.0)
-        stage.until(lambda: stage.do(again._begin()), "it begins again")
-        assert stage.do(again._write(stage.place, [b"txn0-1"]))
+        stage.until(lambda: stage.do(again.begin()), "it begins again")
+        assert stage.do(again.write(stage.place, [b"txn0-1"]))
         stage.resume(coordinator)
         stage.run_for(2)
-        outcome = stage.do(again._end(False), limit_s=60)
+        outcome = stage.do(again.end(False), limit_s=60)
         assert outcome is End.ABORTED
         run_of.load.transactions.add(outcome, {stage.place: [b"txn0-1"]})
         reader = CommittedReader(run_of.session("reader"), stage.place)

@@ -316,17 +316,17 @@ def test_a_topic_that_may_lose_records_loses_none_after_its_last_unclean_electio
     losses = LossHistory(history := History())
     losses.ack(0, [b"loose-0"], 0)
     assert history.acked_end[LOSSY] == 1
-    losses.judge([b"loose-0", b"loose-1"])
+    losses.judge({0: b"loose-0", 1: b"loose-1"})
     losses.lost()
     assert history.acked_end[LOSSY] == 0
-    losses.judge([b"loose-1"])
+    losses.judge({0: b"loose-1"})
     # Sent before the election: whoever has acknowledged it may have been replaced.
     losses.ack(4, [b"loose-2"], 0)
-    losses.judge([b"loose-1"])
+    losses.judge({0: b"loose-1"})
     losses.ack(1, [b"loose-3"], 1)
     assert history.acked_end[LOSSY] == 2
     with pytest.raises(Violation, match=r"U .* has lost b'loose-3'"):
-        losses.judge([b"loose-1", b"loose-2"])
+        losses.judge({0: b"loose-1", 1: b"loose-2"})
 
 
 def test_two_records_at_one_offset_in_one_leader_epoch_are_found() -> None:
@@ -336,7 +336,18 @@ def test_two_records_at_one_offset_in_one_leader_epoch_are_found() -> None:
     with pytest.raises(Violation, match=r"U .* offset 3 has b'loose-2' in leader epoch 2"):
         losses.saw(3, 2, b"loose-2")
     with pytest.raises(Violation, match="doubled or out of order"):
-        losses.judge([b"loose-1", b"loose-0"])
+        losses.judge({0: b"loose-1", 1: b"loose-0"})
+
+
+def test_what_the_leader_of_an_unclean_election_had_stays() -> None:
+    losses = LossHistory(History())
+    losses.lost()
+    losses.kept[3] = b"loose-0"
+    losses.judge({3: b"loose-0"})
+    with pytest.raises(Violation, match=r"U .* offset 3 is None"):
+        losses.judge({4: b"loose-1"})
+    losses.lost()
+    losses.judge({4: b"loose-1"})
 
 
 def test_a_leader_elected_uncleanly_leads_with_what_it_has_and_the_others_follow() -> None:

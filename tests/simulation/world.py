@@ -172,18 +172,41 @@ class World:
         return WALL_START_MS + int((self.loop.time() - self.began_s) * 1000)
 
     def is_whole(self) -> bool:
-        """Whether all brokers run and are let in, and all partitions have all replicas in sync."""
+        """Whether all brokers run and are let in, all replicas are in sync, and none moves."""
         image = self.image
         return (
             all(place.is_ready for place in self.brokers.values())
             and {one.node_id for one in image.brokers.values() if one.is_live and not one.is_fenced}
             == set(self.brokers)
             and all(
-                partition.leader >= 0 and sorted(partition.isr) == sorted(partition.replicas)
+                partition.leader >= 0
+                and sorted(partition.isr) == sorted(partition.replicas)
+                and not partition.is_reassigning
                 for topic in image.topics.values()
                 for partition in topic.partitions
             )
         )
+
+    def is_sound(self) -> bool:
+        """Whether all is whole, and nothing is cut, slow or paused."""
+        network, server = self.network, self.server
+        return (
+            self.is_whole()
+            and not network.cut
+            and not network.slow
+            and not server.lost_answers
+            and not server.process.is_paused
+            and not any(place.process.is_paused for place in self.brokers.values())
+        )
+
+    def stable_end(self, place: Place) -> int:
+        """The last stable offset of a partition, as its leader has it; -1 without one."""
+        image = self.image.partition(*place)
+        broker = None if image is None else self.brokers.get(image.leader)
+        if broker is None or not broker.is_running or broker.broker is None:
+            return -1
+        led = broker.broker.replicas.leader_of(*place)
+        return -1 if led is None else led.log.last_stable_offset
 
     def describe(self) -> list[str]:
         """The state of everything, for a report."""

@@ -76,6 +76,10 @@ class GroupHistory:
         self.commits += 1
         self._acked[what] = max(self._acked[what], offset)
 
+    def has_commits(self, what: Committed) -> bool:
+        """Whether anything of a partition was committed."""
+        return self._acked[what] >= 0
+
     def lose(self, what: Committed, offset: int, member: str) -> None:
         """Whether it was is not known, and it may still be."""
         self._unknown[what].setdefault(member, offset)

@@ -3,14 +3,17 @@
 import asyncio
 from typing import Final
 
-from tests.simulation.clients.groups import GroupHistory, GroupMember
+from broker.controller.images.cluster_image import ClusterImage
+from tests.simulation.clients.groups import Committed, GroupHistory, GroupMember
 from tests.simulation.clients.history import History
 from tests.simulation.clients.keys import CONFIGS as KEY_CONFIGS
 from tests.simulation.clients.keys import KEYED, KeyHistory, KeyReader, KeyWriter
 from tests.simulation.clients.latest import LatestReader
+from tests.simulation.clients.leavers import LeavingProducer
 from tests.simulation.clients.lives import TopicLives
 from tests.simulation.clients.losses import LOOSE, LossHistory, LossyProducer, LossyReader
 from tests.simulation.clients.session import (
+    TOPIC,
     Consumer,
     HistoryReader,
     Producer,
@@ -18,12 +21,15 @@ from tests.simulation.clients.session import (
     create_topic,
 )
 from tests.simulation.clients.shares import ShareHistory, ShareMember, begin_at_the_start
-from tests.simulation.clients.transactions import TransactionalProducer, TransactionHistory
+from tests.simulation.clients.transactions import (
+    CommittedReader,
+    TransactionalProducer,
+    TransactionHistory,
+)
 from tests.simulation.clients.trimmer import Trimmer
 from tests.simulation.shape import Shape
 from tests.simulation.world import Place, World
 
-TOPIC: Final = "orders"
 GROUP: Final = "readers"
 BOOT_S: Final = 60.0
 TIERED: Final = {
@@ -49,6 +55,11 @@ class Load:
         self.lives: TopicLives | None = None
         self.lives_task: asyncio.Task[None] | None = None
         self.sessions: list[Session] = []
+        self.leavers: list[LeavingProducer] = []
+        self.committed: dict[Place, CommittedReader] = {}
+        self.transactions.stable_end = world.stable_end
+        self.added: list[Place] = []
+        self._has_begun = False
 
     def session(self, name: str) -> Session:
         """A client."""
@@ -74,7 +85,8 @@ class Load:
                 what="the compacted topic is whole",
             )
         if self.shape.losses:
-            loose = admin.begin(create_topic(admin, LOOSE, 1, **self.shape.losses))
+            losses = self.shape.losses | (TIERED if self.shape.is_tiered else {})
+            loose = admin.begin(create_topic(admin, LOOSE, 1, **losses))
             world.until(
                 lambda: loose.done() and world.is_whole(),
                 limit_s=BOOT_S,
@@ -86,6 +98,7 @@ class Load:
 
     def begin(self) -> None:
         """Clients begin."""
+        self._has_begun = True
         for place in self.places:
             self.begin_at(place)
         self._begin_lives()
@@ -100,6 +113,17 @@ class Load:
                 session, self.transactions, self.places, pause_s=self.shape.pause_s
             )
             session.begin(worker.run())
+        for number in range(self.shape.leavers):
+            leaver = LeavingProducer(
+                f"leaver{number}",
+                self.session,
+                self.transactions,
+                self.places,
+                pause_s=self.shape.pause_s,
+            )
+            self.leavers.append(leaver)
+            session = self.session(leaver.name)
+            session.begin(leaver.run(session))
 
     def begin_at(self, place: Place) -> None:
         """Clients of one partition begin."""
@@ -120,8 +144,38 @@ class Load:
         if self.shape.is_trimmed:
             session = self.session(f"trimmer{at}")
             session.begin(Trimmer(session, self.history, place, self.shape.pause_s).run())
+        if self.shape.transactional or self.shape.leavers:
+            session = self.session(f"committed{at}")
+            reader = CommittedReader(session, place, self.shape.pause_s)
+            self.committed[place] = reader
+            session.begin(reader.run())
         session = self.session(f"latest{at}")
         session.begin(LatestReader(session, place, pause_s=self.shape.pause_s).run())
+
+    def look(self, image: ClusterImage) -> None:
+        """Begin to work on partitions that were added to the topic."""
+        topic = image.topics.get(TOPIC)
+        if topic is None or not self._has_begun:
+            return
+        for index in range(len(self.places), len(topic.partitions)):
+            place = Place(TOPIC, index)
+            self.places.append(place)
+            self.added.append(place)
+            self.begin_at(place)
+
+    def end(self) -> None:
+        """Begin nothing new; what is under way comes to its end."""
+        self._has_begun = False
+        for session in self.sessions:
+            session.is_over = True
+
+    def is_used(self) -> bool:
+        """Whether what was added is written to, and read by the group, if there is one."""
+        return all(
+            self.history.acked_end[place]
+            and (not self.shape.members or self.groups.has_commits(Committed(GROUP, place)))
+            for place in self.added
+        )
 
     def _begin_lives(self) -> None:
         if self.shape.has_lives:

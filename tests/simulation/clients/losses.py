@@ -5,13 +5,14 @@
 
 U   of such a topic may be lost what was acknowledged before an unclean election, and nothing else:
     an election is unclean where nobody who was in sync or eligible could lead; at one offset in one
-    leader epoch is one record, whoever has it; after healing all replicas are equal.
+    leader epoch is one record, whoever has it; after healing all replicas are equal. What the one
+    that was elected last had by its leader epochs, on its disk or in the bucket, stays.
 
 `losses` counts the unclean elections, as the store has them. What was sent before the last of them
 and is acknowledged after it, was acknowledged by a leader of before.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import pairwise
 from typing import Any, Final
 
@@ -54,6 +55,7 @@ class LossHistory:
         losses: Unclean elections so far.
         acked: Values acknowledged with acks=all, each with how many there had been when it was
             sent.
+        kept: By offset, what the leader elected uncleanly last had when it was.
         seen: By offset and leader epoch, what was read or lies in a log.
     """
 
@@ -63,10 +65,12 @@ class LossHistory:
         self.losses = 0
         self.acked: dict[bytes, int] = {}
         self.seen: dict[tuple[int, int], bytes] = {}
+        self.kept: dict[int, bytes] = {}
 
     def lost(self) -> None:
         """An election was unclean: all that was acknowledged may be gone."""
         self.losses += 1
+        self.kept.clear()
         self._history.acked_end[PLACE] = 0
 
     def ack(self, offset: int, values: Sequence[bytes], losses: int) -> None:
@@ -88,12 +92,19 @@ class LossHistory:
                 f"and had {other!r}"
             )
 
-    def judge(self, values: Sequence[bytes]) -> None:
-        """Compare with the whole log at the end.
+    def judge(self, log: Mapping[int, bytes]) -> None:
+        """Compare with the whole log at the end: values by offset.
 
         Raises:
             Violation: A record is lost that may not be, or is doubled, or out of order.
         """
+        values = [value for _, value in sorted(log.items())]
+        for offset, value in self.kept.items():
+            if log.get(offset) != value:
+                raise Violation(
+                    f"U {PLACE} offset {offset} is {log.get(offset)!r}, the leader of its last "
+                    f"election had {value!r}"
+                )
         kept = [value for value, losses in self.acked.items() if losses == self.losses]
         lost = set(kept).difference(values)
         if lost:

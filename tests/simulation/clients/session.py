@@ -22,6 +22,9 @@ from tests.simulation.world import Place, Violation, World
 
 T = TypeVar("T")
 
+TOPIC: Final = "orders"
+"""What most clients write to and read from."""
+
 ANSWER_S: Final = 5.0
 CONNECT_S: Final = 1.0
 BACK_OFF_S: Final = 0.3

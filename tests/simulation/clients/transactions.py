@@ -5,6 +5,7 @@ committed one, once, and none of an aborted one; of one whose outcome the produc
 or none.
 """
 
+from collections.abc import Callable
 from enum import Enum
 from itertools import count
 from typing import Any, Final
@@ -24,6 +25,12 @@ TRANSACTION: Final = 1
 """Key type of FindCoordinator."""
 
 TIMEOUT_MS: Final = 20_000
+CLOCKS_S: Final = 6.0
+"""So much of a time-out may be over at a coordinator whose clock is ahead."""
+
+STRAY_S: Final = 120.0
+"""An InitProducerId without an answer may still come, and replace who has sent it."""
+
 COMMITTED_SHARE: Final = 0.7
 READ_COMMITTED: Final = 1
 
@@ -44,10 +51,26 @@ class Outcome(Enum):
     UNKNOWN = "unknown"
 
 
+FENCED: Final = {
+    ErrorCode.INVALID_PRODUCER_EPOCH,
+    ErrorCode.PRODUCER_FENCED,
+    ErrorCode.INVALID_TXN_STATE,
+    ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER,
+}
+"""The coordinator has aborted the transaction: it took too long, or somebody else has begun."""
+
+
 class TransactionHistory:
-    """All transactions, and the judgement of what can be read in the end."""
+    """All transactions, and the judgement of what can be read in the end.
+
+    Attributes:
+        left: Transactions that were left open.
+        stable_end: The last stable offset of a partition, as its leader has it; -1 without one.
+    """
 
     def __init__(self) -> None:
+        self.left = 0
+        self.stable_end: Callable[[Place], int] = lambda _place: -1
         self.transactions: list[tuple[Outcome, dict[Place, list[bytes]]]] = []
 
     def add(self, outcome: Outcome, values: dict[Place, list[bytes]]) -> None:
@@ -86,7 +109,15 @@ class TransactionHistory:
 
 
 class TransactionalProducer:
-    """One transaction after the other, over several partitions."""
+    """One transaction after the other, over several partitions.
+
+    T: none is aborted by its coordinator before its time is up.
+
+    Attributes:
+        timeout_ms: Of its transactions.
+        lost_s: When an InitProducerId was sent last that had no answer; also of others of the id.
+        offsets: By partition, where the transaction under way has its first record.
+    """
 
     def __init__(
         self,
@@ -95,49 +126,74 @@ class TransactionalProducer:
         places: list[Place],
         *,
         pause_s: float,
+        transactional_id: str | None = None,
+        timeout_ms: int = TIMEOUT_MS,
+        lost_s: float = float("-inf"),
     ) -> None:
+        """`transactional_id`: None: the session's name."""
         self._session = session
         self._history = history
         self._places = places
         self._pause_s = pause_s
+        self._id = transactional_id or session.name
         self._coordinator = -1
         self._producer = (-1, -1)
         self._sequences: dict[Place, int] = {}
+        self._numbers = count()
+        self._begun_s = 0.0
+        self._is_unknown = False
+        self.timeout_ms = timeout_ms
+        self.lost_s = lost_s
+        self.offsets: dict[Place, int] = {}
+
+    @property
+    def has_begun(self) -> bool:
+        """Whether it has a producer id."""
+        return self._producer[0] >= 0
 
     async def run(self) -> None:
         """Until the session is over."""
-        numbers = count()
-        random = self._session.world.loop.random
         while not self._session.is_over:
-            if self._producer[0] < 0 and not await self._begin():
+            if not self.has_begun and not await self.begin():
                 await self._session.pause(BACK_OFF_S)
                 continue
-            places = random.sample(self._places, random.randint(1, len(self._places)))
-            written = {
-                place: [
-                    f"{self._session.name}-{next(numbers)}".encode()
-                    for _ in range(random.randint(1, 3))
-                ]
-                for place in places
-            }
-            commits = random.random() < COMMITTED_SHARE
-            whole = True
-            for place, values in written.items():
-                whole = whole and await self._write(place, values)
-            if not whole:
+            await self.once()
+
+    async def once(self) -> None:
+        """One transaction, and a rest."""
+        if not self.has_begun:
+            return
+        commits = self._session.world.loop.random.random() < COMMITTED_SHARE
+        written = await self.open()
+        if written is not None:
+            self._history.add(await self.end(commits), written)
+            await self._session.rest(self._pause_s)
+
+    async def open(self, *, everywhere: bool = False) -> dict[Place, list[bytes]] | None:
+        """Write to some partitions, or to all; None: it was aborted, and has to begin again."""
+        random = self._session.world.loop.random
+        count = len(self._places) if everywhere else random.randint(1, len(self._places))
+        places = random.sample(self._places, count)
+        written = {
+            place: [
+                f"{self._session.name}-{next(self._numbers)}".encode()
+                for _ in range(random.randint(1, 3))
+            ]
+            for place in places
+        }
+        self._begun_s = self._session.world.loop.time()
+        self.offsets.clear()
+        for place, values in written.items():
+            if not await self.write(place, values):
                 # Never committed: the next InitProducerId aborts what there is of it.
                 self._history.add(Outcome.ABORTED, written)
                 self._producer = (-1, -1)
-                continue
-            outcome = await self._end(commits)
-            self._history.add(outcome, written)
-            await self._session.rest(self._pause_s)
+                return None
+        return written
 
     async def _coordinator_of(self) -> int | None:
         if self._coordinator < 0:
-            request = FindCoordinatorRequest(
-                key_type=TRANSACTION, coordinator_keys=[self._session.name]
-            )
+            request = FindCoordinatorRequest(key_type=TRANSACTION, coordinator_keys=[self._id])
             answer = await self._session.call(self._session.any_broker(), request)
             (found,) = answer.coordinators
             if found.error_code:
@@ -154,26 +210,36 @@ class TransactionalProducer:
             answer = await self._session.call(coordinator, request)
         except LOST:
             self._coordinator = -1
+            self._is_unknown = True
             return None
+        self._is_unknown = answer.error_code == ErrorCode.REQUEST_TIMED_OUT
         if answer.error_code in RETRIABLE:
             self._coordinator = -1
             return None
         return answer
 
-    async def _begin(self) -> bool:
+    async def begin(self) -> bool:
+        """Ask for a producer id, which replaces whoever has the transactional id."""
+        sent_s = self._session.world.loop.time()
         answer = await self._ask(
-            InitProducerIdRequest(
-                transactional_id=self._session.name, transaction_timeout_ms=TIMEOUT_MS
-            )
+            InitProducerIdRequest(transactional_id=self._id, transaction_timeout_ms=self.timeout_ms)
         )
+        if self._is_unknown:
+            self.lost_s = sent_s
         if answer is None or answer.error_code:
             return False
         self._producer = (answer.producer_id, answer.producer_epoch)
         self._sequences.clear()
         return True
 
-    async def _write(self, place: Place, values: list[bytes]) -> bool:
-        """Write a batch, sent again until it is acknowledged; False: it cannot be."""
+    async def write(
+        self, place: Place, values: list[bytes], *, may_be_fenced: bool = False
+    ) -> bool:
+        """Write a batch, sent again until it is acknowledged; False: it cannot be.
+
+        Raises:
+            Violation: The transaction was aborted before its time.
+        """
         now_ms = self._session.world.now_ms()
         sequence = self._sequences.get(place, 0)
         batch = build_batch(
@@ -186,7 +252,7 @@ class TransactionalProducer:
         for _ in range(20):
             data = PartitionProduceData(index=place.partition, records=bytearray(batch))
             request = ProduceRequest(
-                transactional_id=self._session.name,
+                transactional_id=self._id,
                 acks=-1,
                 timeout_ms=3000,
                 topic_data=[TopicProduceData(name=place.topic, partition_data=[data])],
@@ -196,35 +262,59 @@ class TransactionalProducer:
             except LOST:
                 await self._session.pause(BACK_OFF_S)
                 continue
-            code = ErrorCode(answer.responses[0].partition_responses[0].error_code)
+            partition = answer.responses[0].partition_responses[0]
+            code = ErrorCode(partition.error_code)
             if code in (ErrorCode.NONE, ErrorCode.DUPLICATE_SEQUENCE_NUMBER):
                 self._sequences[place] = sequence + len(values)
+                self.offsets.setdefault(place, partition.base_offset)
                 return True
-            if code in (
-                ErrorCode.INVALID_PRODUCER_EPOCH,
-                ErrorCode.PRODUCER_FENCED,
-                ErrorCode.INVALID_TXN_STATE,
-                ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER,
-            ):
-                # The coordinator has aborted it: it took too long.
+            if code in FENCED:
+                if not may_be_fenced:
+                    self._check_time(code)
                 return False
             self._session.forget_leaders()
             await self._session.pause(BACK_OFF_S)
         return False
 
-    async def _end(self, commits: bool) -> Outcome:
-        request = EndTxnRequest(
-            transactional_id=self._session.name,
+    def _check_time(self, code: ErrorCode) -> None:
+        now_s = self._session.world.loop.time()
+        open_s = now_s - self._begun_s
+        if open_s < self.timeout_ms / 1000 - CLOCKS_S and now_s - self.lost_s > STRAY_S:
+            raise Violation(
+                f"T {self._id} {self._producer}: {code.name} after {open_s:.3f} s of "
+                f"{self.timeout_ms / 1000}"
+            )
+
+    def _ending(self, commits: bool) -> EndTxnRequest:
+        return EndTxnRequest(
+            transactional_id=self._id,
             producer_id=self._producer[0],
             producer_epoch=self._producer[1],
             committed=commits,
         )
+
+    def end_unheard(self, commits: bool) -> None:
+        """Send an EndTxn, and wait for no answer."""
+        self._session.begin(self._ask_once(self._ending(commits)))
+
+    async def _ask_once(self, request: Any) -> None:
+        await self._ask(request)
+
+    async def end(self, commits: bool, *, may_be_fenced: bool = False) -> Outcome:
+        """End the transaction; what its producer is told of it.
+
+        Raises:
+            Violation: It was aborted before its time.
+        """
+        request = self._ending(commits)
         for attempt in range(40):
             answer = await self._ask(request)
             if answer is None:
                 await self._session.pause(BACK_OFF_S)
                 continue
             if answer.error_code:
+                if answer.error_code in FENCED and not may_be_fenced:
+                    self._check_time(ErrorCode(answer.error_code))
                 self._producer = (-1, -1)
                 # The first answer to the first request is the coordinator's word.
                 return Outcome.UNKNOWN if attempt or commits else Outcome.ABORTED
@@ -240,9 +330,10 @@ class TransactionalProducer:
 class CommittedReader:
     """Reads one partition to its last stable offset, as a consumer of committed records does."""
 
-    def __init__(self, session: Session, place: Place) -> None:
+    def __init__(self, session: Session, place: Place, pause_s: float = BACK_OFF_S) -> None:
         self._session = session
         self._place = place
+        self._pause_s = pause_s
         self.position = 0
         self.values: list[bytes] = []
         self._aborting: set[int] = set()
@@ -250,8 +341,11 @@ class CommittedReader:
     async def run(self) -> None:
         """Until the session is over."""
         while not self._session.is_over:
+            before = self.position
             if not await self._read():
                 await self._session.pause(BACK_OFF_S)
+            elif self.position == before:
+                await self._session.rest(self._pause_s)
 
     async def _read(self) -> bool:
         try:

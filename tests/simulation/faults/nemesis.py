@@ -11,20 +11,21 @@ from random import Random
 from typing import Any, Final, NamedTuple
 
 from broker.broker import Broker
-from protocol.messages.alter_partition_reassignments import (
-    AlterPartitionReassignmentsRequest,
-    ReassignablePartition,
-    ReassignableTopic,
-)
+from broker.controller.images.cluster_image import ClusterImage
+from protocol.messages.create_partitions import CreatePartitionsRequest, CreatePartitionsTopic
 from protocol.messages.elect_leaders import ElectLeadersRequest
 from storage.log.directory_pace import HELD_UP_MS
 from tests.fakes.filesystem import KEEP_ALL
 from tests.simulation.brokers import SimBroker
-from tests.simulation.clients.session import LOST, Session
+from tests.simulation.clients.session import LOST, TOPIC, Session
 from tests.simulation.faults.moves import elsewhere, moves_of, replicas_at
-from tests.simulation.faults.scripts import MIN_ISR, Script, alter_topic
+from tests.simulation.faults.reassignments import Reassigner
+from tests.simulation.faults.scripts import MIN_ISR, Script
+from tests.simulation.faults.steps import ASKS, alter_topic
+from tests.simulation.faults.throttles import lifting, throttling
+from tests.simulation.oracles.assignments import Assignments
 from tests.simulation.store import HOST
-from tests.simulation.world import World
+from tests.simulation.world import Place, World
 
 
 class Fault(NamedTuple):
@@ -77,6 +78,9 @@ KINDS: Final = {
     "leader in doubt": 2,
     "minimum goes down": 2,
     "deaf leader": 1,
+    "throttle": 2,
+    "add partitions": 2,
+    "move given up": 5,
 }
 """Each with how often it is drawn.
 
@@ -104,6 +108,9 @@ old disk        a broker's disk is copied, and the copy is put in its place when
 reassign        a partition gets other replicas, and a full set in another order when it ends
 prefer          preferred leaders are elected
 min isr changes  `min.insync.replicas` of a topic is one, two or three until it ends
+throttle        replicas that are out of sync get few bytes a second, or none, until it ends; mostly
+                those of a broker that was killed, and starts again meanwhile
+add partitions  the topic that clients write to gets one more, up to six
 others          scripts of several steps (`scripts.py`), which end by themselves
 """
 
@@ -164,6 +171,7 @@ SCRIPTS: Final = (
     "leader in doubt",
     "minimum goes down",
     "deaf leader",
+    "move given up",
 )
 
 EVERY_S: Final = 6.0
@@ -174,6 +182,15 @@ EPISODE: Final = 3
 
 QUIET_S: Final = 700.0
 """Between two episodes, at most."""
+
+PARTITIONS_MAX: Final = 6
+THROTTLED_S: Final = 0.5
+"""By then a throttle has come to the brokers."""
+
+CATCHES_UP: Final = 0.6
+"""With so many throttles a broker dies, and has to catch up while they last."""
+
+LIFT_EVERY_S: Final = 1.0
 
 BEFORE_S: Final = 3.0
 AFTER_S: Final = 6.0
@@ -239,14 +256,18 @@ class Nemesis:
         is_over: No fault begins any more.
         done: What was done, with times: for a report.
         struck: How many faults have happened.
+        assignments: What was asked for of partitions' replicas, and what they are.
     """
 
     def __init__(self, world: World, plan: list[Fault]) -> None:
         self._world = world
         self._plan = plan
         self._operator = Session(world, "operator")
+        self.assignments = Assignments(world)
+        self._reassigner = Reassigner(self._operator, self.assignments)
         self.done: list[str] = []
         self.struck = 0
+        self._under_way = 0
         self.may_forget = True
         self.is_over = False
         self._script: asyncio.Task[None] | None = None
@@ -281,6 +302,12 @@ class Nemesis:
             self._script.cancel()
             await asyncio.wait([self._script])
 
+    async def lift_throttles(self) -> None:
+        """Until there are none; all is mended by then."""
+        while (request := lifting(self._world.image)) is not None:
+            self._ask(request)
+            await asyncio.sleep(LIFT_EVERY_S)
+
     def _note(self, text: str) -> None:
         self.done.append(f"{self._world.loop.time():.3f} {text}")
 
@@ -291,7 +318,12 @@ class Nemesis:
         if fault.kind in SCRIPTS:
             if self._script is None or self._script.done():
                 script = Script(
-                    self._world, fault.salt, self._note, self._ask, may_forget=self.may_forget
+                    self._world,
+                    fault.salt,
+                    self._note,
+                    self._ask,
+                    self._reassigner,
+                    may_forget=self.may_forget,
                 )
                 self._script = loop.spawn(loop.outside, script.run(fault.kind))
                 self.struck += 1
@@ -299,10 +331,12 @@ class Nemesis:
         undo = getattr(self, "_" + fault.kind.replace(" ", "_"))(fault)
         if undo is not None:
             self.struck += 1
+            self._under_way += 1
             self._note(f"{fault.kind} {fault.target} {fault.other} for {fault.lasts_s:.1f} s")
 
             def end() -> None:
                 self._note(f"end of {fault.kind} {fault.target}")
+                self._under_way -= 1
                 undo()
 
             loop.call_in_later(fault.lasts_s, loop.outside, end)
@@ -540,15 +574,74 @@ class Nemesis:
         nodes = list(self._world.brokers)
 
         def give(replicas: list[int]) -> None:
-            wanted = ReassignablePartition(partition_index=index, replicas=replicas)
-            self._ask(
-                AlterPartitionReassignmentsRequest(
-                    topics=[ReassignableTopic(name=name, partitions=[wanted])]
-                )
-            )
+            self._reassigner.give(Place(name, index), tuple(replicas))
 
         give(random.sample(nodes, random.randint(min(2, count), count)))
         return lambda: give(random.sample(nodes, min(max(count, 3), len(nodes))))
+
+    def _throttle(self, fault: Fault) -> object:
+        random = Random(fault.salt)
+        names = sorted(self._world.image.topics)
+        written = [name for name in names if not name.startswith("__")]
+        if not written:
+            return None
+        topics = names if random.random() < 0.3 else written
+        rate = random.choice((0, 1, 1, 100, 3_000))
+        is_scripted = self._script is not None and not self._script.done()
+        is_alone = not self._under_way and not is_scripted and self._world.is_sound()
+        nodes = random.choice(([*self._world.brokers], [*self._world.brokers], [fault.target]))
+        for _ in range(ASKS):
+            self._ask(throttling(rate, nodes, topics))
+        if random.random() >= CATCHES_UP:
+            return self._lifting_alone() if is_alone else self._lift
+        loop, place = self._world.loop, self._world.brokers[fault.target]
+
+        def die() -> None:
+            if place.is_running and not self.is_over:
+                place.kill()
+                down_s = random.uniform(1.0, 4.0)
+                loop.call_in_later(down_s, loop.outside, self._world.start, fault.target)
+
+        loop.call_in_later(THROTTLED_S, loop.outside, die)
+        return self._lift
+
+    def _lifting_alone(self) -> Callable[[], None]:
+        """Q: a throttle makes nobody fall out of sync, where nothing else happens meanwhile."""
+        before, struck = self._world.image, self.struck
+
+        def end() -> None:
+            if self.struck == struck + 1 and not self.is_over:
+                self._check_in_sync(before)
+            self._lift()
+
+        return end
+
+    def _check_in_sync(self, before: ClusterImage) -> None:
+        for topic in self._world.image.topics.values():
+            for partition in topic.partitions:
+                place = Place(topic.name, partition.index)
+                former = before.partition(*place)
+                if (
+                    former is not None
+                    and former.replicas == partition.replicas
+                    and set(partition.isr) != set(partition.replicas)
+                ):
+                    self._world.fail(f"Q {place}: {former} has become {partition} by a throttle")
+
+    def _lift(self) -> None:
+        request = lifting(self._world.image)
+        if request is not None:
+            self._ask(request)
+
+    def _add_partitions(self, fault: Fault) -> object:
+        topic = self._world.image.topics.get(TOPIC)
+        if topic is None or len(topic.partitions) >= PARTITIONS_MAX:
+            return None
+        wanted = CreatePartitionsTopic(
+            name=TOPIC, count=len(topic.partitions) + 1, assignments=None
+        )
+        self._ask(CreatePartitionsRequest(topics=[wanted], timeout_ms=3000))
+        return lambda: None
 
     def _prefer(self, fault: Fault) -> object:
         self._ask(ElectLeadersRequest(election_type=0, topic_partitions=None, timeout_ms=3000))

@@ -17,7 +17,10 @@ from tests.simulation.outcome import Outcome
 from tests.simulation.run import run
 from tests.simulation.shape import Shape
 
-RULE: Final = re.compile(r"\b(?:I\d+|[AEM](?= Place))\b|not within|offset|lost|doubled|transaction")
+RULE: Final = re.compile(
+    r"\b(?:I\d+|[AEMQRU](?= Place)|T(?= (?:leaver|txn|Place)))\b"
+    r"|not within|offset|lost|doubled|transaction"
+)
 
 LEAST: Final = {"transactional": 0, "members": 0, "partitions": 1}
 """How little of a load is tried."""

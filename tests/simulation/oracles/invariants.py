@@ -28,6 +28,10 @@
     U    a topic that may lose records loses them by unclean elections (`oracles/unclean.py`); of it
          is not asked what the others must never do: I5, and I2 and I3 of what was acknowledged
          before the last of these elections
+    R    who has a replica of a partition is what was asked for (`oracles/assignments.py`)
+    T    transactions of who is gone come to an end, others to none before their time
+         (`leavers.py`)
+    Q    a throttle makes nobody fall out of sync (`faults/nemesis.py`)
     J    each replica lies once on the disks of its broker, where the store says (`judgement.py`)
     S    what a share group has accepted comes to no member again, all else does (`shares.py`)
     E    who is proposed for the ISR has reached where the leader's epoch began (KAFKA-7128)
@@ -48,6 +52,7 @@ from tests.simulation.clients.keys import KEYED
 from tests.simulation.clients.losses import LOOSE
 from tests.simulation.clients.losses import PLACE as LOOSE_PLACE
 from tests.simulation.loop import Process
+from tests.simulation.oracles.assignments import Assignments
 from tests.simulation.oracles.topic_setting import TopicSetting
 from tests.simulation.oracles.unclean import UncleanElections
 from tests.simulation.remote.coverage import RemoteCoverage
@@ -100,6 +105,7 @@ class Invariants:
         self._last_image: dict[int, ClusterImage] = {}
         self.remote: RemoteCoverage | None = None
         self.unclean: UncleanElections | None = None
+        self.assignments: Assignments | None = None
         self._store_revision = 0
         self._follows_store = True
         self._image = ClusterImage.empty()
@@ -113,15 +119,14 @@ class Invariants:
         """I15: images show what is stored, and no change whose outcome was another."""
         image = self._world.image
         self._images.setdefault(image.revision, shown_by(image))
-        if self.unclean is not None:
-            try:
-                is_unclean = self.unclean.stored(image)
-            except Violation as violation:
-                self._world.fail(str(violation))
-                return
-            if is_unclean:
+        try:
+            if self.assignments is not None:
+                self.assignments.stored(image)
+            if self.unclean is not None and self.unclean.stored(image):
                 known = self._of(LOOSE_PLACE)
                 known.high_watermark = known.committed = 0
+        except Violation as violation:
+            self._world.fail(str(violation))
 
     def lease_expired(self, keys: list[str]) -> None:
         """I10: the store counts the time of a lease later than its holder."""
@@ -283,8 +288,13 @@ class Invariants:
         topic = self._world.image.topics.get(place.topic)
         if self._follows_store if topic is None else topic.topic_id != partition.topic_id:
             return  # Of a deleted topic of this name: the store says nothing of it.
+        is_newest = partition.is_leader and epoch == known.leader_epoch
+        if self.unclean is not None and place == LOOSE_PLACE and is_newest:
+            self.unclean.leads(partition)
         if self.remote is not None:
-            self.remote.check(node_id, place, partition)
+            # A replica of another lineage than its leader's knows nothing of what that removes.
+            if place != LOOSE_PLACE or is_newest:
+                self.remote.check(node_id, place, partition)
         else:
             self._check_start(node_id, place, partition)
         if partition.is_leader:

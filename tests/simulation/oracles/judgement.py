@@ -24,6 +24,10 @@ from tests.simulation.world import Place, Violation
 
 WHOLE_S: Final = 60.0
 READ_S: Final = 120.0
+OVER_S: Final = 60.0
+"""Beyond the longest time-out of a transaction, and a look for those that have met it."""
+
+SUCCEEDED_S: Final = 60.0
 CLEAN_S: Final = 300.0
 
 KEPT: Final = tuple(f"-{one.value}" for one in (DirectoryState.STRAY, DirectoryState.FUTURE))
@@ -41,8 +45,7 @@ class Judgement:
     def judge(self) -> None:
         """Compare logs, and what clients were told."""
         world = self._world
-        for session in self._load.sessions:
-            session.is_over = True
+        self._load.end()
         world.until(self._are_equal, limit_s=WHOLE_S, what="I13 replicas are equal")
         readers = []
         for place in self._load.places:
@@ -113,7 +116,7 @@ class Judgement:
     def _judge_bucket(self, remote: RemoteCoverage) -> None:
         """I14: the bucket has what the metadata says, once garbage was collected."""
         leaders = []
-        for place in (*self._load.places, FLEETING_PLACE):
+        for place in (*self._load.places, FLEETING_PLACE, LOSSY_PLACE):
             image = self._world.image.partition(*place)
             if image is None:
                 continue
@@ -183,7 +186,7 @@ class Judgement:
             what="U all records can be read",
         )
         session.is_over = True
-        self._load.losses.judge(list(dict(sorted(reader.values.items())).values()))
+        self._load.losses.judge(reader.values)
 
     def _judge_groups(self) -> None:
         """I11, and that a coordinator is there again."""
@@ -215,18 +218,36 @@ class Judgement:
             raise Violation(f"{violation}: not {left}") from None
 
     def _judge_transactions(self) -> None:
-        readers = []
-        for place in self._load.places if self._load.transactions.transactions else ():
-            session = self._load.session(f"committed{place.partition}")
-            reader = CommittedReader(session, place)
-            session.begin(reader.run())
-            readers.append((reader, place))
-        self._world.until(
-            lambda: all(reader.position >= self._end(place) for reader, place in readers),
+        """Transactions are whole or not there, and T: all are over, and who comes next goes on."""
+        load, world = self._load, self._world
+        world.until(
+            lambda: all(world.stable_end(place) >= self._end(place) for place in load.places),
+            limit_s=OVER_S,
+            what="T what was left open is over",
+        )
+        following = [
+            load.session(f"last {leaver.name}").begin(leaver.succeed()) for leaver in load.leavers
+        ]
+        world.until(
+            lambda: all(task.done() for task in following),
+            limit_s=SUCCEEDED_S,
+            what="T another of a transactional id goes on",
+        )
+        readers = {}
+        for place in load.places if load.transactions.transactions else ():
+            session = load.session(f"last committed{place.partition}")
+            readers[place] = CommittedReader(session, place)
+            session.begin(readers[place].run())
+        world.until(
+            lambda: all(reader.position >= self._end(place) for place, reader in readers.items()),
             limit_s=READ_S,
             what="all transactions are over and can be read",
         )
-        self._load.transactions.judge({place: reader.values for reader, place in readers})
+        load.transactions.judge({place: reader.values for place, reader in readers.items()})
+        for place, reader in load.committed.items():
+            seen, last = reader.values, readers[place].values if place in readers else []
+            if seen != last[: len(seen)]:
+                raise Violation(f"T {place}: committed records were read that are others now")
 
     def _end(self, place: Place) -> int:
         image = self._world.image.partition(*place)

@@ -31,6 +31,7 @@ class UncleanElections:
         self._losses = losses
         self._fit_since: dict[int, float] = {}
         self._before: PartitionImage | None = None
+        self._elected_epoch = -1
         self._marks: dict[tuple[Process, UUID, int], Mark] = {}
 
     def stored(self, image: ClusterImage) -> bool:
@@ -47,8 +48,9 @@ class UncleanElections:
             and now.leader not in (before.leader, NO_LEADER, *before.isr, *before.elr)
             and not _ends_reassignment(before, now)
         )
-        if is_unclean and before is not None:
+        if is_unclean and before is not None and now is not None:
             self._losses.lost()
+            self._elected_epoch = now.leader_epoch
             self._check_nobody_could(image, before)
         self._note_fit(image)
         return is_unclean
@@ -70,6 +72,22 @@ class UncleanElections:
         }
         now_s = self._world.loop.time()
         self._fit_since = {node: self._fit_since.get(node, now_s) for node in fit}
+
+    def leads(self, partition: Partition) -> None:
+        """Note what a leader that was elected uncleanly has, the first time it leads in its epoch.
+
+        Of what is in the bucket is known what was there in its leader epochs.
+        """
+        leading = partition.leading
+        if leading is None or partition.leader_epoch != self._elected_epoch:
+            return
+        self._elected_epoch = -1
+        log, losses = partition.log, self._losses
+        for offset in range(log.log_start_offset, leading.epoch_start_offset):
+            epoch = log.leader_epochs.epoch_for_offset(offset)
+            value = None if epoch is None else losses.seen.get((offset, epoch))
+            if value is not None:
+                losses.kept[offset] = value
 
     def look(self, node_id: int, partition: Partition) -> None:
         """Look at what is new in a replica's log.
