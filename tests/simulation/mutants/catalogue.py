@@ -32,6 +32,16 @@ def has_sharers(shape: Shape) -> bool:
     return shape.sharers > 0
 
 
+def has_leavers(shape: Shape) -> bool:
+    """Transactions are left open."""
+    return shape.leavers > 0
+
+
+def has_members(shape: Shape) -> bool:
+    """There is a group."""
+    return shape.members > 0
+
+
 def has_lives(shape: Shape) -> bool:
     """A topic is deleted and made again."""
     return shape.has_lives
@@ -78,6 +88,17 @@ BUGS: Final[dict[str, Bug]] = {
         Bug(controller.elected_before_those_in_sync, may_lose),
         Bug(logs.unfinished_copies_left, has_two_directories),
         Bug(logs.moved_without_its_end, has_two_directories),
+        Bug(coordinators.timed_out_not_aborted, has_leavers),
+        Bug(coordinators.aborted_before_their_time, has_leavers),
+        Bug(coordinators.added_partitions_not_assigned, has_members),
+        Bug(controller.cancel_keeps_the_target),
+        Bug(controller.moved_before_in_sync),
+        Bug(controller.move_forgets_the_replicas_of_before),
+        Bug(controller.added_partitions_undo_others),
+        Bug(controller.added_partitions_led_by_nobody),
+        Bug(replication.throttle_kept),
+        Bug(replication.throttle_for_those_in_sync),
+        Bug(logs.removed_replicas_left),
         Bug(tier.local_log_dropped_uncopied, is_tiered=True),
         Bug(tier.metadata_not_read_to_its_end, is_tiered=True),
         Bug(tier.copied_and_expired_in_doubt, is_tiered=True),

@@ -86,3 +86,62 @@ def elected_before_those_in_sync() -> None:
         return elect(partition, terms, isr, elr)
 
     replace(partition_change, "_elect", first_that_lives)
+
+
+def cancel_keeps_the_target() -> None:
+    """A move that is given up ends where it was to go."""
+    from broker.controller.active import partition_change, reassignments
+
+    def kept(_topic: Any, current: Any, terms: Any) -> Any:
+        new = current.keeping(current.target)
+        isr = tuple(node for node in current.isr if node in new.replicas)
+        return partition_change.changed(current, terms, isr=isr, assigned=new)
+
+    replace(reassignments, "_cancelled", kept)
+
+
+def moved_before_in_sync() -> None:
+    """A move is complete once one of those that stay is in sync."""
+    from broker.controller.active import partition_change
+
+    def is_complete(partition: Any, _terms: Any, isr: tuple[int, ...]) -> bool:
+        return not set(partition.target).isdisjoint(isr)
+
+    replace(partition_change, "is_complete", is_complete)
+
+
+def move_forgets_the_replicas_of_before() -> None:
+    """A move over one under way takes what that one adds for replicas of before."""
+    from broker.controller.active import reassignments
+
+    assigned = reassignments._assigned
+
+    def forgetting(image: Any, current: Any, target: Any) -> Any:
+        return assigned(image, changed(current, adding=(), removing=()), target)
+
+    replace(reassignments, "_assigned", forgetting)
+
+
+def added_partitions_undo_others() -> None:
+    """Partitions that are added are written together with the others as they were made."""
+    from broker.controller import topic_planner
+    from broker.controller.images.metadata_records import chunks
+
+    made: dict[Any, list[Any]] = {}
+
+    def writing(topic_id: Any, partitions: Any, **named: Any) -> Any:
+        known = made.setdefault(topic_id, list(partitions))
+        return chunks(topic_id, [*known, *partitions[len(known) :]], **named)
+
+    replace(topic_planner, "chunks", writing)
+
+
+def added_partitions_led_by_nobody() -> None:
+    """Partitions that are added have no leader, and nobody in sync who could be elected."""
+    from broker.controller import topic_planner
+    from broker.controller.topics.topics import added_partitions
+
+    def leaderless(*arguments: Any) -> Any:
+        return [changed(one, leader=-1, isr=(), elr=()) for one in added_partitions(*arguments)]
+
+    replace(topic_planner, "added_partitions", leaderless)

@@ -51,3 +51,35 @@ def share_states_not_written() -> None:
     from tests.checker.mutation.share_mutants import state_not_written
 
     state_not_written()
+
+
+def timed_out_not_aborted() -> None:
+    """A transaction whose producer is gone stays open until another of its id begins."""
+    from broker.transactions.coordinator.expiry import Expiry
+
+    async def nothing(_: Any) -> None:
+        """Nor is any looked for."""
+
+    replace(Expiry, "abort_timed_out", nothing)
+
+
+def aborted_before_their_time() -> None:
+    """A transaction is aborted after a tenth of its time-out."""
+    from broker.transactions.coordinator.expiry import Expiry
+    from broker.transactions.coordinator.transaction_state import TransactionState
+
+    def is_timed_out(self: Expiry, metadata: Any) -> bool:
+        return (
+            metadata.state is TransactionState.ONGOING
+            and metadata.pending is None
+            and metadata.begun_ms + metadata.timeout_ms / 10 < self._clock.monotonic_ms()
+        )
+
+    replace(Expiry, "_is_timed_out", is_timed_out)
+
+
+def added_partitions_not_assigned() -> None:
+    """A group goes on with the partitions that its topics had when its members came."""
+    from broker.groups.consumer.hash_refresh import HashRefresh
+
+    replace(HashRefresh, "of", lambda _self, group: group.metadata_hash)

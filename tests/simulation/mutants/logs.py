@@ -78,3 +78,10 @@ def moved_without_its_end() -> None:
 
     replace(LogMoves, "copy_segments", copied_once)
     replace(LogCopy, "_extend", leaving_out)
+
+
+def removed_replicas_left() -> None:
+    """The log of a replica that went elsewhere stays on the disk."""
+    from broker.replicas.logs.log_removal import LogRemoval
+
+    replace(LogRemoval, "replicas_removed", lambda *_: None)

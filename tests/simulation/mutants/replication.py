@@ -131,3 +131,26 @@ def min_isr_not_strict() -> None:
     from broker.replication.leader_state import LeaderState
 
     replace(LeaderState, "is_under_min_isr", lambda *_: False)
+
+
+def throttle_kept() -> None:
+    """A throttle that is taken away goes on."""
+    from broker.replication.quota import ReplicationQuota
+
+    set_rate = ReplicationQuota.set_rate
+
+    def keeping(self: ReplicationQuota, rate: int) -> None:
+        set_rate(self, min(rate, self.rate))
+
+    replace(ReplicationQuota, "set_rate", keeping)
+
+
+def throttle_for_those_in_sync() -> None:
+    """A throttle holds back who is in sync, too."""
+    from broker.replication.followers import look
+
+    def is_held_back(quota: Any, _look: Any, partition: Any) -> bool:
+        covers: bool = quota.covers(partition.topic_partition, partition.log.config)
+        return covers and quota.wait_ms() > 0
+
+    replace(look, "_is_held_back", is_held_back)
