@@ -11,6 +11,7 @@ import pytest
 
 from tests.fakes.environment import FakeEnvironment
 from tests.fakes.filesystem import FakeFilesystem
+from tests.fakes.loop_turns import turns
 from tests.fakes.tiered.metadata_log import FakeMetadataLog, MetadataTopic
 from tests.fakes.tiered.scripted_tier import FakeTier
 from tests.fakes.timer import ManualTimer
@@ -175,9 +176,8 @@ async def world(request: pytest.FixtureRequest) -> AsyncIterator[World]:
         await manager.close()
 
 
-async def settle(turns: int = 60) -> None:
-    for _ in range(turns):
-        await asyncio.sleep(0)
+async def settle(most: int = 60) -> None:
+    await turns(most)
 
 
 async def copy(

@@ -38,6 +38,7 @@ from storage.types.topic_partition import TopicPartition
 from tests.fakes.broker.coordinator_log import TIMEOUT_MS, TOPIC, CoordinatorLog
 from tests.fakes.broker.offsets_partition import FakeController, topic_image
 from tests.fakes.environment import FakeEnvironment
+from tests.fakes.loop_turns import turns
 
 Response = TypeVar("Response")
 
@@ -327,10 +328,9 @@ class CoordinatorHarness(ABC):
         await self.settle()
         return self
 
-    async def settle(self, turns: int = 60) -> None:
+    async def settle(self, most: int = 60) -> None:
         """Let every task go on until it waits for time or for the test."""
-        for _ in range(turns):
-            await asyncio.sleep(0)
+        await turns(most)
 
     async def until(self, condition: Callable[[], bool]) -> None:
         """Let tasks go on, and stop at once when something is so."""

@@ -33,6 +33,7 @@ from tests.fakes.broker.coordinator_log import CoordinatorLog, OnCommitted
 from tests.fakes.broker.offsets_partition import FakeController, topic_image
 from tests.fakes.clock import ManualClock
 from tests.fakes.environment import FakeEnvironment
+from tests.fakes.loop_turns import turns
 from tests.fakes.timer import ManualTimer
 
 Written = Callable[[PartitionErrors], None]
@@ -349,14 +350,9 @@ class Coordinator:
         self.run(begin())
         self.settle()
 
-    def settle(self, turns: int = 60) -> None:
+    def settle(self, most: int = 60) -> None:
         """Let every task go on until it waits for time or for somebody."""
-
-        async def wait() -> None:
-            for _ in range(turns):
-                await asyncio.sleep(0)
-
-        self.run(wait())
+        self.run(turns(most))
 
     def advance(self, ms: float) -> None:
         """Let time pass; what falls due runs on the loop."""

@@ -61,6 +61,7 @@ from protocol.messages.alter_partition import (
 )
 from storage.environment.randomness import SeededRandomness
 from tests.fakes.broker.metadata_store import MemoryStore
+from tests.fakes.loop_turns import turns
 from tests.fakes.timer import ManualTimer
 
 RULE_A = (TOPICS, PARTITIONS, CONFIGS, FEATURES_KEY, FENCES)
@@ -310,10 +311,9 @@ class ControlWorld:
             passed += 10.0
             await self.spin(12)
 
-    async def spin(self, turns: int = 60) -> None:
+    async def spin(self, most: int = 60) -> None:
         """Let what is ready run; no time passes."""
-        for _ in range(turns):
-            await asyncio.sleep(0)
+        await turns(most)
 
     @property
     def active(self) -> ControlNode:

@@ -25,6 +25,7 @@ from tests.fakes.answers import in_time
 from tests.fakes.broker.offsets_partition import FakeController, FakeReplicaManager, topic_image
 from tests.fakes.clock import ManualClock
 from tests.fakes.environment import FakeEnvironment
+from tests.fakes.loop_turns import turns
 from tests.fakes.timer import ManualTimer
 from tests.unit.broker.network.harness import Harness
 
@@ -78,8 +79,7 @@ class Groups:
         await self.coordinator.start()
         if elect:
             self.coordinator.on_elected(0, 0)
-            for _ in range(20):
-                await asyncio.sleep(0)
+            await turns(20)
 
     def send(self, handler: ModuleType, messages: ModuleType, request: Any, version: int) -> Any:
         """Encode, decode, handle; the answer as the client decodes it, or a future of it."""

@@ -18,6 +18,7 @@ from storage.log.log import Log
 from tests.fakes.clock import ManualClock
 from tests.fakes.environment import FakeEnvironment, run_inline
 from tests.fakes.filesystem import FakeFilesystem
+from tests.fakes.loop_turns import turns
 from tests.fakes.tiered.memory_bucket_tier import Bucket, BucketTier
 from tests.fakes.tiered.remote_metadata import FakeRemoteMetadata, MetadataEvents
 from tests.fakes.timer import ManualTimer
@@ -177,8 +178,7 @@ class World:
         """Let the loop run until nothing of ours does, or what does waits for time."""
         quiet = 0
         running = -1
-        while quiet < 30:
-            await asyncio.sleep(0)
+        while quiet < 30 and await turns(1):
             pools = (self.manager.copier_pool, self.manager.expiration_pool)
             now = sum(pool.running + pool.queued for pool in pools)
             quiet = quiet + 1 if now == running else 0
