@@ -291,6 +291,30 @@ def messages_of_old_formats(d: Dialogue) -> None:
 
 
 @script
+def records_damaged_before_their_checksum(d: Dialogue) -> None:
+    """Worth sending again, unlike what is whole and not one batch."""
+    topic = d.create_topic()
+    one = bytes(build_batch([(None, b"v", (), TIMESTAMP_MS)]))
+
+    def with_length(length: int) -> bytes:
+        return one[:8] + pack(">i", length) + one[12:]
+
+    for length in (0, 13, 14, len(one) - 13, len(one) - 40, len(one) - 11, 2**31 - 1, -1, -(2**31)):
+        _produce(d, f"length {length}", topic, with_length(length))
+    for magic in (3, 127, 255):
+        _produce(d, f"magic {magic}", topic, one[:16] + bytes((magic,)) + one[17:-1])
+    for what, records in (
+        ("anything", b"x" * 70),
+        ("less than a length", one[:11]),
+        ("less than a magic", one[:16]),
+        ("cut off", one[:-1]),
+        ("two", one + one),
+        ("one and a damaged one", one + with_length(0)),
+    ):
+        _produce(d, what, topic, records)
+
+
+@script
 def batches_that_claim_the_brokers_time(d: Dialogue) -> None:
     """Taken as if they did not: whose time it is is the topic's setting."""
     topic = d.create_topic()

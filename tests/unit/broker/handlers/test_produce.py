@@ -97,6 +97,54 @@ async def test_bad_batches_are_refused_and_nothing_is_written(
     assert only(world.ask(ApiKey.PRODUCE, 9, request(batch(b"fine")))).error_code == 0
 
 
+def with_length(records: bytes, change: int) -> bytes:
+    """Records whose length field says something else."""
+    length = int.from_bytes(records[8:12], "big") + change
+    return records[:8] + (length & 0xFFFF_FFFF).to_bytes(4, "big") + records[12:]
+
+
+ONE = bytes(batch(b"a"))
+DAMAGED = {
+    "length 0": with_length(ONE, 12 - len(ONE)),
+    "length 13": with_length(ONE, 25 - len(ONE)),
+    "negative length": with_length(ONE, -1000),
+    "length without its last byte": with_length(ONE, -1),
+    "length of half": with_length(ONE, -30),
+    "magic": ONE[:16] + b"\x03" + ONE[17:-1],
+    "anything": b"x" * 70,
+    "the one behind it": ONE + with_length(ONE, 12 - len(ONE)),
+    "part of one behind it": ONE + ONE[:30],
+}
+NOT_ONE = {
+    "nothing": b"",
+    "less than a length field": ONE[:11],
+    "less than a magic": ONE[:16],
+    "cut off": ONE[:-1],
+    "length beyond the end": with_length(ONE, 1),
+    "two": ONE + ONE,
+    "three": ONE + ONE + ONE,
+    "a batch and a message": ONE + b"\0" * 11 + b"\x0e" + b"\0" * 14,
+}
+
+
+@pytest.mark.parametrize("what", DAMAGED)
+async def test_damage_before_the_checksum_is_worth_sending_again(world: World, what: str) -> None:
+    """INVALID_RECORD would have the client give the records up."""
+    world.add("t")
+    answer = only(world.ask(ApiKey.PRODUCE, 9, request(DAMAGED[what])))
+    assert (ErrorCode(answer.error_code), answer.log_start_offset) == (
+        ErrorCode.CORRUPT_MESSAGE,
+        -1,
+    )
+
+
+@pytest.mark.parametrize("what", NOT_ONE)
+async def test_what_is_not_one_batch_is_refused_for_good(world: World, what: str) -> None:
+    world.add("t")
+    answer = only(world.ask(ApiKey.PRODUCE, 9, request(NOT_ONE[what])))
+    assert answer.error_code == ErrorCode.INVALID_RECORD
+
+
 async def test_unknown_topics_partitions_and_ids(world: World) -> None:
     world.add("t")
     answer = only(world.ask(ApiKey.PRODUCE, 9, request(batch(b"a"), topic="other")))
