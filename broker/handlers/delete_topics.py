@@ -17,7 +17,7 @@ Versions:
 - 6  topics by id                  KIP-516
 """
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from typing import TYPE_CHECKING
 from uuid import UUID
 
@@ -50,8 +50,8 @@ async def handle(
         return _disabled(asked, context.api_version)
     controller = services.controller
     answers: list[DeletableTopicResult] = []
-    names, ids = _split(asked, answers)
-    chosen = _resolve(controller.image, names, ids, answers)
+    names, ids, refused_ids = _split(asked, answers)
+    chosen = _resolve(controller.image, names, ids, refused_ids, answers)
     results = await controller.delete_topics(chosen)
     for topic_id, result in results.items():
         message = result.message
@@ -73,8 +73,8 @@ def _disabled(asked: Iterable[DeleteTopicState], version: int) -> DeleteTopicsRe
 
 def _split(
     asked: Iterable[DeleteTopicState], answers: list[DeletableTopicResult]
-) -> tuple[list[str], list[UUID]]:
-    """Names and ids that are listed once; the others are answered."""
+) -> tuple[list[str], list[UUID], list[UUID]]:
+    """Names and ids that are listed once, which are not answered yet, and ids listed twice."""
     names: dict[str, int] = {}
     ids: dict[UUID, int] = {}
     for topic in asked:
@@ -101,6 +101,7 @@ def _split(
     return (
         [name for name, n in names.items() if n == 1],
         [topic_id for topic_id, n in ids.items() if n == 1],
+        [topic_id for topic_id, n in ids.items() if n > 1],
     )
 
 
@@ -108,9 +109,13 @@ def _resolve(
     image: "ClusterImage",
     names: Iterable[str],
     ids: Iterable[UUID],
+    refused_ids: Collection[UUID],
     answers: list[DeletableTopicResult],
 ) -> dict[UUID, str]:
-    """Id and name of topics to delete; those that do not exist are answered."""
+    """Id and name of topics to delete; those that do not exist are answered.
+
+    A name of one of `refused_ids` is refused, too: the topic was asked for in two ways.
+    """
     chosen: dict[UUID, str] = {}
     for topic_id in ids:
         topic = image.topics_by_id.get(topic_id)
@@ -124,8 +129,8 @@ def _resolve(
         if topic is None:
             error = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
             answers.append(_result(name, NIL_UUID, error, error.message))
-        elif topic.topic_id in chosen:
-            del chosen[topic.topic_id]
+        elif topic.topic_id in chosen or topic.topic_id in refused_ids:
+            chosen.pop(topic.topic_id, None)
             message = "The provided topic name maps to an ID that was already supplied."
             answers.append(_refusal(name, topic.topic_id, message))
         else:

@@ -78,6 +78,24 @@ def topics_that_come_back(d: Dialogue) -> None:
 
 
 @script
+def deletions_that_name_a_topic_in_two_ways(d: Dialogue) -> None:
+    """Refused, and the topic stays; also where its id alone was refused."""
+    topic = d.create_topic()
+    by_name, by_id = DeleteTopicState(name=topic), DeleteTopicState(topic_id=d.topic_id(topic))
+    for what, asked in (
+        ("name twice", [by_name, by_name]),
+        ("id twice", [by_id, by_id]),
+        ("id and name", [by_id, by_name]),
+        ("id twice and name", [by_id, by_id, by_name]),
+        ("name between", [by_id, by_name, by_id]),
+        ("id and name in one", [DeleteTopicState(name=topic, topic_id=d.topic_id(topic))]),
+        ("neither", [DeleteTopicState()]),
+    ):
+        d.ask(what, DeleteTopicsRequest(topics=asked, timeout_ms=10_000))
+        ask(d, f"{what}, then", topic, create=False)
+
+
+@script
 def elections_that_change_nothing(d: Dialogue) -> None:
     """Each topic of the request has its result, and each partition; without a list all topics."""
     topic = d.create_topic(partitions=2)

@@ -63,6 +63,23 @@ async def test_topics_by_id_and_name() -> None:
     assert "The provided topic name maps to an ID that was already supplied." in messages
 
 
+@pytest.mark.parametrize("first", [0, 1, 2])
+async def test_an_id_that_is_refused_goes_by_no_name(first: int) -> None:
+    """The topic was deleted, beside a refusal for its id."""
+    controller = await open_controller()
+    (created,) = await controller.create_topics([NewTopic("a", 1, 1)])
+    assert created.topic is not None
+    asked = [DeleteTopicState(topic_id=created.topic.topic_id) for _ in range(2)]
+    asked.insert(first, DeleteTopicState(name="a"))
+    request = DeleteTopicsRequest(topics=asked)
+    response = await call(delete_topics, services_of(controller), request, 6)
+    assert {(t.name, t.topic_id, ErrorCode(t.error_code)) for t in response.responses} == {
+        (None, created.topic.topic_id, ErrorCode.INVALID_REQUEST),
+        ("a", created.topic.topic_id, ErrorCode.INVALID_REQUEST),
+    }
+    assert set(controller.image.topics) == {"a"}
+
+
 @pytest.mark.parametrize("version", versions_of(delete_topics))
 async def test_deletion_can_be_disabled(version: int) -> None:
     """Every topic is refused; before version 3 clients do not know the code for it."""
