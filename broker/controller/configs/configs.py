@@ -169,7 +169,7 @@ class ConfigRules:
             text = row.format(row.default) or ""
         words = [word for word in text.split(",") if word]
         assert operation.value is not None
-        for word in operation.value.split(","):
+        for word in _words(operation.value):
             if operation.operation is Operation.APPEND:
                 if word not in words:
                     words.append(word)
@@ -312,6 +312,16 @@ class ConfigRules:
             self._resolved = effective_settings(self._settings, image)
             self._resolved_for = image.configs
         return self._resolved
+
+
+def _words(text: str) -> list[str]:
+    """The words of a list, as Java splits it: none that is empty at its end, but for no text."""
+    if not text:
+        return [""]
+    words = text.split(",")
+    while words and not words[-1]:
+        words.pop()
+    return words
 
 
 def effective_settings(settings: BrokerConfig, image: ClusterImage) -> BrokerConfig:

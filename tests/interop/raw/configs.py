@@ -90,6 +90,10 @@ def cleanup_policy_keeps_its_order(d: Dialogue) -> None:
             (APPEND, "compact"),
             (SUBTRACT, "delete"),
             (APPEND, "delete"),
+            (SUBTRACT, "delete,"),
+            (APPEND, "delete,,"),
+            (APPEND, ","),
+            (APPEND, ",delete"),
         )
     ):
         alter(d, f"{number}", ("cleanup.policy", operation, text), kind=TOPIC, name=d.name)

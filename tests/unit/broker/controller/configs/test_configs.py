@@ -69,6 +69,11 @@ def test_operations_run_in_order() -> None:
         (None, Operation.SUBTRACT, "delete", ""),
         ("compact,delete", Operation.SUBTRACT, "compact", "delete"),
         ("compact", Operation.SUBTRACT, "delete", "compact"),
+        # As Java splits lists: empty words at the end are none.
+        (None, Operation.APPEND, "compact,", "delete,compact"),
+        (None, Operation.APPEND, ",", "delete"),
+        (None, Operation.APPEND, ",,", "delete"),
+        ("compact,delete", Operation.SUBTRACT, "delete,", "compact"),
     ],
 )
 def test_lists_are_edited_from_what_is_set_or_the_default(
