@@ -18,7 +18,8 @@ if TYPE_CHECKING:
     from broker.requests.request_context import RequestContext
 
 TIMEOUT_MS: Final = 30_000
-"""Of a request that names no time of its own."""
+"""Of a request that names no time of its own. 0 or less is none: a request that was cut off on its
+way would be answered NOT_CONTROLLER, whatever the controller has done."""
 
 
 class Channel(Protocol):
@@ -57,7 +58,9 @@ async def forwarded(
         client_host_address=context.connection.peer_host.encode(),
     )
     timeout_ms = getattr(request, "timeout_ms", TIMEOUT_MS)
-    answer = await channel.forward(envelope, timeout_ms=timeout_ms)
+    answer = await channel.forward(
+        envelope, timeout_ms=timeout_ms if timeout_ms > 0 else TIMEOUT_MS
+    )
     if answer is None:
         return None
     if answer.error_code != ErrorCode.NONE or answer.response_data is None:

@@ -52,6 +52,16 @@ async def test_a_request_without_a_time_has_half_a_minute() -> None:
     assert TIMEOUT_MS == 30_000
 
 
+@pytest.mark.parametrize("timeout_ms", [0, -1, -(2**31)])
+async def test_no_time_is_time_enough_for_the_way(timeout_ms: int) -> None:
+    """The controller made the topic; the client was told that there was no controller."""
+    channel = Channel(EnvelopeResponse(response_data=pack(">ib", 0, 0) + BODY))
+    request = create_topics.CreateTopicsRequest(timeout_ms=timeout_ms)
+    context = context_of(ApiKey.CREATE_TOPICS, 7)
+    assert await forwarded(channel, create_topics, context, request) == BODY
+    assert channel.sent[0][1] == TIMEOUT_MS
+
+
 async def test_a_refused_envelope_is_the_requests_error() -> None:
     channel = Channel(EnvelopeResponse(error_code=int(ErrorCode.CLUSTER_AUTHORIZATION_FAILED)))
     with pytest.raises(ApiError) as refused:
