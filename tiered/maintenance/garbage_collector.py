@@ -387,7 +387,11 @@ class Scrubber:
         return await is_superseded(manifest, self._tier, self._metadata, self._deadline)
 
     def _is_history(self, group: ObjectGroup) -> bool:
-        """Whether all objects of a copy are there, and its log start is not above it."""
+        """Whether all objects of a copy are there, and its topic was not deleted.
+
+        Also below the log start, which is its leader's to know: it is said to be unknown all the
+        same, and a rebuild of the metadata leaves it alone.
+        """
         return group.is_whole and not self._is_deleted(group.partition)
 
     async def _remove(self, report: ScrubReport, work: "_Pass") -> None:
