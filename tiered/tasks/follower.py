@@ -7,9 +7,14 @@ taught it (leader epochs and producers):
     Fetch answers 109 ──> ask the leader for its earliest local offset L, of epoch E
                       ──> ask for the end of epoch E - 1: which epoch wrote L - 1
                       ──> find the remote segment that holds (epoch, L - 1); it ends at N - 1
+                      ──> if that is behind L - 1: does the leader have its last epoch up to there
                       ──> fetch its leader epochs and its producer snapshot
                       ──> empty the log; it begins at N; put both in place
                       ──> go on fetching from N
+
+A past leader may have copied more than the leader has, which an unclean election has cut off. Begun
+behind that the log would have diverged, and begin anew, again and again. The leader's own copy of
+those offsets is waited for.
 
 Both files are fetched and checked before the log is emptied, so that a failure leaves it as it was.
 A segment that is not known yet is a reason to try again, not an error of the log. Emptying it and
@@ -157,12 +162,34 @@ class TierStateMachine:
                 raise RemoteStorageError(
                     f"{partition}: no remote segment is known with offset {offset} of epoch {epoch}"
                 )
+            if segment.end_offset > offset:
+                await self._require_history(segment, partition, leader, leader_epoch)
             return await fetch_auxiliary_state(
                 segment, self._tier, self._timer, self._call_timeout_ms
             )
         except (TieredError, OSError):
             counters.build_aux_errors += 1
             raise
+
+    async def _require_history(
+        self,
+        segment: RemoteLogSegmentMetadata,
+        partition: TopicIdPartition,
+        leader: LeaderEndpoint,
+        leader_epoch: int,
+    ) -> None:
+        """Raises RemoteStorageError: the end of the segment is not in the leader's history."""
+        last_epoch = segment.segment_leader_epochs[-1].epoch
+        async with Deadline(
+            self._timer, call_deadline_ms(self._call_timeout_ms, 1), f"the leader of {partition}"
+        ):
+            epoch, end = await leader.epoch_end_offset(partition, leader_epoch, last_epoch)
+        if epoch != last_epoch or end <= segment.end_offset:
+            raise RemoteStorageError(
+                f"{partition}: remote segment {segment.id} ends at {segment.end_offset} of epoch "
+                f"{last_epoch}, which is of another history than the leader's: that has epoch "
+                f"{epoch} up to {end - 1}"
+            )
 
     async def _last_remote(
         self, partition: TopicIdPartition, leader: LeaderEndpoint, leader_epoch: int

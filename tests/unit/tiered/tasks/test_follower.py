@@ -6,15 +6,17 @@ import pytest
 
 from storage.log.log import Log
 from tests.unit.storage.log.log_model import NOW_MS, append, make_batch, open_log
+from tests.unit.tiered.metadata.segment_builder import FINISHED, STARTED, segment
 from tests.unit.tiered.tasks.task_world import PARTITION, World, tiered_config
 from tiered.errors import (
     CorruptRemoteDataError,
+    ObjectNotFoundError,
     RemoteStorageError,
     RemoteStorageNotReadyError,
     StoreTimeoutError,
     StoreUnavailableError,
 )
-from tiered.segment_metadata import TopicIdPartition
+from tiered.segment_metadata import RemoteLogSegmentMetadataUpdate, TopicIdPartition
 from tiered.tasks.follower import EpochOffset, TierStateMachine, install_auxiliary_state
 
 
@@ -127,6 +129,26 @@ async def test_the_epoch_before_the_local_start_is_asked_for_across_a_gap() -> N
     leader = Leader(world.log)
     epoch, offset = await machine(world)._last_remote(PARTITION, leader, 3)
     assert (epoch, offset, leader.asked) == (3, 2, [2])
+
+
+@pytest.mark.parametrize("end", [3, 9])
+async def test_a_log_does_not_begin_behind_what_the_leader_does_not_have(end: int) -> None:
+    """A past leader had copied it; the log would be cut, begin anew, and come here again."""
+    world = await leading()
+    beyond = segment(2, end, {3: 2}, number=99, state=STARTED)
+    await world.metadata.add(beyond)
+    await world.metadata.update(RemoteLogSegmentMetadataUpdate(beyond.segment_id, 0, FINISHED, 2))
+    log = follower(world)
+    append(log, make_batch(b"old" * 20), leader_epoch=0)
+    leader = Leader(world.log)
+    assert world.log.log_end_offset == 4
+    # The leader has what ends at 3, of which there is no object in this test.
+    with pytest.raises(RemoteStorageError) as raised:
+        await machine(world).find(PARTITION, log, leader, leader_epoch=3)
+    assert ("another history" in str(raised.value)) is (end == 9)
+    assert isinstance(raised.value, ObjectNotFoundError) is (end == 3)
+    assert leader.asked[-1] == 3
+    assert log.log_end_offset == 1
 
 
 @pytest.mark.parametrize("why", ["hidden", "unknown", "store", "corrupt", "hang"])
