@@ -266,7 +266,8 @@ class RoleReconciler:
                 partition,
                 f"its log has leader epoch {latest}, and the metadata store gives it the earlier "
                 f"{wanted.leader_epoch}: the store is older than the log, so the partition is not "
-                "led here",
+                "led here. Another replica may lead it once this broker is stopped; else stop all "
+                "brokers and run `varve cluster recover-metadata`",
             )
             return
         self._fetchers.unfollow(partition)

@@ -126,10 +126,14 @@ class LogLifecycle:
 
     @property
     def has_lost_logs(self) -> bool:
-        """Whether a log that the cluster counts on was missing at the start, or lacks its end."""
+        """Whether a log that the cluster counts on was missing at the start, or lacks its end.
+
+        Likewise one that cannot be opened: elected for it, as the first one that is back, this
+        broker could not lead it, and those that have it could not either.
+        """
+        short = (log.topic_partition for log in self._log_manager.logs() if log.is_short)
         return self._making.lost_logs > 0 or any(
-            log.is_short and self._assignment.is_counted_on(log.topic_partition)
-            for log in self._log_manager.logs()
+            map(self._assignment.is_counted_on, (*short, *self._log_manager.unopened))
         )
 
     def serve(self, log: "Log") -> None:

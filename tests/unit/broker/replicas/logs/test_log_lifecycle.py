@@ -8,6 +8,7 @@ import pytest
 
 from broker.controller.images.metadata_records import ResourceType
 from broker.controller.topics.topics import NewPartitions
+from storage.manager.log_opener import LogOpener
 from storage.types.topic_partition import TopicPartition
 from tests.unit.broker.replicas.logs.node import Member, Node, topic_of
 
@@ -114,6 +115,30 @@ async def test_a_log_that_waits_for_room_is_not_lost(tmp_path: Path) -> None:
     assert again.logs.is_loading(TopicPartition("t", 0))
     assert not again.lifecycle.has_lost_logs
     again.close(clean=False)
+
+
+@pytest.mark.parametrize("isr", [(1, 2), (2,)])
+async def test_a_log_that_cannot_be_opened_is_lost_where_the_cluster_counts_on_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, isr: tuple[int, ...]
+) -> None:
+    """Else the first broker that is back is elected for it, and nobody can lead it."""
+    led = topic_of("t", (2, 1))
+    topic = replace(led, partitions=(replace(led.partitions[0], isr=isr),))
+    member = Member(tmp_path / "a")
+    member.images.set(topic)
+    await member.start()
+    member.close()
+
+    def fail(*_of_a_log: object, **_options: object) -> None:
+        raise IndexError("nobody has thought of this")
+
+    monkeypatch.setattr(LogOpener, "open", fail)
+    again = Member(tmp_path / "a")
+    again.images.set(topic)
+    await again.start()
+    assert again.logs.is_given_up(TopicPartition("t", 0))
+    assert again.lifecycle.has_lost_logs == (1 in isr)
+    again.close()
 
 
 async def test_a_log_without_its_end_is_lost_where_the_cluster_counts_on_it(
