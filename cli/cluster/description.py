@@ -23,6 +23,7 @@ class PartitionInSync:
     replicas: tuple[int, ...]
     isr: tuple[int, ...]
     min_isr: int
+    """How many acks=all takes: never more than it has replicas, whatever the setting."""
 
     @property
     def name(self) -> str:
@@ -112,7 +113,7 @@ def describe(admin: Any) -> ClusterDescription:
             leader=partition["leader_id"],
             replicas=tuple(partition["replica_nodes"]),
             isr=tuple(partition["isr_nodes"]),
-            min_isr=least.get(topic["name"], 1),
+            min_isr=min(least.get(topic["name"], 1), len(partition["replica_nodes"])),
         )
         for topic in topics
         for partition in sorted(topic["partitions"], key=_index)
@@ -147,7 +148,7 @@ def _brokers(
 
 
 def _least_in_sync(admin: Any, topics: Sequence[str]) -> dict[str, int]:
-    """The effective `min.insync.replicas` of each topic, never above its replicas in effect."""
+    """The effective `min.insync.replicas` of each topic."""
     from cli.admin.kafka_library import ConfigResource
 
     if not topics:

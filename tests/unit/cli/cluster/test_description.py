@@ -56,6 +56,18 @@ def test_brokers_are_counted_over_all_partitions() -> None:
     assert [(p.name, trouble) for p, trouble in found.in_trouble()] == [("b-0", "under min ISR")]
 
 
+def test_a_minimum_above_the_replicas_is_in_no_trouble() -> None:
+    """Acks=all is taken there: of one replica, one in sync is all that a broker asks for."""
+    admin = FakeAdmin(
+        brokers={1: False, 2: False},
+        topics={"t": [partition(0, 1, (1,), (1,)), partition(1, 1, (1, 2), (1,))]},
+        min_isr={"t": 2},
+    )
+    found = describe(admin)
+    assert [p.min_isr for p in found.partitions] == [1, 2]
+    assert [(p.name, trouble) for p, trouble in found.in_trouble()] == [("t-1", "under min ISR")]
+
+
 def test_an_empty_cluster_is_asked_for_no_configs() -> None:
     admin = FakeAdmin(brokers={1: False}, topics={}, min_isr={})
     assert describe(admin).partitions == ()
