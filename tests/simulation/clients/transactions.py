@@ -33,6 +33,8 @@ STRAY_S: Final = 120.0
 
 COMMITTED_SHARE: Final = 0.7
 READ_COMMITTED: Final = 1
+SLOW: Final = 0.05
+"""So many transactions stay open for up to half of the time that they surely have."""
 
 RETRIABLE: Final = {
     ErrorCode.COORDINATOR_LOAD_IN_PROGRESS,
@@ -166,6 +168,9 @@ class TransactionalProducer:
         commits = self._session.world.loop.random.random() < COMMITTED_SHARE
         written = await self.open()
         if written is not None:
+            if self._session.world.loop.random.random() < SLOW:
+                longest_s = max(self.timeout_ms / 1000 - CLOCKS_S, 0.0) / 2
+                await self._session.pause(longest_s)
             self._history.add(await self.end(commits), written)
             await self._session.rest(self._pause_s)
 

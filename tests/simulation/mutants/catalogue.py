@@ -18,8 +18,8 @@ def is_synced(shape: Shape) -> bool:
 
 
 def may_lose(shape: Shape) -> bool:
-    """There are unclean elections."""
-    return bool(shape.losses)
+    """Of a topic any replica may be elected, at once."""
+    return "unclean_leader_election_enable" in shape.losses
 
 
 def has_keys(shape: Shape) -> bool:
@@ -30,6 +30,11 @@ def has_keys(shape: Shape) -> bool:
 def has_sharers(shape: Shape) -> bool:
     """There is a share group."""
     return shape.sharers > 0
+
+
+def has_a_broker_more(shape: Shape) -> bool:
+    """A broker has no replica of what has three."""
+    return shape.brokers > shape.replicas
 
 
 def has_leavers(shape: Shape) -> bool:
@@ -98,7 +103,7 @@ BUGS: Final[dict[str, Bug]] = {
         Bug(controller.added_partitions_led_by_nobody),
         Bug(replication.throttle_kept),
         Bug(replication.throttle_for_those_in_sync),
-        Bug(logs.removed_replicas_left),
+        Bug(logs.removed_replicas_left, has_a_broker_more),
         Bug(tier.local_log_dropped_uncopied, is_tiered=True),
         Bug(tier.metadata_not_read_to_its_end, is_tiered=True),
         Bug(tier.copied_and_expired_in_doubt, is_tiered=True),

@@ -134,15 +134,23 @@ def min_isr_not_strict() -> None:
 
 
 def throttle_kept() -> None:
-    """A throttle that is taken away goes on."""
+    """A throttle that is taken away, rate and replicas, goes on."""
     from broker.replication.quota import ReplicationQuota
 
-    set_rate = ReplicationQuota.set_rate
+    set_rate, covers = ReplicationQuota.set_rate, ReplicationQuota.covers
+    covered: set[tuple[int, str]] = set()
 
     def keeping(self: ReplicationQuota, rate: int) -> None:
         set_rate(self, min(rate, self.rate))
 
+    def covering(self: ReplicationQuota, topic_partition: Any, config: Any) -> bool:
+        one = (self._node_id, topic_partition.topic)
+        if covers(self, topic_partition, config):
+            covered.add(one)
+        return one in covered
+
     replace(ReplicationQuota, "set_rate", keeping)
+    replace(ReplicationQuota, "covers", covering)
 
 
 def throttle_for_those_in_sync() -> None:
