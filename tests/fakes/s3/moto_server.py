@@ -14,6 +14,7 @@ from typing import Any
 from unittest import mock
 
 from config.object_store import StoreSettings
+from tiered.object_store.s3.client import new_session
 
 ROOT = Path(__file__).resolve().parents[3]
 
@@ -83,9 +84,9 @@ async def make_bucket(settings: StoreSettings) -> None:
     if (settings.endpoint_url, settings.bucket) in _MADE:
         return
     from aiobotocore.config import AioConfig
-    from aiobotocore.session import get_session
 
-    async with get_session().create_client(
+    # As a store does it: what the library says of S3 is then read once in a process.
+    async with new_session().create_client(
         "s3",
         region_name=settings.region,
         endpoint_url=settings.endpoint_url,
