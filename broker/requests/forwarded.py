@@ -18,8 +18,11 @@ if TYPE_CHECKING:
     from broker.requests.request_context import RequestContext
 
 TIMEOUT_MS: Final = 30_000
-"""Of a request that names no time of its own. 0 or less is none: a request that was cut off on its
-way would be answered NOT_CONTROLLER, whatever the controller has done."""
+"""Of a request that names no time of its own; 0 or less is none."""
+
+WAY_MS: Final = 1_000
+"""Least time for the way. A request that is cut off on it is refused by what it has done itself:
+NOT_CONTROLLER, or TOPIC_ALREADY_EXISTS."""
 
 
 class Channel(Protocol):
@@ -59,7 +62,7 @@ async def forwarded(
     )
     timeout_ms = getattr(request, "timeout_ms", TIMEOUT_MS)
     answer = await channel.forward(
-        envelope, timeout_ms=timeout_ms if timeout_ms > 0 else TIMEOUT_MS
+        envelope, timeout_ms=max(timeout_ms, WAY_MS) if timeout_ms > 0 else TIMEOUT_MS
     )
     if answer is None:
         return None
