@@ -299,7 +299,7 @@ def records_damaged_before_their_checksum(d: Dialogue) -> None:
     def with_length(length: int) -> bytes:
         return one[:8] + pack(">i", length) + one[12:]
 
-    for length in (0, 13, 14, len(one) - 13, len(one) - 40, len(one) - 11, 2**31 - 1, -1, -(2**31)):
+    for length in (0, 13, 14, len(one) - 13, len(one) - 40, len(one) - 11, 1 << 30, -1, -(2**31)):
         _produce(d, f"length {length}", topic, with_length(length))
     for magic in (3, 127, 255):
         _produce(d, f"magic {magic}", topic, one[:16] + bytes((magic,)) + one[17:-1])

@@ -4,6 +4,11 @@ import time
 from typing import Any
 
 from protocol.messages.fetch import FetchPartition, FetchRequest, FetchTopic
+from protocol.messages.offset_for_leader_epoch import (
+    OffsetForLeaderEpochRequest,
+    OffsetForLeaderPartition,
+    OffsetForLeaderTopic,
+)
 from protocol.messages.produce import PartitionProduceData, ProduceRequest, TopicProduceData
 from protocol.records.builder import build_batch
 from tests.interop.raw.dialogue import Dialogue
@@ -96,3 +101,27 @@ def fetches_that_may_have_no_more(d: Dialogue) -> None:
         d.note(f"{what}, waited", time.monotonic() - begin > 1.0)
         sizes = [len(one.records or b"") for of in answer.responses for one in of.partitions]
         d.note(f"{what}, any records", [size > 0 for size in sizes])
+
+
+@script
+def ends_of_leader_epochs(d: Dialogue) -> None:
+    """Of a log with records, of an empty one and of none, by consumers and by replicas."""
+    topic = d.create_topic(partitions=2)
+    produce(d, "one", topic, bytes(build_batch([(None, b"v", (), TIMESTAMP_MS)])))
+    for version, replica in ((2, -2), (3, -1), (4, -2), (4, -1), (4, 5)):
+        for current in (-2, -1, 0, 1):
+            for epoch in (-(2**31), -2, -1, 0, 1, 2**31 - 1):
+                partitions = [
+                    OffsetForLeaderPartition(
+                        partition=index, current_leader_epoch=current, leader_epoch=epoch
+                    )
+                    for index in (0, 1, 5)
+                ]
+                request = OffsetForLeaderEpochRequest(
+                    replica_id=replica,
+                    topics=[
+                        OffsetForLeaderTopic(topic=name, partitions=partitions)
+                        for name in (topic, f"{topic}-none")
+                    ],
+                )
+                d.ask(f"v{version} by {replica}, in {current}, of {epoch}", request, version)

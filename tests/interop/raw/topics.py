@@ -1,7 +1,20 @@
 """Scripts about topics: automatic creation, elections of leaders."""
 
+from collections.abc import Sequence
+
 from protocol.error_codes import ErrorCode
+from protocol.messages.create_topics import (
+    CreatableReplicaAssignment,
+    CreatableTopic,
+    CreatableTopicConfig,
+    CreateTopicsRequest,
+)
 from protocol.messages.delete_topics import DeleteTopicsRequest, DeleteTopicState
+from protocol.messages.describe_topic_partitions import (
+    DescribeTopicPartitionsRequest,
+    DescribeTopicPartitionsRequestCursor,
+    TopicRequest,
+)
 from protocol.messages.elect_leaders import ElectLeadersRequest, TopicPartitions
 from protocol.messages.metadata import MetadataRequest, MetadataRequestTopic
 from tests.interop.raw.dialogue import Dialogue
@@ -124,3 +137,122 @@ def elections_that_change_nothing(d: Dialogue) -> None:
             result for result in answer.replica_election_results if result.topic == topic
         ]
         d.note(f"v{version} type {kind}, all", answer)
+
+
+def _create(d: Dialogue, what: str, topics: Sequence[CreatableTopic], version: int = 7) -> None:
+    """Try to create topics, and note the errors."""
+    request = CreateTopicsRequest(topics=list(topics), timeout_ms=10_000, validate_only=True)
+    results = d.ask_quietly(request, version).topics
+    d.note(what, sorted((one.name, ErrorCode(one.error_code).name) for one in results))
+
+
+@script
+def topics_that_may_not_be_created(d: Dialogue) -> None:
+    """By their names, numbers, replicas and settings; each by itself."""
+    there = d.create_topic(".there")
+    names = ("", ".", "..", "a b", "a/b", "x" * 249, "x" * 250, "__cluster_metadata", there)
+    for version in (2, 4, 7):
+        named = [CreatableTopic(name=n, num_partitions=1, replication_factor=1) for n in names]
+        _create(d, f"v{version} names", [*named, named[5], named[8]], version)
+        _create(
+            d,
+            f"v{version} numbers",
+            [
+                CreatableTopic(
+                    name=f"{d.name}-{count}-{factor}",
+                    num_partitions=count,
+                    replication_factor=factor,
+                )
+                for count in (-2, -1, 0, 1)
+                for factor in (-2, -1, 0, 1, 2)
+            ],
+            version,
+        )
+    big = [CreatableTopic(name=f"{d.name}-{n}", num_partitions=6_000) for n in range(2)]
+    for one in big:
+        one.replication_factor = 1
+    _create(d, "too many partitions", big)
+    _create(d, "too like another", [CreatableTopic(name=f"{d.name}_there", num_partitions=1)])
+    for number, assignments in enumerate(
+        (
+            {0: [1]},
+            {0: []},
+            {0: [1, 1]},
+            {0: [7]},
+            {0: [-1]},
+            {1: [1]},
+            {-1: [1]},
+            {0: [1], 2: [1]},
+            {0: [1], 1: [1, 7]},
+            {0: [1], 1: []},
+        )
+    ):
+        for count, factor in ((-1, -1), (1, -1), (-1, 1)):
+            topic = CreatableTopic(
+                name=f"{d.name}-{number}",
+                num_partitions=count,
+                replication_factor=factor,
+                assignments=[
+                    CreatableReplicaAssignment(partition_index=index, broker_ids=nodes)
+                    for index, nodes in assignments.items()
+                ],
+            )
+            _create(d, f"replicas {assignments}, {count} and {factor}", [topic])
+    for key, value in (
+        ("retention.ms", None),
+        ("retention.ms", ""),
+        ("retention.ms", " 1000 "),
+        ("retention.ms", "-2"),
+        ("retention.ms", "9223372036854775808"),
+        ("nothing", "1"),
+        ("", "1"),
+        ("RETENTION.MS", "1"),
+        ("cleanup.policy", ""),
+        ("cleanup.policy", "compact,"),
+        ("compression.type", "ZSTD"),
+        ("compression.zstd.level", "23"),
+        ("preallocate", "TRUE"),
+        ("preallocate", "yes"),
+        ("min.cleanable.dirty.ratio", "1.5"),
+        ("min.insync.replicas", "99"),
+        ("segment.bytes", "2147483648"),
+        ("leader.replication.throttled.replicas", "0:1,*"),
+        ("message.timestamp.type", "logappendtime"),
+        ("message.format.version", "2.0"),
+        ("local.retention.ms", "-3"),
+        ("segment.ms", "0"),
+    ):
+        setting = CreatableTopicConfig(name=key, value=value)
+        topic = CreatableTopic(
+            name=d.name, num_partitions=1, replication_factor=1, configs=[setting]
+        )
+        _create(d, f"{key}={value}", [topic])
+
+
+@script
+def pages_of_partitions(d: Dialogue) -> None:
+    """As many partitions as one may have, from the cursor on; a cursor has to be of a topic."""
+    first, last = d.create_topic("-a", partitions=3), d.create_topic("-b", partitions=2)
+    for limit in (2_000, 0, -1, 1, 2, 3, 4, 5):
+        for what, names, cursor in (
+            ("both", (last, first), None),
+            ("twice", (first, first), None),
+            ("one that is not there", (first, f"{first}-none", last), None),
+            ("a name that none has", ("a b", first), None),
+            ("from the second on", (first, last), (first, 1)),
+            ("from the end on", (first, last), (first, 3)),
+            ("from behind the end on", (first, last), (first, 9)),
+            ("from another topic on", (first, last), (last, 1)),
+            ("negative", (first, last), (first, -1)),
+            ("not asked for", (first, last), (f"{first}x", 0)),
+            ("not there any more", (first, last, f"{first}x"), (f"{first}x", 2)),
+        ):
+            request = DescribeTopicPartitionsRequest(
+                topics=[TopicRequest(name=name) for name in names],
+                response_partition_limit=limit,
+            )
+            if cursor is not None:
+                request.cursor = DescribeTopicPartitionsRequestCursor(
+                    topic_name=cursor[0], partition_index=cursor[1]
+                )
+            d.ask(f"{what}, {limit}", request)
