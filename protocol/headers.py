@@ -40,6 +40,9 @@ from protocol.primitives import (
 _FIXED: Final = Struct(">hhi")
 _CORRELATION_ID: Final = Struct(">i")
 
+_API_VERSIONS: Final = int(ApiKey.API_VERSIONS)
+"""Looked up once: a member of an enumeration costs a call of Python's each time."""
+
 _NEVER: Final = 0x8000
 """Above every version: where an API has no flexible one."""
 
@@ -64,7 +67,7 @@ def response_header_version(api_key: int, api_version: int) -> int:
     Raises:
         DecodeError: No such API.
     """
-    if api_key == ApiKey.API_VERSIONS:
+    if api_key == _API_VERSIONS:
         return 0
     return request_header_version(api_key, api_version) - 1
 

@@ -26,6 +26,9 @@ LOGGER = logging.getLogger(__name__)
 
 _SWEEP_FROM: Final = 64
 
+_NONE: Final = ErrorCode.NONE
+"""Looked up once, for each record that is acknowledged."""
+
 
 class Waits(Protocol):
     """An operation that waits for offsets of partitions.
@@ -93,7 +96,7 @@ class OffsetWaits:
             # The fast path: one producer.
             _, operation, part = waiting.popleft()
             if not operation.completed:
-                _settle(operation, part, ErrorCode.NONE)
+                _settle(operation, part, _NONE)
 
     def fail(self, code: ErrorCode, *, from_offset: int = -1) -> None:
         """Settle with `code` all that wait for an offset above `from_offset`.

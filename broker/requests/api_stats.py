@@ -3,7 +3,7 @@
 from bisect import bisect_left
 from typing import Final
 
-BUCKETS_MS: Final = (
+BUCKETS_MS: Final[tuple[float, ...]] = (
     0.1,
     0.25,
     0.5,
@@ -21,7 +21,10 @@ BUCKETS_MS: Final = (
     5000.0,
     10000.0,
 )
-"""Upper bounds of the request time histogram, in milliseconds; one more bucket holds the rest."""
+"""Upper bounds of the request time histogram, in milliseconds; one more bucket holds the rest.
+
+Of a tuple whose length is in its type compiled code makes a new one each time it is named.
+"""
 
 SHORTEST_MS: Final = 0.1
 """The first of them."""

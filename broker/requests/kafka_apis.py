@@ -128,7 +128,16 @@ class Api:
 class KafkaApis(Router):
     """See the module."""
 
-    __slots__ = ("_clock", "_flags", "_services", "apis", "by_key", "malformed", "unsupported")
+    __slots__ = (
+        "_clock",
+        "_flags",
+        "_on_sent",
+        "_services",
+        "apis",
+        "by_key",
+        "malformed",
+        "unsupported",
+    )
 
     def __init__(self, services: "Services", apis: Iterable[Api], clock: "Clock") -> None:
         self._services = services
@@ -140,6 +149,8 @@ class KafkaApis(Router):
         )
         self.malformed = 0
         self.unsupported = 0
+        # Made once: each look at a method is an object.
+        self._on_sent: Callable[[RequestContext], None] = self._observe
 
     def advertised(self) -> list[ApiVersion]:
         """The APIs that ApiVersions lists, by key."""
@@ -367,7 +378,7 @@ class KafkaApis(Router):
 
     def open_reply(self, connection: "Connection", context: RequestContext) -> Reply:
         """Reserve the request's place in the order of answers, for an answer given later."""
-        return Reply(connection.open_slot(), context, self._observe)
+        return Reply(connection.open_slot(), context, self._on_sent)
 
     def _observe(self, context: RequestContext) -> None:
         stats = self.by_key[context.api_key].stats

@@ -113,7 +113,7 @@ class FollowerFetches:
             waiting.answer_with(encode_response([], version, session_id=request.session_id))
         now_ms = self._clock.monotonic_ms()
         session = self.sessions.begin(request, now_ms, uses_topic_ids=by_id)
-        if isinstance(session, ErrorCode):
+        if not isinstance(session, FollowerSession):
             return encode_response([], version, error_code=session)
         is_first = session.session_id != request.session_id or session.session_id == NO_SESSION
         forces = request.max_wait_ms <= 0 or not session.partitions
