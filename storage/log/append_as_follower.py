@@ -113,8 +113,8 @@ class FollowerWriter:
         if not runs:
             return None
         position = 0
-        for run, next_run in zip(runs, (*runs[1:], None), strict=True):
-            stop = size if next_run is None else next_run.start
+        for number, run in enumerate(runs, 1):
+            stop = runs[number].start if number < len(runs) else size
             where = self._writer.write_several(
                 records[position:stop],
                 run.first_offset,

@@ -6,7 +6,7 @@ Its memory is the connection's, which receives nothing until then: it is given b
 partition's records are in their log, or written by their directory's thread.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 
 from protocol.hot.follower_fetch import FetchedPartition
 
@@ -16,7 +16,8 @@ class Answer:
 
     Attributes:
         number: Of the request that it answers.
-        partitions: Those that are not taken yet.
+        partitions: All of its partitions, in order.
+        taken_count: How many of them have been taken.
         is_taken: All of them have been.
         is_catching_up: Some of them are far behind.
     """
@@ -30,6 +31,7 @@ class Answer:
         "is_taken",
         "number",
         "partitions",
+        "taken_count",
     )
 
     def __init__(
@@ -41,7 +43,8 @@ class Answer:
     ) -> None:
         """`release`: gives the memory back; `done`: called then, once."""
         self.number = number
-        self.partitions: Iterator[FetchedPartition] = iter(partitions)
+        self.partitions = partitions
+        self.taken_count = 0
         self.is_taken = False
         self.is_catching_up = False
         self._release = release

@@ -338,8 +338,12 @@ class ReplicaFetcher:
         if answer is None:
             return
         clock = self._resources.clock
-        began_ms = clock.monotonic_ms()
-        for fetched in answer.partitions:
+        partitions, count = answer.partitions, len(answer.partitions)
+        # What is behind the last one is little: of one partition no slice is measured.
+        began_ms = clock.monotonic_ms() if count - answer.taken_count > 1 else 0.0
+        while answer.taken_count < count:
+            fetched = partitions[answer.taken_count]
+            answer.taken_count += 1
             try:
                 self._take(answer, fetched)
             except Exception:  # whatever it is, the other partitions are unharmed
@@ -347,6 +351,8 @@ class ReplicaFetcher:
                 followed = self._session.members.get((fetched.topic_id, fetched.partition))
                 if followed is not None:
                     self._delay(followed, self._resources.settings().backoff_ms)
+            if answer.taken_count == count:
+                break
             slice_ms = CATCH_UP_SLICE_MS if answer.is_catching_up else SLICE_MS
             if clock.monotonic_ms() - began_ms >= slice_ms:
                 self._resources.poller.call_soon(self._append)
