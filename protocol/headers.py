@@ -38,6 +38,7 @@ from protocol.primitives import (
 )
 
 _FIXED: Final = Struct(">hhi")
+_FRAME: Final = Struct(">ihhi")
 _CORRELATION_ID: Final = Struct(">i")
 
 _API_VERSIONS: Final = int(ApiKey.API_VERSIONS)
@@ -86,6 +87,41 @@ def encode_request_header(
     return fixed + encode_string(client_id) + (b"\x00" if version == 2 else b"")
 
 
+def encode_request_frame(
+    api_key: int, api_version: int, correlation_id: int, client_id: bytes, body: bytes
+) -> bytes:
+    """Write a whole request: its size, its header, its body.
+
+    Args:
+        api_key: Of the API.
+        api_version: Of the request.
+        correlation_id: Comes back with the answer.
+        client_id: As `encode_string` writes it: a connection's is always the same.
+        body: Of the request.
+
+    Raises:
+        DecodeError: No such API.
+    """
+    rest = client_id + b"\0" if request_header_version(api_key, api_version) == 2 else client_id
+    # The key, the version and the correlation id are eight bytes.
+    size = 8 + len(rest) + len(body)
+    return _FRAME.pack(size, api_key, api_version, correlation_id) + rest + body
+
+
+def response_body_at(data: Bytes, api_key: int, api_version: int) -> int:
+    """Where the body of a response begins, for who has read its correlation id.
+
+    Raises:
+        DecodeError: Too few bytes, a malformed tag section, or no such API.
+    """
+    if response_header_version(api_key, api_version) == 0:
+        return 4
+    try:
+        return 5 if data[4] == 0 else skip_tagged_fields(data, 4)
+    except IndexError:
+        raise DecodeError("response header ends early") from None
+
+
 def decode_response_header(data: Bytes, api_key: int, api_version: int) -> tuple[int, int]:
     """Read the header of a response, as a client does.
 
@@ -95,9 +131,8 @@ def decode_response_header(data: Bytes, api_key: int, api_version: int) -> tuple
     Raises:
         DecodeError: Too few bytes, a malformed tag section, or no such API.
     """
-    version = response_header_version(api_key, api_version)
     try:
         (correlation_id,) = _CORRELATION_ID.unpack_from(data, 0)
-        return correlation_id, skip_tagged_fields(data, 4) if version else 4
-    except (StructError, IndexError):
+    except StructError:
         raise DecodeError("response header ends early") from None
+    return correlation_id, response_body_at(data, api_key, api_version)

@@ -44,7 +44,8 @@ from broker.peers.peer_request import PeerRequest
 from broker.runtime.timer import Timer, TimerHandle
 from protocol.errors import DecodeError
 from protocol.framing import RESPONSE_SIZE_MIN, FrameReader
-from protocol.headers import decode_response_header
+from protocol.headers import response_body_at
+from protocol.primitives import encode_string
 
 LOGGER = logging.getLogger(__name__)
 
@@ -131,6 +132,7 @@ class PeerConnection:
         self.state = State.IDLE
         self._endpoint = endpoint
         self._resources = resources
+        self._client_id = encode_string(resources.client_id)
         self._receive_bytes = receive_bytes
         self._is_kept_open = is_kept_open
         self._stream: Stream | None = None
@@ -173,7 +175,7 @@ class PeerConnection:
             self._fail(request, f"has not answered {self.requests} requests")
             return
         self._correlation_id = (self._correlation_id + 1) & _CORRELATION_IDS
-        request.enter(self._correlation_id, self._resources.client_id)
+        request.enter(self._correlation_id, self._client_id)
         request.timer = self._resources.timer.call_later_ms(
             timeout_ms, partial(self._timed_out, request)
         )
@@ -389,7 +391,7 @@ class PeerConnection:
             return False
         receiver = request.receiver
         try:
-            _, at = decode_response_header(answer, request.api_key, request.version)
+            at = response_body_at(answer, request.api_key, request.version)
             del self._in_flight[correlation_id]
             self._back_off_ms = BACK_OFF_FIRST_MS
             if receiver is not None:

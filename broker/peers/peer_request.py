@@ -4,8 +4,8 @@ from typing import Protocol
 
 from broker.peers.errors import PeerUnavailableError
 from broker.runtime.timer import TimerHandle
-from protocol.framing import frame
-from protocol.headers import encode_request_header
+from protocol.headers import encode_request_frame
+from protocol.primitives import encode_string
 
 
 class Receiver(Protocol):
@@ -63,15 +63,16 @@ class PeerRequest:
         self.received_before = 0
         self.unsent: bytes | memoryview = body
 
-    def enter(self, correlation_id: int, client_id: str) -> None:
+    def enter(self, correlation_id: int, client_id: bytes) -> None:
         """Give it its number on its connection, and make the frame of the body.
 
-        `client_id` is for a request that has none of its own.
+        `client_id`, encoded, is for a request that has none of its own.
         """
+        body = self.unsent
+        assert isinstance(body, bytes)
         self.correlation_id = correlation_id
-        name = client_id if self.client_id is None else self.client_id
-        head = encode_request_header(self.api_key, self.version, correlation_id, name)
-        self.unsent = frame(head, bytes(self.unsent))
+        name = client_id if self.client_id is None else encode_string(self.client_id)
+        self.unsent = encode_request_frame(self.api_key, self.version, correlation_id, name, body)
 
     def fail(self, error: PeerUnavailableError) -> None:
         """End it without an answer."""

@@ -20,14 +20,20 @@ API_KEY: Final = 1
 VERSION: Final = 18
 
 _HEAD: Final = Struct(">iiibii")
+# With one topic that has one partition, and nothing to forget: what most requests are.
+_HEAD_OF_ONE: Final = Struct(">iiibiib16sb")
+_TAIL_OF_ONE: Final = Struct(">bbbbbbiqb")
 _PARTITION: Final = Struct(">iiqiqix")
 _INDEX: Final = Struct(">i")
 _REPLICA_STATE: Final = Struct(">bbbiqb")
 # An empty rack, then one tagged field: tag 1, 13 bytes, the replica state.
 _EMPTY_RACK: Final = b"\x01"
 
-_ANSWER: Final = Struct(">ihi")
-_FETCHED: Final = Struct(">ihqqq")
+# With the first byte of the number of topics, of partitions; of aborted transactions, which a
+# follower is sent none of, and the preferred replica behind them, which is for consumers.
+_ANSWER: Final = Struct(">ihiB")
+_TOPIC: Final = Struct(">16sB")
+_FETCHED: Final = Struct(">ihqqqBi")
 _DIVERGING: Final = Struct(">iq")
 
 FETCHED_SIZE_MIN: Final = 30 + 1 + 4 + 1 + 1
@@ -133,8 +139,20 @@ def encode_request(
         topics: Topic id to its partitions, each made by `pack_partition`.
         forgotten: Topic id to partitions that leave the session.
     """
+    session_id, epoch = session
+    if len(topics) == 1 and not forgotten:
+        (topic_id,) = topics
+        partitions = topics[topic_id]
+        if len(partitions) == 1:
+            return (
+                _HEAD_OF_ONE.pack(
+                    max_wait_ms, min_bytes, max_bytes, 0, session_id, epoch, 2, topic_id, 2
+                )
+                + partitions[0]
+                + _TAIL_OF_ONE.pack(0, 1, 1, 1, 1, 13, replica_id, replica_epoch, 0)
+            )
     parts = [
-        _HEAD.pack(max_wait_ms, min_bytes, max_bytes, 0, *session),
+        _HEAD.pack(max_wait_ms, min_bytes, max_bytes, 0, session_id, epoch),
         uvarint(len(topics) + 1),
     ]
     for topic_id, partitions in topics.items():
@@ -175,26 +193,30 @@ def decode_answer(data: memoryview) -> FollowerAnswer:
 
 def _decode(data: memoryview) -> FollowerAnswer:
     size = len(data)
-    throttle_time_ms, error_code, session_id = _ANSWER.unpack_from(data, 0)
-    topic_count, position = read_uvarint(data, 10)
+    throttle_time_ms, error_code, session_id, topic_count = _ANSWER.unpack_from(data, 0)
+    position = 11
+    if topic_count > 127:
+        topic_count, position = read_uvarint(data, 10)
     found: list[FetchedPartition] = []
     for _ in range(topic_count - 1):
-        topic_id = bytes(data[position : position + 16])
-        partition_count, position = read_uvarint(data, position + 16)
+        topic_id, partition_count = _TOPIC.unpack_from(data, position)
+        position += 17
+        if partition_count > 127:
+            partition_count, position = read_uvarint(data, position - 1)
         if (partition_count - 1) * FETCHED_SIZE_MIN > size - position:
             raise DecodeError(f"fetch answer claims {partition_count - 1} partitions")
         for _ in range(partition_count - 1):
-            partition, error, high_watermark, _, log_start = _FETCHED.unpack_from(data, position)
-            position += 30
-            aborted = data[position]
+            partition, error, high_watermark, _, log_start, aborted, _ = _FETCHED.unpack_from(
+                data, position
+            )
             if aborted > 1:
-                aborted, position = read_uvarint(data, position)
+                aborted, position = read_uvarint(data, position + 30)
                 for _ in range(aborted - 1):
                     position = skip_tags(data, position + 16)
+                position += 4
             else:
-                position += 1
-            # The preferred replica is for consumers.
-            length, position = read_uvarint(data, position + 4)
+                position += 35
+            length, position = read_uvarint(data, position)
             end = position + length - 1 if length else position
             if end > size:
                 raise DecodeError(f"records of {length - 1} bytes, {size - position} are left")
@@ -210,7 +232,7 @@ def _decode(data: memoryview) -> FollowerAnswer:
                     topic_id, partition, error, high_watermark, log_start, records, diverging
                 )
             )
-        position = skip_tags(data, position)
+        position = position + 1 if data[position] == 0 else skip_tags(data, position)
     return FollowerAnswer(throttle_time_ms, error_code, session_id, found)
 
 

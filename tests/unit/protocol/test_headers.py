@@ -6,12 +6,16 @@ from hypothesis import strategies as st
 
 from protocol.api_keys import FIRST_FLEXIBLE_VERSION, ApiKey
 from protocol.errors import DecodeError
+from protocol.framing import frame
 from protocol.headers import (
     decode_response_header,
+    encode_request_frame,
     encode_request_header,
     request_header_version,
+    response_body_at,
     response_header_version,
 )
+from protocol.primitives import encode_string
 from tests.harness.broker_headers import (
     RequestHeader,
     decode_request_header,
@@ -31,6 +35,28 @@ def test_request_header_comes_back(
     data = encode_request_header(key, version, correlation_id, client_id)
     expected = RequestHeader(key, version, correlation_id, client_id)
     assert decode_request_header(memoryview(data + body)) == (expected, len(data))
+
+
+@given(st.sampled_from(list(ApiKey)), INT16, INT32, CLIENT_IDS, st.binary(max_size=20))
+def test_request_frame_is_size_header_and_body(
+    key: ApiKey, version: int, correlation_id: int, client_id: str | None, body: bytes
+) -> None:
+    head = encode_request_header(key, version, correlation_id, client_id)
+    data = encode_request_frame(key, version, correlation_id, encode_string(client_id), body)
+    assert data == frame(head, body)
+
+
+@given(st.sampled_from(list(ApiKey)), st.integers(0, 20), st.binary(max_size=3))
+def test_body_of_a_response_begins_behind_its_tags(key: ApiKey, version: int, tag: bytes) -> None:
+    """Where it has some: a field of so many bytes."""
+    data = encode_response_header(key, version, 7)
+    assert response_body_at(data + b"\xff", key, version) == len(data)
+    if response_header_version(key, version):
+        data = data[:4] + b"\x01\x05" + bytes((len(tag),)) + tag
+        assert response_body_at(data + b"\xff", key, version) == len(data)
+        for size in range(4, len(data)):
+            with pytest.raises(DecodeError):
+                response_body_at(data[:size], key, version)
 
 
 @given(st.sampled_from(list(ApiKey)), st.integers(0, 20), INT32)

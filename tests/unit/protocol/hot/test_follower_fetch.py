@@ -203,3 +203,41 @@ def test_partitions_that_cannot_be_there_are_refused_at_once() -> None:
     data = bytes(10) + b"\x02" + bytes(16) + b"\xff\xff\xff\xff\x0f" + bytes(20)
     with pytest.raises(DecodeError, match="claims"):
         decode_answer(memoryview(data))
+
+
+@pytest.mark.parametrize(("topics", "partitions"), [(200, 1), (1, 200), (127, 1), (1, 127)])
+def test_counts_of_two_bytes_are_read(topics: int, partitions: int) -> None:
+    """And those that are the last to take one."""
+    message = FetchResponse(
+        session_id=7,
+        responses=[
+            FetchableTopicResponse(
+                topic_id=UUID(int=number + 1),
+                partitions=[
+                    PartitionData(partition_index=index, high_watermark=index, records=b"r" * index)
+                    for index in range(partitions)
+                ],
+            )
+            for number in range(topics)
+        ],
+    )
+    answer = decode_answer(memoryview(generated_response(message, VERSION)))
+    assert list(map(fields, answer.partitions)) == expected(message)
+
+
+def test_aborted_transactions_are_passed_over() -> None:
+    """A follower is sent none; what is behind them is found all the same."""
+    aborted = [AbortedTransaction(producer_id=1, first_offset=offset) for offset in range(130)]
+    message = FetchResponse(
+        responses=[
+            FetchableTopicResponse(
+                topic_id=UUID(int=1),
+                partitions=[
+                    PartitionData(partition_index=1, aborted_transactions=aborted, records=b"abc"),
+                    PartitionData(partition_index=2, aborted_transactions=[], records=b"d"),
+                ],
+            )
+        ],
+    )
+    answer = decode_answer(memoryview(generated_response(message, VERSION)))
+    assert list(map(fields, answer.partitions)) == expected(message)
