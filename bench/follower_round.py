@@ -117,6 +117,7 @@ class Follower:
                 poller=self.loop,
                 connector=self.loop,
                 timer=timer,
+                clock=clock,
                 buffers=answer_buffers(),
                 observers=PeerObservers(),
                 client_id="broker-1",

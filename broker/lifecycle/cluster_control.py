@@ -180,6 +180,7 @@ def connect_peers(
                 ),
             ),
             timer=timer,
+            clock=clock,
             buffers=answer_buffers(),
             observers=PeerObservers(),
             client_id=broker_client_id(settings.node_id),

@@ -21,6 +21,7 @@ What waits when a connect fails, and what is in flight when a connection ends, f
 PeerUnavailableError; nothing is ever sent twice. The wait doubles until an answer has come: a peer
 that accepts and ends is as much to be spared as one that refuses.
 
+One timer is there for all requests of a connection: nearly all are answered long before their time.
 A request that is not answered in its time fails. Its connection ends with it when nothing at all
 has come since it was sent: the peer is stopped or cut off, and what is behind it would wait too.
 """
@@ -30,7 +31,6 @@ from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass
 from enum import Enum
-from functools import partial
 from struct import Struct
 from typing import Final
 
@@ -46,6 +46,7 @@ from protocol.errors import DecodeError
 from protocol.framing import RESPONSE_SIZE_MIN, FrameReader
 from protocol.headers import response_body_at
 from protocol.primitives import encode_string
+from storage.environment.clock import Clock
 
 LOGGER = logging.getLogger(__name__)
 
@@ -66,6 +67,9 @@ ANSWER_BYTES_MAX: Final = 1 << 30
 
 RECEIVES_MAX: Final = 8
 """System calls of one connection before others have their turn."""
+
+_EARLY_MS: Final = 0.5
+"""A request may fail so much before its time without another look."""
 
 _CORRELATION_ID: Final = Struct(">i")
 _CORRELATION_IDS: Final = 0x7FFFFFFF
@@ -89,6 +93,7 @@ class PeerResources:
         poller: The loop's readiness calls.
         connector: Makes streams.
         timer: For time-outs and back-off.
+        clock: For the times of requests.
         buffers: Memory of answers that do not arrive whole.
         observers: Get every connect and end.
         client_id: What peers see in the requests' headers.
@@ -97,6 +102,7 @@ class PeerResources:
     poller: Poller
     connector: Connector
     timer: Timer
+    clock: Clock
     buffers: ReceiveBuffers
     observers: PeerObservers
     client_id: str
@@ -132,6 +138,7 @@ class PeerConnection:
         self.state = State.IDLE
         self._endpoint = endpoint
         self._resources = resources
+        self._now_s = resources.clock.monotonic_s
         self._client_id = encode_string(resources.client_id)
         self._receive_bytes = receive_bytes
         self._is_kept_open = is_kept_open
@@ -139,6 +146,9 @@ class PeerConnection:
         self._reader: FrameReader[ReceiveBuffer] | None = None
         self._connecting: Connecting | None = None
         self._timer: TimerHandle | None = None
+        # When requests are looked at whose time may be over.
+        self._expiry: TimerHandle | None = None
+        self._expiry_ms = 0.0
         self._back_off_ms = BACK_OFF_FIRST_MS
         self._correlation_id = 0
         # In the order in which they came; of the first a part may have left.
@@ -176,9 +186,9 @@ class PeerConnection:
             return
         self._correlation_id = (self._correlation_id + 1) & _CORRELATION_IDS
         request.enter(self._correlation_id, self._client_id)
-        request.timer = self._resources.timer.call_later_ms(
-            timeout_ms, partial(self._timed_out, request)
-        )
+        now_ms = self._now_s() * 1000.0
+        request.due_ms = now_ms + timeout_ms
+        self._expire_at(request.due_ms, now_ms)
         self._waiting.append(request)
         self._waiting_bytes += len(request.unsent)
         if self.state is State.OPEN:
@@ -190,8 +200,37 @@ class PeerConnection:
     def _fail(self, request: PeerRequest, reason: str) -> None:
         request.fail(PeerUnavailableError(self.node_id, sent=request.is_sent, reason=reason))
 
+    def _expire_at(self, due_ms: float, now_ms: float) -> None:
+        """Look at the requests then, or before."""
+        if self._expiry is not None:
+            if self._expiry_ms <= due_ms:
+                return
+            self._expiry.cancel()
+        self._expiry_ms = due_ms
+        self._expiry = self._resources.timer.call_later_ms(due_ms - now_ms, self._expire)
+
+    def _expire(self) -> None:
+        """Fail the requests whose time is over, and look again when the next one's is."""
+        self._expiry = None
+        now_ms = self._now_s() * 1000.0
+        for request in (*self._in_flight.values(), *self._waiting):
+            # What has its outcome already, by that of another one, is passed over.
+            if request.receiver is not None and request.due_ms - _EARLY_MS <= now_ms:
+                self._timed_out(request)
+        open_until = [
+            request.due_ms
+            for request in (*self._in_flight.values(), *self._waiting)
+            if request.receiver is not None
+        ]
+        if open_until:
+            self._expire_at(min(open_until), now_ms)
+
+    def _stop_expiry(self) -> None:
+        if self._expiry is not None:
+            self._expiry.cancel()
+            self._expiry = None
+
     def _timed_out(self, request: PeerRequest) -> None:
-        request.timer = None
         if not request.is_sent:
             self._waiting.remove(request)
             self._waiting_bytes -= len(request.unsent)
@@ -395,8 +434,6 @@ class PeerConnection:
             del self._in_flight[correlation_id]
             self._back_off_ms = BACK_OFF_FIRST_MS
             if receiver is not None:
-                if request.timer is not None:
-                    request.timer.cancel()
                 receiver.on_answer(answer[at:])
                 request.receiver = None
         except DecodeError as error:
@@ -478,6 +515,7 @@ class PeerConnection:
             self._fail(request, reason)
 
     def _fail_all(self, reason: str) -> None:
+        self._stop_expiry()
         waiting = list(self._waiting)
         self._waiting.clear()
         self._waiting_bytes = 0

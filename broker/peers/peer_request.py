@@ -3,7 +3,6 @@
 from typing import Protocol
 
 from broker.peers.errors import PeerUnavailableError
-from broker.runtime.timer import TimerHandle
 from protocol.headers import encode_request_frame
 from protocol.primitives import encode_string
 
@@ -30,6 +29,7 @@ class PeerRequest:
     Attributes:
         receiver: None once it has an outcome: an answer that comes yet is dropped.
         is_sent: A byte of it has left.
+        due_ms: Monotonic time at which it fails without an answer.
         received_before: Bytes that the connection had received when it was sent.
     """
 
@@ -37,10 +37,10 @@ class PeerRequest:
         "api_key",
         "client_id",
         "correlation_id",
+        "due_ms",
         "is_sent",
         "received_before",
         "receiver",
-        "timer",
         "unsent",
         "version",
     )
@@ -58,7 +58,7 @@ class PeerRequest:
         self.version = version
         self.receiver: Receiver | None = receiver
         self.correlation_id = -1
-        self.timer: TimerHandle | None = None
+        self.due_ms = 0.0
         self.is_sent = False
         self.received_before = 0
         self.unsent: bytes | memoryview = body
@@ -81,9 +81,6 @@ class PeerRequest:
             receiver.on_failure(error)
 
     def settle(self) -> Receiver | None:
-        """Take the receiver out, and stop the timer."""
-        if self.timer is not None:
-            self.timer.cancel()
-            self.timer = None
+        """Take the receiver out: it has its outcome."""
         receiver, self.receiver = self.receiver, None
         return receiver

@@ -99,6 +99,7 @@ class PeerWorld:
             poller=self.poller,
             connector=self.connector,
             timer=self.timer,
+            clock=self.timer.clock,
             buffers=self.buffers,
             observers=self.observers,
             client_id="broker-1",

@@ -85,7 +85,34 @@ def test_first_request_connects_and_is_sent_once_connected() -> None:
     world.receive(stream, answer_to(request, b"answer"))
     assert outcome.answers == [b"answer"]
     assert world.connection.requests == 0
+
+
+def test_one_timer_is_there_for_all_requests() -> None:
+    """It looks when the time of the first one would be over, and at what is left then."""
+    world = World()
+    outcomes = [world.send(timeout_ms=timeout_ms) for timeout_ms in (100, 1000, 500)]
+    stream = world.accept()
+    assert world.timer.pending == 1
+    for request in requests_of(stream)[:2]:
+        world.receive(stream, answer_to(request, b""))
+    world.timer.advance(100)
+    assert world.timer.pending == 1
+    assert outcomes[2].failures == []
+    world.timer.advance(399)
+    assert outcomes[2].failures == []
+    world.receive(stream, b"\0")
+    world.timer.advance(1)
+    assert [error.sent for error in outcomes[2].failures] == [True]
+    assert not stream.closed
     assert world.timer.pending == 0
+
+
+def test_a_shorter_time_is_looked_at_sooner() -> None:
+    world = World()
+    later, sooner = world.send(timeout_ms=1000), world.send(timeout_ms=10)
+    world.timer.advance(10)
+    assert (len(later.failures), len(sooner.failures)) == (0, 1)
+    assert world.timer.pending == 2, "the connect, and the other request"
 
 
 def test_answers_find_their_requests_by_number() -> None:
