@@ -33,12 +33,16 @@ UVARINT_1: Final = tuple(bytes((n,)) for n in range(128))
 """Encoded unsigned varints of one byte."""
 
 
+_CONTINUED: Final = tuple(bytes((n | 0x80,)) for n in range(128))
+"""Bytes behind which another one follows."""
+
+
 def uvarint(value: int) -> bytes:
     """Encode 0 .. 2**32 - 1."""
     if value < 128:
         return UVARINT_1[value]
     if value < 1 << 14:
-        return bytes((value & 0x7F | 0x80, value >> 7))
+        return _CONTINUED[value & 0x7F] + UVARINT_1[value >> 7]
     if value < 1 << 21:
         return bytes((value & 0x7F | 0x80, value >> 7 & 0x7F | 0x80, value >> 14))
     out = bytearray()
