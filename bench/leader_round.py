@@ -25,7 +25,7 @@ from bench.cost_meter import CostMeter
 from bench.played_stream import PlayedStream
 from bench.round_costs import TOPIC_ID, VALUE, main, open_partitions
 from broker.controller.images.partition_image import PartitionImage
-from broker.network.connection import Connection
+from broker.network.connection import Connection, Traffic
 from broker.network.connection_info import ConnectionInfo
 from broker.network.iteration_end import IterationEnd
 from broker.network.loop_resources import LoopResources
@@ -193,7 +193,7 @@ def _connection(loop: asyncio.AbstractEventLoop, clock: SystemClock) -> Connecti
         responses=ResponseMemory(1),
         iteration_end=IterationEnd(loop.call_soon, clock),
     )
-    owner: Any = SimpleNamespace(resources=resources, frame_size_max=1)
+    owner: Any = SimpleNamespace(resources=resources, traffic=Traffic(), frame_size_max=1)
     return Connection(PlayedStream(), _INFO, owner)
 
 

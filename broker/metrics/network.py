@@ -105,13 +105,13 @@ class NetworkMetrics:
             "kafka_server_socketservermetrics_incoming_byte",
             "Bytes received.",
             PROCESSOR,
-            [(labels, p.bytes_received) for labels, p in labelled],
+            [(labels, p.traffic.received) for labels, p in labelled],
         )
         yield counter(
             "kafka_server_socketservermetrics_outgoing_byte",
             "Bytes sent.",
             PROCESSOR,
-            [(labels, p.bytes_sent) for labels, p in labelled],
+            [(labels, p.traffic.sent) for labels, p in labelled],
         )
         yield counter(
             "kafka_server_socketservermetrics_connection_close",

@@ -79,15 +79,23 @@ class Channel(Protocol):
         ...
 
 
+class Traffic:
+    """Bytes of all connections of a processor, those that have ended too; they count them."""
+
+    __slots__ = ("received", "sent")
+
+    def __init__(self) -> None:
+        self.received = 0
+        self.sent = 0
+
+
 class Owner(Protocol):
-    """The interface of a connection's `Processor`.
+    """The interface of a connection's `Processor`."""
 
-    Attributes:
-        bytes_received, bytes_sent: Counted by the connections.
-    """
-
-    bytes_received: int
-    bytes_sent: int
+    @property
+    def traffic(self) -> Traffic:
+        """Counted by the connections."""
+        ...
 
     @property
     def resources(self) -> LoopResources:
@@ -145,6 +153,7 @@ class Connection:
         "_reader",
         "_responses",
         "_sender",
+        "_traffic",
         "_warming",
         "_writing",
         "client_id",
@@ -180,6 +189,7 @@ class Connection:
         self._poller = resources.poller
         self._budget = resources.read_budget
         self._responses = resources.responses
+        self._traffic = owner.traffic
         self._now_ms = resources.clock.monotonic_ms
         self._gate = ReadGate(resources.poller, self.fd)
         self._reader: FrameReader[ReceiveBuffer] = FrameReader(
@@ -219,7 +229,6 @@ class Connection:
             self._read()
 
     def _read(self) -> None:
-        owner = self.owner
         reader = self._reader
         try:
             count = self.stream.recv_into(reader.buffer)
@@ -231,7 +240,7 @@ class Connection:
         if count == 0:
             self.close(None)
             return
-        owner.bytes_received += count
+        self._traffic.received += count
         self.last_active_ms = self._now_ms()
         frames = reader.next_frames(count)
         if frames:
@@ -483,10 +492,9 @@ class Connection:
         except OSError as error:
             self.close(f"send failed: {error.strerror or error}")
             return
-        owner = self.owner
         sent = sender.bytes_sent - before
         if sent:
-            owner.bytes_sent += sent
+            self._traffic.sent += sent
             self.last_active_ms = self._now_ms()
         if finished:
             if self._writing:
@@ -498,7 +506,7 @@ class Connection:
                 self._writing = False
                 self._poller.remove_writer(self.fd)
             self._warming = True
-            owner.warm(self, sender.cold)
+            self.owner.warm(self, sender.cold)
         elif not self._writing:
             self._writing = True
             self._poller.add_writer(self.fd, self.on_writable)
@@ -559,7 +567,7 @@ class Connection:
             before = self._sender.bytes_sent
             with suppress(OSError):
                 self._sender.flush()
-            self.owner.bytes_sent += self._sender.bytes_sent - before
+            self._traffic.sent += self._sender.bytes_sent - before
 
     def close(self, reason: str | None) -> None:
         """Close the socket and let go of everything. `reason` None: nothing to log."""

@@ -7,7 +7,7 @@ SocketServer.scala.
 
 from typing import TYPE_CHECKING, Final
 
-from broker.network.connection import Connection
+from broker.network.connection import Connection, Traffic
 from broker.network.connection_info import ConnectionInfo
 from broker.network.loop_resources import LoopResources
 from broker.network.read_budget import BUDGET_MS
@@ -42,8 +42,6 @@ class Processor:
         "_on_closed",
         "_resuming",
         "_warm",
-        "bytes_received",
-        "bytes_sent",
         "channel",
         "closed_connections",
         "connections",
@@ -51,6 +49,7 @@ class Processor:
         "index",
         "listener_name",
         "resources",
+        "traffic",
     )
 
     def __init__(
@@ -82,8 +81,7 @@ class Processor:
         self.frame_size_max = frame_size_max
         # Dictionaries, for an order that a seed repeats: the oldest first.
         self.connections: dict[Connection, None] = {}
-        self.bytes_received = 0
-        self.bytes_sent = 0
+        self.traffic = Traffic()
         self.closed_connections = 0
         self._clock = resources.clock
         self._warm = warm

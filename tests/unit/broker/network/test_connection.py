@@ -267,7 +267,7 @@ def test_requests_before_one_that_closes_the_connection_are_answered() -> None:
     assert h.stream.closed
     assert bytes(h.stream.sent) == b"<first...><second..>"
     assert h.router.seen == [b"first...", b"second.."]
-    assert h.processor.bytes_sent == len(h.stream.sent)
+    assert h.processor.traffic.sent == len(h.stream.sent)
 
 
 def test_requests_before_an_impossible_size_are_answered() -> None:
