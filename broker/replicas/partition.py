@@ -509,7 +509,11 @@ class Partition:
     def is_under_min_isr(self) -> bool:
         """Whether the ISR is too small for appends with acks=all."""
         leading = self.leading
-        return leading is not None and leading.is_under_min_isr(self.log.config.min_insync_replicas)
+        return (
+            leading is not None
+            and not leading.has_all_in_sync
+            and leading.is_under_min_isr(self.log.config.min_insync_replicas)
+        )
 
     def is_in_doubt(self, now_ms: float) -> bool:
         """Whether another broker may lead it by now, and this one has not heard of it.
@@ -671,9 +675,9 @@ class Partition:
     ) -> None:
         """Move the high watermark as far as it goes: an end offset or the ISR has changed."""
         log = self.log
-        high_watermark = leading.high_watermark(
-            log.high_watermark, log.config.min_insync_replicas, now_ms
-        )
+        # With all in sync there are always enough.
+        min_insync_replicas = 1 if leading.has_all_in_sync else log.config.min_insync_replicas
+        high_watermark = leading.high_watermark(log.high_watermark, min_insync_replicas, now_ms)
         if high_watermark > log.high_watermark:
             leading.tell_followers(has_records=False)
             self._commit(high_watermark, wakes_at_once=wakes_at_once)

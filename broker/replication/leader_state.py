@@ -163,6 +163,11 @@ class LeaderState:
                 return follower
         return None
 
+    @property
+    def has_all_in_sync(self) -> bool:
+        """Whether the ISR is as large as it can be; then `min.insync.replicas` need not be read."""
+        return len(self.isr) >= self.replication_factor
+
     def is_under_min_isr(self, min_insync_replicas: int) -> bool:
         """Whether the ISR is too small for acks=all.
 

@@ -43,6 +43,14 @@ def test_the_high_watermark_stands_until_everybody_in_the_isr_has_fetched() -> N
     assert state.high_watermark(40, 2, 0.0) == 80
 
 
+def test_with_all_in_sync_there_are_always_enough() -> None:
+    """However many are asked for: then nobody has to look how many that is."""
+    for isr in ((1, 2, 3), (1, 2), (1,)):
+        state = leading(isr)
+        assert state.has_all_in_sync == (isr == (1, 2, 3))
+        assert state.has_all_in_sync == (not state.is_under_min_isr(9))
+
+
 def test_the_high_watermark_never_goes_back() -> None:
     """Ends lie below it while followers truncate."""
     state = leading()
