@@ -72,6 +72,7 @@ COMPILED: Final = (
     "broker.replication.followers.follower_sessions",
     "broker.replication.followers.look",
     "broker.replication.followers.parked_fetch",
+    "broker.replication.followers.shared_records",
     "broker.replication.leader_state",
     "broker.replication.quota",
     "broker.replication.replica_progress",

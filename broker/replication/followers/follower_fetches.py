@@ -25,6 +25,7 @@ from broker.replication.followers.follower_sessions import (
 )
 from broker.replication.followers.look import LedPartitions, Look, Looks, failure, response_of
 from broker.replication.followers.parked_fetch import OpenReply, ParkedFetch
+from broker.replication.followers.shared_records import SharedRecords
 from broker.requests.reply import PARKED, Body, HotResult
 from protocol.error_codes import ErrorCode
 from protocol.hot.fetch import (
@@ -59,6 +60,7 @@ class FollowerFetches:
         "_looks",
         "_max_bytes",
         "_open_reply",
+        "_shared",
         "bytes_out",
         "parked",
         "sessions",
@@ -93,6 +95,8 @@ class FollowerFetches:
         self.sessions = FollowerSessions(randomness, self._later)
         led.terms.last_fetches = self.sessions.last_fetches
         self._due: list[FollowerSession] = []
+        # While several followers are answered one after the other.
+        self._shared: SharedRecords | None = None
         self.parked = 0
         self.bytes_out = 0
 
@@ -202,21 +206,26 @@ class FollowerFetches:
 
     def _run(self) -> None:
         due, self._due = self._due, []
-        for session in due:
-            session.is_due = False
-            if session.parked is not None:
-                session.parked.try_again()
+        self._shared = SharedRecords() if len(due) > 1 else None
+        try:
+            for session in due:
+                session.is_due = False
+                if session.parked is not None:
+                    session.parked.try_again()
+        finally:
+            self._shared = None
 
     # -- answers ---------------------------------------------------------------------------------
 
     def _answer(self, session: FollowerSession, look: Look, version: int) -> Body:
         session.answered_ms = look.now_ms
         answers = look.urgent
+        shared = self._shared if len(look.found) == 1 else None
         for followed, partition, records in look.found:
             response = response_of(partition, followed.index)
             if records is not None:
                 # The same again, unless the follower's next request says that it has them.
-                response.records = records
+                response.records = records if shared is None else shared.of(records)
                 self.bytes_out += records.length
                 leading = partition.leading
                 if leading is not None and session.replica_id in leading.adding:
@@ -234,4 +243,7 @@ class FollowerFetches:
             else:
                 topics.append((followed.topic, [response]))
             followed.end_reads()
-        return encode_response(topics, version, session_id=session.session_id)
+        body = encode_response(topics, version, session_id=session.session_id)
+        if shared is not None:
+            shared.sent_in(body)
+        return body
