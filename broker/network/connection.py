@@ -147,7 +147,7 @@ class Connection:
         "_gate",
         "_gathers",
         "_held_bytes",
-        "_now_ms",
+        "_now_s",
         "_pending",
         "_poller",
         "_reader",
@@ -190,7 +190,7 @@ class Connection:
         self._budget = resources.read_budget
         self._responses = resources.responses
         self._traffic = owner.traffic
-        self._now_ms = resources.clock.monotonic_ms
+        self._now_s = resources.clock.monotonic_s
         self._gate = ReadGate(resources.poller, self.fd)
         self._reader: FrameReader[ReceiveBuffer] = FrameReader(
             resources.receive_buffer, resources.buffers, size_max=owner.frame_size_max
@@ -241,7 +241,7 @@ class Connection:
             self.close(None)
             return
         self._traffic.received += count
-        self.last_active_ms = self._now_ms()
+        self.last_active_ms = self._now_s() * 1000.0
         frames = reader.next_frames(count)
         if frames:
             self._handle(frames)
@@ -260,7 +260,7 @@ class Connection:
         gate = self._gate
         channel = owner.channel
         reason = count = 0
-        end_ms = self._now_ms() + owner.time_limit_ms if resumed else 0.0
+        end_ms = self._now_s() * 1000.0 + owner.time_limit_ms if resumed else 0.0
         self._gathers = True
         try:
             while frames:
@@ -280,7 +280,7 @@ class Connection:
                         break
                     count += 1
                     if not count & CLOCK_CHECK_MASK:
-                        now_ms = self._now_ms()
+                        now_ms = self._now_s() * 1000.0
                         if not end_ms:
                             # The first eight are granted, so that a few never need the clock.
                             end_ms = now_ms + owner.time_limit_ms
@@ -495,7 +495,7 @@ class Connection:
         sent = sender.bytes_sent - before
         if sent:
             self._traffic.sent += sent
-            self.last_active_ms = self._now_ms()
+            self.last_active_ms = self._now_s() * 1000.0
         if finished:
             if self._writing:
                 self._writing = False

@@ -131,6 +131,7 @@ class KafkaApis(Router):
     __slots__ = (
         "_clock",
         "_flags",
+        "_now_s",
         "_on_sent",
         "_services",
         "apis",
@@ -142,6 +143,7 @@ class KafkaApis(Router):
     def __init__(self, services: "Services", apis: Iterable[Api], clock: "Clock") -> None:
         self._services = services
         self._clock = clock
+        self._now_s = clock.monotonic_s
         self.apis = sorted(apis, key=lambda api: api.key)
         self.by_key: dict[int, Api] = {int(api.key): api for api in self.apis}
         self._flags = bytes(
@@ -188,7 +190,7 @@ class KafkaApis(Router):
             return
         if isinstance(result, Parked) or connection.closed:
             return
-        api.stats.observe(self._clock.monotonic_ms() - context.started_ms)
+        api.stats.observe(self._now_s() * 1000.0 - context.started_ms)
         connection.answer_now(None if result is None else frame_response(context, result))
 
     @override
@@ -237,7 +239,7 @@ class KafkaApis(Router):
         if body is None:
             self._broken(connection, api, context)
             return None
-        api.stats.observe(self._clock.monotonic_ms() - context.started_ms)
+        api.stats.observe(self._now_s() * 1000.0 - context.started_ms)
         return frame_response(context, body)
 
     async def _forwarded(self, api: Api, context: RequestContext, request: Any) -> Body | None:
@@ -382,7 +384,7 @@ class KafkaApis(Router):
 
     def _observe(self, context: RequestContext) -> None:
         stats = self.by_key[context.api_key].stats
-        stats.observe(self._clock.monotonic_ms() - context.started_ms)
+        stats.observe(self._now_s() * 1000.0 - context.started_ms)
 
     # -- headers ---------------------------------------------------------------------------------
 

@@ -81,11 +81,21 @@ Bucket = dict[WheelTimer, None]
 class TimerWheel:
     """`Timer` on an event loop; see the module."""
 
-    __slots__ = ("_buckets", "_clock", "_handle", "_loop", "_next_tick", "_sweep_at", "_ticks")
+    __slots__ = (
+        "_buckets",
+        "_clock",
+        "_handle",
+        "_loop",
+        "_next_tick",
+        "_now_s",
+        "_sweep_at",
+        "_ticks",
+    )
 
     def __init__(self, loop: asyncio.AbstractEventLoop, clock: Clock) -> None:
         self._loop = loop
         self._clock = clock
+        self._now_s = clock.monotonic_s
         self._ticks: list[int] = []
         self._buckets: dict[int, Bucket] = {}
         self._sweep_at = _SWEEP_FROM
@@ -94,7 +104,7 @@ class TimerWheel:
 
     def call_later_ms(self, delay_ms: float, callback: Callable[[], None]) -> WheelTimer:
         """Run `callback` once, `delay_ms` from now, rounded up to the end of a tick."""
-        now_ms = self._clock.monotonic_ms()
+        now_ms = self._now_s() * 1000.0
         tick = int((now_ms + max(delay_ms, 0.0)) / TICK_MS) + 1
         bucket = self._buckets.get(tick)
         if bucket is None:

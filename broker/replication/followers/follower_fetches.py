@@ -59,6 +59,7 @@ class FollowerFetches:
         "_led",
         "_looks",
         "_max_bytes",
+        "_now_s",
         "_open_reply",
         "_shared",
         "bytes_out",
@@ -88,6 +89,7 @@ class FollowerFetches:
         """
         self._led = led
         self._clock = clock
+        self._now_s = clock.monotonic_s
         self._looks = Looks(led, clock)
         self._open_reply = open_reply
         self._is_from_broker = is_from_broker
@@ -115,7 +117,7 @@ class FollowerFetches:
             # Without records: their follower does not ask for them at another offset yet, and
             # would get them twice.
             waiting.answer_with(encode_response([], version, session_id=request.session_id))
-        now_ms = self._clock.monotonic_ms()
+        now_ms = self._now_s() * 1000.0
         session = self.sessions.begin(request, now_ms, uses_topic_ids=by_id)
         if not isinstance(session, FollowerSession):
             return encode_response([], version, error_code=session)
@@ -181,7 +183,7 @@ class FollowerFetches:
         look = Look(
             session,
             terms.registered_epoch(session.replica_id),
-            self._clock.monotonic_ms(),
+            self._now_s() * 1000.0,
             terms.limiting_quota,
         )
         self._looks.look(look, parked.max_bytes, is_first=parked.is_first)
