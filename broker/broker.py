@@ -133,6 +133,7 @@ class Broker:
             self._waiting_for,
             lambda: 0.0 if self.side is None else self.side.membership.store_away_ms,
             lambda: 0 if self.coordinators is None else self.coordinators.waiting_count,
+            lambda: "" if self.side is None else self.side.membership.hindrance,
         )
         cluster_page = ClusterPage(
             settings.node_id,

@@ -32,6 +32,7 @@ class HealthPages:
         waiting_for: Callable[[], str] = str,
         store_away_ms: Callable[[], float] = float,
         waiting_coordinators: Callable[[], int] = int,
+        hindrance: Callable[[], str] = str,
     ) -> None:
         """Answer what is true when a page is asked for.
 
@@ -40,9 +41,11 @@ class HealthPages:
             alerts: Listed by `/readyz`.
             is_ready: Whether every log is open and no coordinator is loading.
             waiting_for: What the start waits for, outside of this broker; empty: nothing.
-            store_away_ms: How long the metadata store has not answered; 0: it does.
+            store_away_ms: How long the metadata store has not answered, or refuses this broker; 0:
+                it answers.
             waiting_coordinators: Partitions of internal topics that are read once other brokers
                 have their replicas in sync.
+            hindrance: Why this broker is kept out by the store; empty: it is not, or is not known.
         """
         self._progress = progress
         self._alerts = alerts
@@ -50,6 +53,7 @@ class HealthPages:
         self._waiting_for = waiting_for
         self._store_away_ms = store_away_ms
         self._waiting_coordinators = waiting_coordinators
+        self._hindrance = hindrance
         self.is_stopping = False
 
     async def healthz(self, _query: Query) -> Page:
@@ -77,6 +81,8 @@ class HealthPages:
         if away_ms > 0:
             # Produce, fetch and groups go on without it, so what is ready stays so.
             state += f"; metadata store away for {away_ms / 1000:.0f} s"
+            if self._is_ready() and (hindrance := self._hindrance()):
+                state += f": {hindrance}"
         counts = self._alerts.counts()
         alerts = sorted(self._alerts.all(), key=lambda one: counts[one.kind])
         shown = alerts[:ALERTS_SHOWN_MAX]

@@ -156,6 +156,7 @@ class LeasedMembership:
         # Revision from which on the live key is this lease's: images before it are no news.
         self._live_since = 0
         self._returning: asyncio.Task[None] | None = None
+        self._returning_since_ms = 0.0
         self._seen_revision = 0
         self._awaited: tuple[int, asyncio.Future[bool]] | None = None
 
@@ -166,8 +167,13 @@ class LeasedMembership:
 
     @property
     def store_away_ms(self) -> float:
-        """See `Membership`; 0 until half the time of a session: a renewal may be slow."""
+        """See `Membership`; 0 until half the time of a session: a renewal may be slow.
+
+        Without a lease it is how long none could be had again: no renewal is sent that could fail.
+        """
         silent_ms = self.keeper.silent_ms
+        if self._state is State.RETURNING:
+            silent_ms = self._clock.monotonic_ms() - self._returning_since_ms
         return silent_ms if silent_ms > self._session.session_ms / 2 else 0.0
 
     # -- begin -----------------------------------------------------------------------------------
@@ -294,6 +300,7 @@ class LeasedMembership:
         self.keeper.release()
         self.validity.end()
         self._go(State.RETURNING)
+        self._returning_since_ms = self._clock.monotonic_ms()
         self._returning = asyncio.get_running_loop().create_task(way, name="return to the cluster")
 
     async def _with_lease(self, lease: int, until_ms: float) -> None:

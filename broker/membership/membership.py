@@ -22,7 +22,8 @@ class Membership(Protocol):
         broker_epoch: Names this life of the process; 0 on a single node, -1 before `join`.
         validity: Until when what is known of the cluster is good.
         lease: What other keys of this broker are put under; 0: none now, and on a single node.
-        store_away_ms: How long the metadata store has not answered; 0: it does, or is this node's.
+        store_away_ms: How long the metadata store has not answered, or refuses this broker; 0: it
+            answers, or is this node's.
         hindrance: What the store last said to this broker's attempts to become or to be a member
             again; empty: none failed, or there are none.
     """

@@ -36,6 +36,20 @@ async def test_a_broker_is_ready_without_the_metadata_store_and_says_so() -> Non
     assert page.body.endswith(b"bytes; metadata store away for 12 s\n")
 
 
+async def test_a_metadata_store_that_refuses_the_broker_is_said_with_its_reason() -> None:
+    pages = HealthPages(
+        LoadProgress(),
+        Alerts(),
+        lambda: True,
+        store_away_ms=lambda: 5_000.0,
+        hindrance=lambda: "etcd a:1 refused a request: invalid user ID or password",
+    )
+    assert (await pages.readyz(QUERY)).body == (
+        b"ready; metadata store away for 5 s: etcd a:1 refused a request: invalid user ID or "
+        b"password\n"
+    )
+
+
 async def test_coordinators_that_wait_for_other_brokers_are_counted() -> None:
     pages = HealthPages(LoadProgress(), Alerts(), lambda: True, waiting_coordinators=lambda: 3)
     page = await pages.readyz(QUERY)

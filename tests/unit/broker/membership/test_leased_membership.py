@@ -143,6 +143,24 @@ async def test_a_lease_that_ends_early_costs_a_moment_and_no_epoch(world: World)
     assert (await world.live(), world.member.losses) == (after, 1)
 
 
+async def test_a_store_that_refuses_a_broker_without_a_lease_counts_as_away(world: World) -> None:
+    """As one that no longer takes its password: no renewal is sent that could fail."""
+    await world.join()
+    await world.turns()
+    lease = (await world.live()).lease
+    assert world.member.store_away_ms == 0
+    world.store.faults = [None, *[Fault.REFUSED] * 30]
+    await world.store.revoke_lease(lease)
+    await world.pass_ms(1_000)
+    assert world.member.store_away_ms == 0
+    await world.pass_ms(2_000)
+    assert world.member.store_away_ms == 3_000
+    assert world.member.hindrance
+    world.store.faults = []
+    await world.pass_ms(500)
+    assert (world.member.store_away_ms, world.member.hindrance) == (0, "")
+
+
 async def test_who_is_back_is_valid_once_its_image_shows_it(world: World) -> None:
     """Its image may be from before its absence, in which another broker has led its partitions."""
     await world.join()
