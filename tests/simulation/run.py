@@ -204,6 +204,7 @@ class Run:
 
     def _stored(self) -> None:
         self.invariants.stored()
+        self.world.note_leaders()
         self.load.look(self.world.image)
 
     def heal(self) -> None:

@@ -19,6 +19,8 @@ from tests.simulation.remote.bucket import Bucket
 from tests.simulation.store import StoreServer
 
 RESTART_S: Final = 1.0
+KNOWN_S: Final = 15.0
+"""Longer than a session: by then who was replaced knows, or answers nothing."""
 
 TRUNCATED: Final = "committed records are truncated"
 """What a follower logs that cuts its log below its own high watermark."""
@@ -84,6 +86,7 @@ class World:
         self._timers.enter_context(seldom_timers())
         self._image = ClusterImage.empty()
         self._log_starts: dict[Place, int] = {}
+        self._led_since: dict[Place, tuple[int, float]] = {}
         self.exits: list[str] = []
         self.problems: list[str] = []
         self.lines: list[str] = []
@@ -166,6 +169,20 @@ class World:
                 start = max(start, replica.log.log_start_offset)
         self._log_starts[place] = start
         return start
+
+    def note_leaders(self) -> None:
+        """Note since when partitions are led by whom, of a store that may have changed."""
+        for topic in self.image.topics.values():
+            for partition in topic.partitions:
+                place = Place(topic.name, partition.index)
+                known = self._led_since.get(place)
+                if known is None or known[0] != partition.leader_epoch:
+                    self._led_since[place] = (partition.leader_epoch, self.loop.time())
+
+    def is_long_led(self, place: Place) -> bool:
+        """Whether a partition's leader is one that all have heard of, also the one before."""
+        since_s = self._led_since.get(place, (0, float("-inf")))[1]
+        return self.loop.time() - since_s > KNOWN_S
 
     def now_ms(self) -> int:
         """By a clock that is right; brokers' are off by up to two seconds."""

@@ -52,6 +52,7 @@ class LeavingProducer:
         self._places = places
         self._pause_s = pause_s
         self._lives = 0
+        self._is_gone = False
         self._lost_s = float("-inf")
 
     def _next(self) -> TransactionalProducer:
@@ -70,6 +71,12 @@ class LeavingProducer:
 
     async def run(self, session: Session) -> None:
         """One after the other, until the session is over."""
+        try:
+            await self._follow_one_another(session)
+        finally:
+            self._is_gone = True
+
+    async def _follow_one_another(self, session: Session) -> None:
         random, asleep = session.world.loop.random, None
         while not session.is_over:
             producer = self._next()
@@ -78,7 +85,7 @@ class LeavingProducer:
             if asleep is not None:
                 await self._wake(asleep)
                 asleep = None
-            for _ in range(random.randint(0, 2)):
+            for _ in range(random.randint(0, 2) * (not session.is_over)):
                 await producer.once()
             written = await producer.open() if producer.has_begun else None
             self._lost_s = producer.lost_s
@@ -138,6 +145,8 @@ class LeavingProducer:
 
     async def succeed(self) -> None:
         """At the end: one more goes on, and commits what it writes everywhere."""
+        while not self._is_gone:  # noqa: ASYNC110  because nothing wakes it
+            await asyncio.sleep(BACK_OFF_S)
         producer = self._next()
         await self._until_begun(producer)
         written = await producer.open(everywhere=True)
