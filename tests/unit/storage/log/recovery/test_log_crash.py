@@ -48,7 +48,7 @@ CLEAN_MARKER = f"{ROOT}/.kafka_cleanshutdown"
 SEEDS = range(8)
 OPERATIONS = 150
 ROUND = 30
-EXAMINED = frozenset(swept(range(ROUND), 5))
+EXAMINED = frozenset(swept(range(ROUND), 11))
 """Of each so many stops; others are gone by. Two logs and three kinds of death alternate."""
 
 
