@@ -335,7 +335,7 @@ class Coordinator:
 
     # -- life --
 
-    def run(self, coroutine: Coroutine[Any, Any, None]) -> None:
+    def run(self, coroutine: Coroutine[Any, Any, object]) -> None:
         """Run on this coordinator's own loop."""
         self.loop.run_until_complete(coroutine)
 
