@@ -109,6 +109,46 @@ def _described(d: Dialogue, topic: str) -> list[object]:
 
 
 @script
+def settings_replaced(d: Dialogue) -> None:
+    """AlterConfigs: all of a resource or none of it; refused for what is wrong with it first."""
+    topic = d.create_topic(configs={"segment.ms": 5_000})
+    retention = {"retention.ms": "5000"}
+    cases: list[tuple[str, int, str, dict[str, str | None]]] = [
+        ("set", TOPIC, topic, {**retention}),
+        ("no value", TOPIC, topic, {"retention.ms": None}),
+        ("no number", TOPIC, topic, {"retention.ms": "x"}),
+        ("unknown", TOPIC, topic, {"nothing": "1"}),
+        ("no such topic", TOPIC, f"{topic}-none", {**retention}),
+        ("nothing of no such topic", TOPIC, f"{topic}-none", {}),
+        ("a topic without a name", TOPIC, "", {**retention}),
+        ("a topic of no legal name", TOPIC, "a b", {**retention}),
+        ("of a group", 32, d.name, {"consumer.session.timeout.ms": "46000"}),
+        ("nothing of a group", 32, d.name, {}),
+        ("of a group, out of bounds", 32, d.name, {"consumer.session.timeout.ms": "1"}),
+        ("of metrics", 16, d.name, {"interval.ms": "100"}),
+        ("of metrics, no number", 16, d.name, {"interval.ms": "x"}),
+        ("nothing", TOPIC, topic, {}),
+    ]
+    for kind in (0, 1, 3, 8, 64, -1):
+        cases += [(f"kind {kind}", kind, name, {**retention}) for name in (topic, BROKER_ID, "")]
+    for name in (BROKER_ID, "", "9", "x"):
+        cases += [
+            (f"fixed, of {name!r}", BROKER, name, {"log.dirs": "/x"}),
+            (f"no number, of {name!r}", BROKER, name, {"log.retention.ms": "x"}),
+            (f"no value, of {name!r}", BROKER, name, {"log.retention.ms": None}),
+        ]
+    for version in (0, 1, 2):
+        for tries in (True, False):
+            for what, kind, name, settings in cases:
+                configs = [OldConfig(name=key, value=value) for key, value in settings.items()]
+                resource = OldResource(resource_type=kind, resource_name=name, configs=configs)
+                request = AlterConfigsRequest(resources=[resource], validate_only=tries)
+                d.ask(f"v{version} {what}, tried {tries}", request, version)
+        time.sleep(SHOWN_LATER_S)
+        show(d, f"v{version} shown", "retention.ms", "segment.ms", kind=TOPIC, name=topic)
+
+
+@script
 def min_insync_replicas_of_the_cluster(d: Dialogue) -> None:
     """Set on all brokers from the first start on; neither taken away nor set on one (KIP-966)."""
     key = "min.insync.replicas"
