@@ -173,20 +173,19 @@ def topics_that_may_not_be_created(d: Dialogue) -> None:
         one.replication_factor = 1
     _create(d, "too many partitions", big)
     _create(d, "too like another", [CreatableTopic(name=f"{d.name}_there", num_partitions=1)])
-    for number, assignments in enumerate(
-        (
-            {0: [1]},
-            {0: []},
-            {0: [1, 1]},
-            {0: [7]},
-            {0: [-1]},
-            {1: [1]},
-            {-1: [1]},
-            {0: [1], 2: [1]},
-            {0: [1], 1: [1, 7]},
-            {0: [1], 1: []},
-        )
-    ):
+    replicas: list[dict[int, list[int]]] = [
+        {0: [1]},
+        {0: []},
+        {0: [1, 1]},
+        {0: [7]},
+        {0: [-1]},
+        {1: [1]},
+        {-1: [1]},
+        {0: [1], 2: [1]},
+        {0: [1], 1: [1, 7]},
+        {0: [1], 1: []},
+    ]
+    for number, assignments in enumerate(replicas):
         for count, factor in ((-1, -1), (1, -1), (-1, 1)):
             topic = CreatableTopic(
                 name=f"{d.name}-{number}",
