@@ -120,7 +120,7 @@ BUCKET_KINDS: Final = {
     "bucket loses answers": 2,
     "tier dies": 2,
     "copies stop": 1,
-    "deaf heir": 6,
+    "deaf heir": 9,
     "leader in doubt": 6,
     "deaf leader": 3,
 }

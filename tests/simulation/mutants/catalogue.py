@@ -4,6 +4,7 @@ from collections.abc import Callable
 from typing import Final, NamedTuple
 
 from tests.simulation.mutants import controller, coordinators, logs, replication, tier
+from tests.simulation.remote.bucket import WAY_S
 from tests.simulation.shape import Shape
 
 
@@ -35,6 +36,11 @@ def has_sharers(shape: Shape) -> bool:
 def has_a_broker_more(shape: Shape) -> bool:
     """A broker has no replica of what has three."""
     return shape.brokers > shape.replicas
+
+
+def has_a_slow_bucket(shape: Shape) -> bool:
+    """A copy is under way at most times."""
+    return shape.bucket_s > WAY_S
 
 
 def has_leavers(shape: Shape) -> bool:
@@ -105,7 +111,7 @@ BUGS: Final[dict[str, Bug]] = {
         Bug(replication.throttle_for_those_in_sync),
         Bug(logs.removed_replicas_left, has_a_broker_more),
         Bug(tier.local_log_dropped_uncopied, is_tiered=True),
-        Bug(tier.metadata_not_read_to_its_end, is_tiered=True),
+        Bug(tier.metadata_not_read_to_its_end, has_a_slow_bucket, is_tiered=True),
         Bug(tier.copied_and_expired_in_doubt, is_tiered=True),
         Bug(tier.expired_early, is_tiered=True),
         Bug(tier.given_up_copies_left, is_tiered=True),
