@@ -13,9 +13,10 @@ cut off again: nothing that it seems to replace may be cleaned away before it is
 """
 
 from collections.abc import Sequence
-from typing import Final, NamedTuple
+from typing import Any, Final, NamedTuple
 
 from protocol.error_codes import ErrorCode
+from protocol.records.batch import iterate_batches
 from protocol.records.builder import build_batch
 from tests.fakes.network.client import RefusedError, produce_request, read_of
 from tests.simulation.clients.history import History
@@ -220,7 +221,8 @@ class KeyReader:
             try:
                 leader = await session.leader(PLACE)
                 client = await session.client(leader)
-                read = read_of(await within(client.send(request), session.world.pace.poll_ms / 1e3))
+                answer = await within(client.send(request), session.world.pace.poll_ms / 1e3)
+                read = read_of(answer)
             except LOST:
                 session.drop(session.known_leader(PLACE))
                 await session.pause(BACK_OFF_S)
@@ -235,4 +237,13 @@ class KeyReader:
                 if record.offset >= position:
                     log[record.offset] = (int(record.key or b"-1"), int(record.value or b"-1"))
                     position = record.offset + 1
+            # As Kafka's consumers do: of a batch whose records are all gone its end is left.
+            position = max(position, _end_of(answer))
         history.judge(newest, log)
+
+
+def _end_of(answer: Any) -> int:
+    """Behind the last batch of a Fetch answer that is whole; -1: it has none."""
+    data = memoryview(answer.responses[0].partitions[0].records or b"")
+    batches = iterate_batches(data, allow_partial=True)
+    return max((header.next_offset for _, header in batches), default=-1)
