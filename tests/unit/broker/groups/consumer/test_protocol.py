@@ -634,6 +634,22 @@ def test_restart_in_the_middle_of_a_reconciliation(h: ConsumerHarness) -> None:
     h.check()
 
 
+def test_next_coordinator_repeats_what_was_not_heard(h: ConsumerHarness) -> None:
+    """To a member that says everything again; to one that says nothing no broker says anything."""
+    h.enter("m1")
+    h.enter("m2")
+    kept = {"foo": h.target("m1")["foo"]}
+    # The answer gets lost.
+    h.beat("m1", 1)
+    h.restart()
+    assert h.beat("m1", 1).assignment is None
+    told = h.beat("m1", 1, topics=["foo"], rebalance_ms=REBALANCE_MS, owned={"foo": ALL})
+    assert (told.epoch, told.assignment) == (1, kept)
+    assert h.state("m1") is UNREVOKED
+    assert h.beat("m1", 1, owned=kept).epoch == 2
+    h.check()
+
+
 def test_close_answers_everybody() -> None:
     h = ConsumerHarness(group_consumer_assignment_interval_ms=1_000)
     parked = h.enter()
