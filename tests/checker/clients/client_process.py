@@ -193,6 +193,22 @@ def _ignore(_: object) -> None:
     """Refused connections are what the workload is about."""
 
 
+NO_OFFSETS: Final = "Failed to fetch committed offset"
+"""How librdkafka begins to say that it has given up on partitions, which it then keeps."""
+
+
+def has_given_up(messages: list[Message]) -> bool:
+    """Whether a member is among those that read no more, give nothing back, and heartbeat.
+
+    librdkafka (2.16 and before) asks once for the offsets that its partitions begin at. Told
+    NOT_COORDINATOR it looks for the coordinator and does not ask again: the partitions count as
+    asked for, so neither do they start nor does any later rebalance end. Source: its issue 5586;
+    `test_librdkafka_hang` shows it. Whoever leaves and joins again goes on.
+    """
+    errors = [message.error() for message in messages]
+    return any(error is not None and error.str().startswith(NO_OFFSETS) for error in errors)
+
+
 def read(messages: list[Message]) -> dict[str, list[tuple[int, str]]]:
     """Messages as polls; what is an error is none."""
     polls: dict[str, list[tuple[int, str]]] = {}

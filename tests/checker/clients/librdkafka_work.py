@@ -25,6 +25,7 @@ from tests.checker.clients.client_process import (
     LASTING,
     WRITABLE,
     Worker,
+    has_given_up,
     name,
     read,
 )
@@ -219,7 +220,10 @@ def subscribe(worker: Worker, group: str, protocols: Sequence[str]) -> None:
         until = time.monotonic() + draw.uniform(10, 40)
         while time.monotonic() < until and not worker.stopping:
             worker.step()
-            polls = read(_polled(consumer, 100))
+            messages = _polled(consumer, 100)
+            if has_given_up(messages):
+                break
+            polls = read(messages)
             if not polls:
                 continue
             recorder.note("poll", polls=polls)
@@ -254,7 +258,10 @@ def job(worker: Worker, group: str, protocol: str, sink: str) -> None:
         alive = True
         while alive and not worker.stopping:
             worker.step()
-            polls = read(_polled(consumer, 20))
+            messages = _polled(consumer, 20)
+            if has_given_up(messages):
+                break
+            polls = read(messages)
             if not polls:
                 continue
             planned = [
