@@ -1,15 +1,11 @@
 """Framing of responses, and replies that are given later."""
 
 from collections.abc import Callable
-from struct import Struct
 from typing import Any, Final
 
 from broker.network.response import Pieces, ResponseSlot
 from broker.requests.request_context import RequestContext
 from protocol.quick import frame_bytes
-
-SIZE_AND_CORRELATION: Final = Struct(">ii")
-SIZE_AND_CORRELATION_TAGS: Final = Struct(">iib")
 
 GATHERED_SIZE_MAX: Final = 64 * 1024
 """Bodies up to this size are joined with their header; above, the copy would cost more."""
@@ -47,10 +43,7 @@ def frame_response(context: RequestContext, body: Body) -> Pieces:
         return body
     if len(body) <= GATHERED_SIZE_MAX:
         return [frame_bytes(context.correlation_id, context.flexible_response, body, 0)]
-    if context.flexible_response:
-        head = SIZE_AND_CORRELATION_TAGS.pack(len(body) + 5, context.correlation_id, 0)
-    else:
-        head = SIZE_AND_CORRELATION.pack(len(body) + 4, context.correlation_id)
+    head = frame_bytes(context.correlation_id, context.flexible_response, b"", len(body))
     return [head, body]
 
 
