@@ -8,9 +8,10 @@ import argparse
 import asyncio
 import gc
 import tempfile
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine
 from contextlib import asynccontextmanager
 from pathlib import Path
+from typing import Any, TypeVar
 
 from bench.cost_meter import count_instructions
 from broker.app import COLLECT_AFTER, new_loop
@@ -21,15 +22,21 @@ from native.loader import code_path
 Measure = Callable[[int, str], Awaitable[dict[str, float]]]
 """Rounds, and a part of the names of rows, to CPU seconds of each row's request."""
 
+Result = TypeVar("Result")
+
 
 @asynccontextmanager
-async def measured_broker() -> AsyncIterator[Broker]:
-    """A broker that has started, with an empty log directory; it is stopped at the end."""
+async def measured_broker(*more: str) -> AsyncIterator[Broker]:
+    """A broker that has started, with an empty log directory; it is stopped at the end.
+
+    `more`: settings, as `--set` takes them.
+    """
     with tempfile.TemporaryDirectory(prefix="varve-costs-") as directory:
         assignments = [
             f"log.dirs={directory}",
             "listeners=PLAINTEXT://127.0.0.1:0",
             "admin.listener=",
+            *more,
         ]
         broker = Broker(load(assignments=assignments).broker)
         await broker.start()
@@ -42,6 +49,12 @@ def freeze_memory() -> None:
     gc.collect()
     gc.freeze()
     gc.set_threshold(*COLLECT_AFTER)
+
+
+def run_on_own_loop(work: Coroutine[Any, Any, Result]) -> Result:
+    """Run to its end, on a loop of the kind that `varve serve` has."""
+    with asyncio.Runner(loop_factory=new_loop) as runner:
+        return runner.run(work)
 
 
 def main(
@@ -76,6 +89,5 @@ def main(
     async def run() -> dict[str, float]:
         return await measure(chosen.rounds, chosen.only)
 
-    with asyncio.Runner(loop_factory=new_loop) as runner:
-        for name, seconds in runner.run(run()).items():
-            print(f"{name:{width}} {seconds * 1e6:8.1f} us")
+    for name, seconds in run_on_own_loop(run()).items():
+        print(f"{name:{width}} {seconds * 1e6:8.1f} us")

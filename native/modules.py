@@ -11,6 +11,9 @@ A module that is listed must mean the same when it is interpreted. What mypyc ma
 - what is annotated is checked at run time: an `int` that is none raises TypeError;
 - `Final` values that are known are copied to where they are used, from modules of Python, too;
 - functions and methods cannot be replaced (`monkeypatch`) for callers within the build;
+- a function within another knows its variables, and they know it, as soon as both name the same
+  function, be it `len`: what it is made with for each request is left to the garbage collector
+  (`tests/unit/broker/requests/test_garbage.py` finds it). A method and `partial` are none;
 - a `__del__` may run when the interpreter has ended so far that an error in it, caught or not, ends
   the process with SIGSEGV: its traceback needs names that are gone. No listed class has one.
 """

@@ -79,32 +79,56 @@ def handle(
                 topics=request.v3_and_below_topics,
             )
         ]
-    answer: Answer[AddPartitionsToTxnResponse] = Answer()
-    results: list[AddPartitionsToTxnResult | None] = [None] * len(transactions)
-    left = len(transactions)
     if not transactions:
         return AddPartitionsToTxnResponse()
-
-    def done(position: int, errors: Mapping[TopicPartition, ErrorCode]) -> None:
-        nonlocal left
-        transaction = transactions[position]
-        results[position] = AddPartitionsToTxnResult(
-            transactional_id=transaction.transactional_id,
-            topic_results=_topic_results(transaction.topics, errors, version),
-        )
-        left -= 1
-        if not left:
-            answer(_response(version, [result for result in results if result is not None]))
-
-    def go_on(begin: int) -> None:
-        end = begin + TRANSACTIONS_PER_SLICE
-        if end < len(transactions):
-            asyncio.get_running_loop().call_soon(go_on, end)
-        for position, transaction in enumerate(transactions[begin:end], begin):
-            _add_or_verify(services, version, transaction, partial(done, position))
-
-    go_on(0)
+    answer: Answer[AddPartitionsToTxnResponse] = Answer()
+    _Transactions(services, version, transactions, answer).go_on(0)
     return answer.result()
+
+
+class _Transactions:
+    """The transactions of a request; the last one that has its outcome answers it.
+
+    No functions within `handle` that know each other: with each request they, and what they know,
+    would be left to the garbage collector.
+    """
+
+    __slots__ = ("_answer", "_left", "_results", "_services", "_transactions", "_version")
+
+    def __init__(
+        self,
+        services: "Services",
+        version: int,
+        transactions: Sequence[AddPartitionsToTxnTransaction],
+        answer: Answer[AddPartitionsToTxnResponse],
+    ) -> None:
+        self._services = services
+        self._version = version
+        self._transactions = transactions
+        self._answer = answer
+        self._results: list[AddPartitionsToTxnResult | None] = [None] * len(transactions)
+        self._left = len(transactions)
+
+    def go_on(self, begin: int) -> None:
+        """Add or verify a slice of them, from `begin` on; the next one in another turn."""
+        end = begin + TRANSACTIONS_PER_SLICE
+        if end < len(self._transactions):
+            asyncio.get_running_loop().call_soon(self.go_on, end)
+        for position, transaction in enumerate(self._transactions[begin:end], begin):
+            _add_or_verify(
+                self._services, self._version, transaction, partial(self._ended, position)
+            )
+
+    def _ended(self, position: int, errors: Mapping[TopicPartition, ErrorCode]) -> None:
+        transaction = self._transactions[position]
+        self._results[position] = AddPartitionsToTxnResult(
+            transactional_id=transaction.transactional_id,
+            topic_results=_topic_results(transaction.topics, errors, self._version),
+        )
+        self._left -= 1
+        if not self._left:
+            results = [result for result in self._results if result is not None]
+            self._answer(_response(self._version, results))
 
 
 def _add_or_verify(

@@ -19,6 +19,7 @@ Source: Kafka, OffsetMetadataManager.java, OffsetExpirationConditionImpl.java.
 """
 
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from functools import partial
 from struct import Struct
 from types import MappingProxyType
 from typing import Final, NamedTuple
@@ -129,24 +130,35 @@ class OffsetManager:
             done(ErrorCode.NONE)
             return
 
-        def committed(record_offset: int) -> None:
-            offsets = self._shard.offsets
-            for topic, taken in accepted:
-                offsets.put_commits(
-                    group_id,
-                    topic.name,
-                    taken,
-                    topic_id=topic.topic_id,
-                    commit_ms=now_ms,
-                    expire_ms=expire_ms,
-                    record_offset=record_offset,
-                )
-                record_offset += len(taken)
-            # The group may have been deleted while the commit was being written.
-            self._ensure_group(group_id)
-
         self._shard.stats.offset_commits += len(records)
-        self._shard.log.gather(records, committed, done)
+        # No function within this one: compiled, that and its variables would know each other, and
+        # be left to the garbage collector.
+        apply = partial(self._committed, group_id, accepted, now_ms, expire_ms)
+        self._shard.log.gather(records, apply, done)
+
+    def _committed(
+        self,
+        group_id: str,
+        accepted: list[tuple[CommittedTopic, list[CommittedPartition]]],
+        commit_ms: int,
+        expire_ms: int,
+        record_offset: int,
+    ) -> None:
+        """The records of one OffsetCommit are committed, the first of them at `record_offset`."""
+        offsets = self._shard.offsets
+        for topic, taken in accepted:
+            offsets.put_commits(
+                group_id,
+                topic.name,
+                taken,
+                topic_id=topic.topic_id,
+                commit_ms=commit_ms,
+                expire_ms=expire_ms,
+                record_offset=record_offset,
+            )
+            record_offset += len(taken)
+        # The group may have been deleted while the commit was being written.
+        self._ensure_group(group_id)
 
     def _validate_commit(self, request: OffsetCommitRequest, api_version: int) -> ErrorCode:
         group = self._shard.groups.get(request.group_id)

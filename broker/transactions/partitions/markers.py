@@ -189,17 +189,40 @@ class LocalMarkerWriter:
         if has_offsets:
             markers = [write.marker for write in there]
             decision = _Decision(self._replicas, self._groups, partition, markers, end)
+        written = _Written(topic_partition, there, decision, end)
+        self._replicas.when_committed(partition, end - 1, end, written.waited, MARKER_TIMEOUT_MS)
 
-        def waited(code: ErrorCode, _offset: int) -> None:
-            if decision is not None:
-                try:
-                    decision.waited(code, end)
-                except Exception:
-                    logger.exception("offsets could not be decided partition=%s", topic_partition)
-                    code = ErrorCode.UNKNOWN_SERVER_ERROR
-            _answer(there, topic_partition, code)
 
-        self._replicas.when_committed(partition, end - 1, end, waited, MARKER_TIMEOUT_MS)
+class _Written:
+    """Markers of one partition that are in its log.
+
+    No function within `_write_to`: compiled, that and its variables would know each other, and
+    with the markers' transactions be left to the garbage collector, thousands in a second.
+    """
+
+    __slots__ = ("_decision", "_end", "_topic_partition", "_writes")
+
+    def __init__(
+        self,
+        topic_partition: TopicPartition,
+        writes: "list[_Write]",
+        decision: "_Decision | None",
+        end: int,
+    ) -> None:
+        self._topic_partition = topic_partition
+        self._writes = writes
+        self._decision = decision
+        self._end = end
+
+    def waited(self, code: ErrorCode, _offset: int) -> None:
+        """They are committed, or are not in time, or never will be here."""
+        if self._decision is not None:
+            try:
+                self._decision.waited(code, self._end)
+            except Exception:
+                logger.exception("offsets could not be decided partition=%s", self._topic_partition)
+                code = ErrorCode.UNKNOWN_SERVER_ERROR
+        _answer(self._writes, self._topic_partition, code)
 
 
 class _Decision:
