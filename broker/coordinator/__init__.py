@@ -12,7 +12,7 @@ broker becomes its leader, written to it with every change, unloaded when anothe
     shard_log               appends to the partition: gathered, split, failed
     elected_appender        appends in the election's leader epoch, and in no other
     writes                  appends under way, and how each ends
-    deferred_records        deferred records: written with the next append, within 40 ms
+    deferred_records        deferred records: written with the next append, within 200 ms
     outcome                 result of an append, and its error code for clients
     deferred                calls that wait until a shard is active, with a time-out
     topics_change           topics created, altered and deleted between two images of the cluster

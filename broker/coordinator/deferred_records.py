@@ -24,11 +24,15 @@ from broker.runtime.timer import Timer, TimerHandle
 
 logger = logging.getLogger(__name__)
 
-DEFER_MS: Final = 20.0
-"""Least delay. Producers that commit without a pause cause the next append sooner."""
+DEFER_MS: Final = 100.0
+"""Least delay. Who commits ten times a second, as Kafka Streams does (`commit.interval.ms` with
+exactly-once), causes the next append sooner."""
+
+RETRY_MS: Final = 20.0
+"""Half of the delay of records that were refused once; doubled with each refusal."""
 
 RETRY_MAX_MS: Final = 1_000.0
-"""Longest delay of records that were refused; doubled from DEFER_MS with each refusal."""
+"""Longest delay of records that were refused."""
 
 
 class HoldingLog(Protocol):
@@ -72,9 +76,11 @@ class DeferredRecords:
         """Register `log`, which defers its first record, or again what was refused so often."""
         if refusals:
             self._cancel(log)
-            delay_ms = min(DEFER_MS * 2 ** min(refusals, 10), RETRY_MAX_MS)
+            delay_ms = min(RETRY_MS * 2 ** min(refusals, 10), RETRY_MAX_MS)
             self._refused[log] = self._timer.call_later_ms(delay_ms, partial(self._retry, log))
             return
+        # What it had deferred before was written with other records: its time begins anew.
+        self._due.pop(log, None)
         self._new[log] = None
         if self._handle is None:
             self._handle = self._timer.call_later_ms(DEFER_MS, self._pass)

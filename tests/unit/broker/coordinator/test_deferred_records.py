@@ -4,7 +4,12 @@ from collections.abc import Callable
 
 import pytest
 
-from broker.coordinator.deferred_records import DEFER_MS, RETRY_MAX_MS, DeferredRecords
+from broker.coordinator.deferred_records import (
+    DEFER_MS,
+    RETRY_MAX_MS,
+    RETRY_MS,
+    DeferredRecords,
+)
 from tests.fakes.clock import ManualClock
 from tests.fakes.timer import ManualTimer
 
@@ -48,6 +53,19 @@ def test_time_to_wait() -> None:
     assert (early.writes, late.writes) == (1, 2)
 
 
+def test_time_begins_anew_with_the_first_record_behind_others() -> None:
+    """Else a log in use would write what it has just deferred in every second pass."""
+    timer = ManualTimer(ManualClock())
+    held = DeferredRecords(timer)
+    log = Log(held)
+    for _ in range(20):
+        held.add(log)
+        timer.advance(DEFER_MS * 0.8)
+    assert log.writes == 0
+    timer.advance(2 * DEFER_MS)
+    assert log.writes == 1
+
+
 def test_what_is_refused_is_tried_less_and_less_often() -> None:
     timer = ManualTimer(ManualClock())
     held = DeferredRecords(timer)
@@ -74,9 +92,9 @@ def test_what_is_refused_again_meanwhile_has_one_time() -> None:
     log = Log(held)
     held.add(log, 1)
     held.add(log, 2)
-    timer.advance(3 * DEFER_MS)
+    timer.advance(3 * RETRY_MS)
     assert log.writes == 0
-    timer.advance(10 * DEFER_MS)
+    timer.advance(10 * RETRY_MS)
     assert log.writes == 1
 
 

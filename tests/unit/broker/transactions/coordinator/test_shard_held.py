@@ -31,6 +31,16 @@ def test_the_end_and_the_next_beginning_are_one_batch(c: Coordinator) -> None:
     assert c.log.states()[6:] == [S.COMPLETE_ABORT]
 
 
+def test_an_application_that_commits_ten_times_a_second(c: Coordinator) -> None:
+    """As Kafka Streams does: no transaction's end takes an append of its own."""
+    producer = c.new_producer()
+    for _ in range(5):
+        c.write(producer, A)
+        _, producer = c.end(producer)
+        c.advance(100)
+    assert counts(c) == [1, 1, 1, *[2, 1] * 4]
+
+
 def test_others_take_it_along(c: Coordinator) -> None:
     """Of whatever transactional id the log's next record is."""
     c.end(c.ongoing(A))
