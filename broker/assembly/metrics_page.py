@@ -61,6 +61,7 @@ def build_metrics_page(services: "Services", parts: MeasuredParts) -> MetricsPag
             processors=lambda: network.processors,
             limits=network.limits,
             buffers=network.buffers,
+            admission=network.admission,
             lag=local.lag,
         ),
         PartitionMetrics(replicas, controller, local.sessions, manager),

@@ -12,6 +12,7 @@ from broker.runtime.loop_lag import BOUNDS_S
 
 if TYPE_CHECKING:
     from broker.network.connection_limits import ConnectionLimits
+    from broker.network.frame_admission import FrameAdmission
     from broker.network.processor import Processor
     from broker.network.receive_buffers import ReceiveBuffers
     from broker.network.request_channel import RequestChannel
@@ -37,6 +38,7 @@ class NetworkMetrics:
         processors: Callable[[], Iterable["Processor"]],
         limits: "ConnectionLimits",
         buffers: "ReceiveBuffers",
+        admission: "FrameAdmission",
         lag: "LoopLag",
     ) -> None:
         self._apis = apis
@@ -44,6 +46,7 @@ class NetworkMetrics:
         self._processors = processors
         self._limits = limits
         self._buffers = buffers
+        self._admission = admission
         self._lag = lag
 
     async def collect(self) -> AsyncIterator[Metric]:
@@ -143,6 +146,33 @@ class NetworkMetrics:
             "kept for reuse.",
             ("state",),
             [(("charged",), self._buffers.charged), (("idle",), self._buffers.idle_bytes)],
+        )
+        buffers, admission = self._buffers, self._admission
+        yield gauge(
+            "kafka_network_socketserver_memorypoolused",
+            "Bytes of requests that have arrived and are not handled yet.",
+            (),
+            [((), buffers.charged)],
+        )
+        yield gauge(
+            "kafka_network_socketserver_memorypoolavailable",
+            "What queued.max.request.bytes, or its default, leaves; below 0 where one request "
+            "alone is read beyond it.",
+            (),
+            [((), buffers.limit - buffers.charged)],
+        )
+        yield counter(
+            "kafka_server_socketservermetrics_memorypooldepletedtime",
+            "Milliseconds in which connections waited for that memory; Kafka's "
+            "MemoryPoolAvgDepletedPercent is its rate, divided by ten.",
+            (),
+            [((), admission.depleted_ms)],
+        )
+        yield gauge(
+            "varve_receive_buffers_waiting_connections",
+            "Connections that wait for that memory with an unfinished request.",
+            (),
+            [((), admission.waiting)],
         )
         yield histogram(
             "varve_event_loop_lag_seconds",

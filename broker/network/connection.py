@@ -36,7 +36,7 @@ from broker.network.read_gate import (
     GateState,
     ReadGate,
 )
-from broker.network.receive_buffers import ReceiveBuffer
+from broker.network.receive_buffers import SMALL_SIZE_MAX, ReceiveBuffer
 from broker.network.response import Pieces, ResponseSlot, bytes_of
 from broker.network.sender import Sender
 from broker.network.stream import Stream
@@ -44,6 +44,9 @@ from protocol.framing import FrameReader
 
 if TYPE_CHECKING:
     from storage.types.file_slice import FileSlice
+
+SHORT_RECEIVE_BYTES: Final = SMALL_SIZE_MAX
+"""Bytes of a frame begun while memory is short: each connection may hold as much besides."""
 
 UNANSWERED_MAX: Final = 256
 """Requests of one connection under way at once; more stay in the socket."""
@@ -125,10 +128,6 @@ class Owner(Protocol):
         """After PAUSED_BY_BACKLOG, with frames that were put back."""
         ...
 
-    def wait_for_memory(self, connection: "Connection") -> None:
-        """Pause until `queued.max.request.bytes` has room."""
-        ...
-
     def warm(self, connection: "Connection", slice_: "FileSlice") -> None:
         """Have a thread read a slice into the page cache, then call `warmed`."""
         ...
@@ -143,7 +142,9 @@ class Connection:
 
     __slots__ = (
         "_accounted",
+        "_admission",
         "_budget",
+        "_buffers",
         "_gate",
         "_gathers",
         "_held_bytes",
@@ -187,7 +188,9 @@ class Connection:
         # Polls that wait; kept by their purgatory.
         self.parked = 0
         self._poller = resources.poller
+        self._admission = resources.admission
         self._budget = resources.read_budget
+        self._buffers = resources.buffers
         self._responses = resources.responses
         self._traffic = owner.traffic
         self._now_s = resources.clock.monotonic_s
@@ -231,7 +234,12 @@ class Connection:
     def _read(self) -> None:
         reader = self._reader
         try:
-            count = self.stream.recv_into(reader.buffer)
+            if self._buffers.is_short:
+                count = self._receive_when_short()
+                if count < 0:
+                    return
+            else:
+                count = self.stream.recv_into(reader.buffer)
         except BlockingIOError:
             return
         except OSError as error:
@@ -247,6 +255,17 @@ class Connection:
             self._handle(frames)
         elif reader.memory is not None or reader.error is not None:
             self._check_rest()
+
+    def _receive_when_short(self) -> int:
+        """Receive while memory is short; -1: not now, as others come first."""
+        reader = self._reader
+        memory = reader.memory
+        if memory is None:
+            # What lies behind the last whole frame becomes memory.
+            return self.stream.recv_into(reader.buffer[:SHORT_RECEIVE_BYTES])
+        if memory.size > SMALL_SIZE_MAX and not self._admission.admits(self):
+            return -1
+        return self.stream.recv_into(reader.buffer)
 
     def _handle(self, frames: list[memoryview], *, resumed: bool = False) -> None:
         """Hand frames, and those behind them, to the request channel; then send the answers.
@@ -304,6 +323,8 @@ class Connection:
             if reader.lent is not None:
                 frame = _NO_FRAME
                 reader.release(frames)
+                if self._buffers.is_short:
+                    self._admission.ended(self)
                 if not self.closed:
                     self.stream.expect(0)
         if reason:
@@ -315,13 +336,13 @@ class Connection:
         self._send_answers()
 
     def _check_rest(self) -> None:
-        """No whole frame is left: the peer may send the rest of one, if there is memory for it."""
+        """No whole frame is left: the peer may send the rest of one."""
         if self._reader.error is not None:
             self.close(str(self._reader.error))
             return
         self.stream.expect(len(self._reader.buffer))
-        if self.owner.resources.buffers.exhausted:
-            self.owner.wait_for_memory(self)
+        if self._buffers.charged >= self._buffers.limit:
+            self._admission.become_short()
 
     def keep(self, records: memoryview) -> Callable[[], None] | None:
         """Leave `records`, of the frame that is being handled, until the function is called.
@@ -332,7 +353,7 @@ class Connection:
         frame = self._reader.lent
         if frame is None or not frame.holds(records) or len(records) * KEPT_SHARE < frame.size:
             return None
-        return self.owner.resources.buffers.keep(frame)
+        return self._buffers.keep(frame)
 
     def wait_for_disk(self, when_uncongested: Callable[[Callable[[], None]], None]) -> None:
         """Pause until less waits to be written: `when_uncongested` calls its argument then."""
@@ -554,9 +575,20 @@ class Connection:
 
     @property
     def partial_bytes(self) -> int:
-        """Bytes received of a frame that is not whole yet."""
+        """Bytes received of a frame that is not whole, or was put back."""
         memory = self._reader.memory
         return memory.filled if memory is not None else 0
+
+    @property
+    def missing_bytes(self) -> int:
+        """Bytes of that frame that have not arrived."""
+        memory = self._reader.memory
+        return memory.size - memory.filled if memory is not None else 0
+
+    @property
+    def is_held_up(self) -> bool:
+        """True when the peer can do nothing about not being read."""
+        return self._gate.is_paused_for_us
 
     def _send_last(self) -> None:
         """Send what was answered before the request that ends the connection.
@@ -581,6 +613,8 @@ class Connection:
             self._writing = False
             self._poller.remove_writer(self.fd)
         self._reader.clear()
+        if self._buffers.is_short:
+            self._admission.ended(self)
         self._sender.clear()
         self._held_bytes = 0
         self._account()

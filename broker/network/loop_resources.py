@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 
+from broker.network.frame_admission import FrameAdmission
 from broker.network.iteration_end import IterationEnd
 from broker.network.read_budget import ReadBudget
 from broker.network.receive_buffers import ReceiveBuffers
@@ -22,6 +23,7 @@ class LoopResources:
         clock: Monotonic time.
         receive_buffer: Where bytes of any connection are received first.
         buffers: Memory of frames that do not arrive whole.
+        admission: Which of them are read on while it is short.
         responses: Bytes of answers that their peers have not taken.
         read_budget: Time for reading sockets in an iteration.
         iteration_end: Callbacks at the end of an iteration.
@@ -31,6 +33,7 @@ class LoopResources:
     clock: Clock
     receive_buffer: memoryview
     buffers: ReceiveBuffers
+    admission: FrameAdmission
     responses: ResponseMemory
     read_budget: ReadBudget
     iteration_end: IterationEnd
@@ -52,6 +55,7 @@ class LoopResources:
             clock=clock,
             receive_buffer=memoryview(bytearray(receive_buffer_size)),
             buffers=buffers,
+            admission=FrameAdmission(buffers, poller.call_soon, clock),
             responses=responses,
             read_budget=ReadBudget(poller.call_soon, clock),
             iteration_end=iteration_end,

@@ -11,7 +11,7 @@ from broker.network.connection import Connection, Traffic
 from broker.network.connection_info import ConnectionInfo
 from broker.network.loop_resources import LoopResources
 from broker.network.read_budget import BUDGET_MS
-from broker.network.read_gate import PAUSED_BY_MEMORY, PAUSED_BY_STOP, PAUSED_BY_TIME_LIMIT
+from broker.network.read_gate import PAUSED_BY_STOP, PAUSED_BY_TIME_LIMIT
 from broker.network.request_channel import RequestChannel
 from broker.network.stream import Stream
 
@@ -38,7 +38,6 @@ class Processor:
 
     __slots__ = (
         "_clock",
-        "_memory_waiters",
         "_on_closed",
         "_resuming",
         "_warm",
@@ -86,7 +85,6 @@ class Processor:
         self._clock = resources.clock
         self._warm = warm
         self._on_closed = on_closed
-        self._memory_waiters: dict[Connection, None] = {}
         # Connections that are to go on in the next iteration.
         self._resuming = 0
 
@@ -141,20 +139,14 @@ class Processor:
         """Have a thread read a slice into the page cache, then let the connection go on."""
         self._warm(connection, slice_)
 
-    def wait_for_memory(self, connection: Connection) -> None:
-        """`queued.max.request.bytes` is used up: leave this connection's bytes in its socket."""
-        self._memory_waiters[connection] = None
-        connection.pause(PAUSED_BY_MEMORY)
-
     def connection_closed(self, connection: Connection, reason: str | None) -> None:
         """Called by the connection itself."""
         self.connections.pop(connection, None)
-        self._memory_waiters.pop(connection, None)
         self.closed_connections += 1
         self._on_closed(connection, reason)
 
     def sweep(self, max_idle_ms: float) -> None:
-        """Close connections whose peer is gone, idle or stalled; resume what waited for memory."""
+        """Close connections whose peer is gone, idle or stalled."""
         now = self.now_ms
         buffers = self.resources.buffers
         for connection in [c for c in self.connections if c.unwatched and c.stream.hung_up()]:
@@ -163,14 +155,14 @@ class Processor:
             for connection in [
                 c
                 for c in self.connections
-                if now - c.last_active_ms > max_idle_ms and not c.unanswered
+                if now - c.last_active_ms > max_idle_ms and not (c.unanswered or c.is_held_up)
             ]:
                 connection.close("idle for longer than connections.max.idle.ms")
         stalled = sorted(
             (
                 c
                 for c in self.connections
-                if c.partial_bytes and now - c.last_active_ms > STALLED_MS
+                if c.partial_bytes and now - c.last_active_ms > STALLED_MS and not c.is_held_up
             ),
             key=lambda c: c.last_active_ms,
             reverse=True,
@@ -179,10 +171,6 @@ class Processor:
             stalled.pop().close("unfinished request without progress while memory is short")
         if self.resources.responses.exhausted:
             self._close_slow_readers(now)
-        if self._memory_waiters and not buffers.exhausted:
-            waiters, self._memory_waiters = self._memory_waiters, {}
-            for connection in waiters:
-                connection.resume(PAUSED_BY_MEMORY)
 
     def _close_slow_readers(self, now: float) -> None:
         """Peers that take nothing, those with most bytes in memory first."""

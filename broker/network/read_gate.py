@@ -2,7 +2,7 @@
 
     reason                  why                                 cleared
     PAUSED_BY_CHANNEL       the request channel is full         by RequestChannel
-    PAUSED_BY_MEMORY        queued.max.request.bytes is used up by Processor.sweep
+    PAUSED_BY_MEMORY        queued.max.request.bytes is used up by FrameAdmission
     PAUSED_BY_BACKLOG       too many unanswered requests, or    when answers have left
                             too many of them parked, or answers
                             that the peer does not take
@@ -36,6 +36,8 @@ PAUSED_BY_STOP: Final = 8
 PAUSED_BY_TIME_LIMIT: Final = 16
 PAUSED_BY_READ_BUDGET: Final = 32
 PAUSED_BY_DISK: Final = 64
+
+_OURS: Final = PAUSED_BY_CHANNEL | PAUSED_BY_MEMORY | PAUSED_BY_DISK | PAUSED_BY_STOP
 
 _BRIEF: Final = PAUSED_BY_TIME_LIMIT | PAUSED_BY_READ_BUDGET
 
@@ -79,6 +81,11 @@ class ReadGate:
         a moment.
         """
         return bool(self.reasons & ~_BRIEF)
+
+    @property
+    def is_paused_for_us(self) -> bool:
+        """Whether it is not read, for longer, for a reason that is this broker's alone."""
+        return bool(self.reasons & _OURS)
 
     def watch(self, on_readable: Callable[[], None]) -> None:
         """RESUMED to WATCHED; in any other state nothing changes."""

@@ -11,7 +11,8 @@ where a default Kafka with a 1 GiB heap dies at 16.
                  reuse, because touching fresh pages costs more than the receive itself
     above        an anonymous mapping of its own, given back to the system after use
 
-`charged` is what the limit `queued.max.request.bytes` is compared with: bytes that arrived.
+`charged` is what the limit `queued.max.request.bytes` is compared with: bytes that arrived. Who
+may be read further where they reach it is `broker.network.frame_admission`'s.
 
 A frame whose records a thread is yet to write is kept beyond its request: it stays charged, and
 comes back when nothing keeps it any more.
@@ -59,15 +60,30 @@ class ReceiveBuffers:
         charged: Bytes that have arrived and are not handled yet: kept by the frame readers, and by
             `give_back`.
         limit: `queued.max.request.bytes`.
+        is_short: Unfinished frames are read in turn, since `charged` reached the limit. An
+            attribute, as each receive asks.
+        kept: Frames that have been handled and come back when a thread has written them.
+        when_freed: Called while memory is short, when a frame's has come back.
     """
 
-    __slots__ = ("_idle", "_idle_bytes", "charged", "limit")
+    __slots__ = (
+        "_idle",
+        "_idle_bytes",
+        "charged",
+        "is_short",
+        "kept",
+        "limit",
+        "when_freed",
+    )
 
     def __init__(self, limit: int) -> None:
         self._idle: dict[int, list[mmap.mmap]] = {}
         self._idle_bytes = 0
         self.charged = 0
         self.limit = limit
+        self.is_short = False
+        self.kept = 0
+        self.when_freed: Callable[[], None] | None = None
 
     @property
     def idle_bytes(self) -> int:
@@ -100,15 +116,19 @@ class ReceiveBuffers:
     def _release(self, buffer: ReceiveBuffer) -> None:
         buffer.kept -= 1
         if not buffer.kept and buffer.handled:
+            self.kept -= 1
             self.give_back(buffer)
 
     def give_back(self, buffer: ReceiveBuffer) -> None:
         """The frame has been handled, or its connection is gone."""
         if buffer.kept:
             buffer.handled = True
+            self.kept += 1
             return
         self.charged -= buffer.filled
         buffer.filled = 0
+        if self.is_short and self.when_freed is not None:
+            self.when_freed()
         memory = buffer.detach()
         if not isinstance(memory, mmap.mmap):
             return

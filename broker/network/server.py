@@ -156,6 +156,7 @@ class NetworkServer:
             responses=self.responses,
             iteration_end=iteration_end,
         )
+        self.admission = self._resources.admission
         self._listeners = Listeners(
             bind=self._bind,
             make_processor=self._processor,
@@ -243,6 +244,7 @@ class NetworkServer:
             return
         for processor in self.processors:
             processor.sweep(float(self._settings.connections_max_idle_ms))
+        self.admission.sweep()
         self._timer.call_later_ms(SWEEP_MS, self._sweep)
 
     def _warm(self, connection: Connection, slice_: "FileSlice") -> None:

@@ -81,10 +81,11 @@ class NetworkSettings(Settings):
         size(bits=64, special=((-1, "no limit"),)),
         default=-1,
         text="Bytes of requests that have arrived and are not answered yet. At this limit "
-        "no connection is read until some have been answered.",
-        difference="Without a limit, unfinished requests may still hold no more than a quarter "
-        "of the memory that the process may have: the machine's, or less by its container or "
-        "`ulimit -v`.",
+        "unfinished requests are read on in turn, as many as fit; a single one may pass it.",
+        difference="What is announced is not reserved: it counts as it arrives. Requests of up to "
+        "4 KiB do not wait. Without a limit, unfinished requests may still hold no more than a "
+        "quarter of the memory that the process may have: the machine's, or less by its "
+        "container or `ulimit -v`.",
     )
     socket_send_buffer_bytes: int = config_key(
         "socket.send.buffer.bytes",

@@ -58,6 +58,7 @@ class Harness:
         frame_max: int = 1 << 20,
         queued_bytes_max: int = 1 << 40,
         responses_max: int = 1 << 40,
+        shared_size: int = SHARED_SIZE,
     ) -> None:
         self.clock = ManualClock()
         self.poller = FakePoller()
@@ -76,7 +77,7 @@ class Harness:
             buffers=self.buffers,
             responses=self.responses,
             iteration_end=IterationEnd(self._call_soon, self.clock),
-            receive_buffer_size=SHARED_SIZE,
+            receive_buffer_size=shared_size,
         )
         self.processor = Processor(
             0,
