@@ -1,4 +1,4 @@
-"""Who sends on while memory for unfinished frames is short.
+"""Which unfinished frames are read on while memory for them is short.
 
 Nothing is reserved as long as memory is not short: a frame takes what has arrived of it, whatever
 it announces. Once the frames of all connections hold `queued.max.request.bytes`, memory is *short*
@@ -121,7 +121,7 @@ class FrameAdmission:
         call_soon: "Callable[[Callable[[], None]], object]",
         clock: "Clock",
     ) -> None:
-        """With nobody waiting.
+        """Without frames that wait.
 
         Args:
             buffers: Whose limit it is.
@@ -148,7 +148,7 @@ class FrameAdmission:
 
     @property
     def depleted_ms(self) -> float:
-        """Milliseconds in which somebody waited, in all."""
+        """Milliseconds in which a frame waited, in all."""
         now_waits = self._clock.monotonic_ms() - self._waiting_since_ms if self._waiting else 0.0
         return self._waited_ms + now_waits
 
