@@ -173,7 +173,10 @@ def _partition(
             found.leader_epoch = -1 if latest is None else latest
         return found, None
     if timestamp == EARLIEST:
-        return _found(partition, wanted, -1, log.log_start_offset), None
+        # What lost settings have left in remote storage is out of reach of a broker without it.
+        is_whole = log.remote_storage or services.remote is not None
+        offset = log.log_start_offset if is_whole else log.local_log_start_offset
+        return _found(partition, wanted, -1, offset), None
     if timestamp == EARLIEST_LOCAL:
         return _found(partition, wanted, -1, log.local_log_start_offset), None
     if timestamp in (LATEST_TIERED, EARLIEST_PENDING_UPLOAD):

@@ -301,6 +301,11 @@ class TierPages:
 
     def _why_none(self, topic: str, partition: int) -> str:
         log = self._logs.log_of(topic, partition)
+        if log is not None and log.has_remote_part and not log.remote_storage:
+            return (
+                f"topic {topic} has lost its remote.storage.enable: what was copied up to offset "
+                f"{log.durable_remote_offset} is kept; the alert tier-left-behind says what next"
+            )
         if log is not None and not log.config.remote_storage_enable:
             return f"topic {topic} has no remote storage: its remote.storage.enable is false"
         return "no such partition with remote storage is led here"

@@ -362,8 +362,15 @@ class RemoteStorage:
         Raises:
             TieredError, OSError: To be tried again after a while.
         """
-        if self._closed or self.manager is None or self._follower_state is None:
-            raise RemoteStorageNotReadyError(f"{partition} has no remote storage here, so far")
+        if self._closed:
+            raise RemoteStorageNotReadyError("the broker stops")
+        manager = self._open()
+        assert self._follower_state is not None
+        if manager.tasks_of(partition) is None:
+            # Its settings do not say so (any more, or yet); the leader's log does.
+            followed = self._replicas.replica_of(partition.topic, partition.partition)
+            if followed is not None and followed.topic_id == partition.topic_id:
+                manager.on_follower(self._tiered(followed))
         find = self._follower_state.find
         found: asyncio.Future[StateBelow] = asyncio.get_running_loop().create_future()
 
@@ -380,7 +387,7 @@ class RemoteStorage:
             elif error is not None:
                 found.set_exception(error)
 
-        job = self.manager.follower_pool.submit(work, done)
+        job = manager.follower_pool.submit(work, done)
         try:
             return await found
         finally:
@@ -485,8 +492,8 @@ class RemoteStorage:
     @staticmethod
     def _concerns(partition: "Partition") -> bool:
         """Whether it has, or may have had, remote segments."""
-        config = partition.log.config
-        return bool(config.remote_storage_enable or config.remote_log_delete_on_disable)
+        log = partition.log
+        return bool(log.has_remote_part or log.config.remote_log_delete_on_disable)
 
     def _lead(self, partition: "Partition") -> None:
         self._open().on_leadership(self._tiered(partition))

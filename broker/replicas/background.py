@@ -234,11 +234,13 @@ class Background:
     async def _retention(self) -> None:
         cleaning = self._log_manager.cleaning
         if any(
-            partition.log.durable_log_start_offset < partition.log.log_start_offset
-            for partition in self._replicas.partitions()
-            if partition.log.remote_storage
+            log.durable_log_start_offset < log.log_start_offset
+            or (log.remote_storage and log.durable_remote_offset < log.highest_remote_offset)
+            for log in (partition.log for partition in self._replicas.partitions())
+            if log.has_remote_part
         ):
-            # A tiered log deletes nothing that would become a hole after a crash.
+            # A tiered log deletes nothing that would become a hole after a crash, nor what would
+            # look as if it had never been copied.
             await self._disk.run(self._log_manager.checkpoints.write_log_start_offsets)
 
         def delete_old(partition: "Partition", reads: Reads) -> None:

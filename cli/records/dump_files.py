@@ -36,6 +36,7 @@ from storage.checkpoints.checkpoint_files import (
     LEADER_EPOCH_CHECKPOINT,
     LOG_START_OFFSET_CHECKPOINT,
     RECOVERY_POINT_CHECKPOINT,
+    REMOTE_OFFSET_CHECKPOINT,
     decode_epochs,
     decode_offsets,
 )
@@ -87,6 +88,7 @@ def reader_for(path: str, options: DumpOptions) -> Callable[[str], Iterator[Row]
         LOG_START_OFFSET_CHECKPOINT: read_offset_checkpoint,
         HIGH_WATERMARK_CHECKPOINT: read_offset_checkpoint,
         CLEANER_CHECKPOINT: read_offset_checkpoint,
+        REMOTE_OFFSET_CHECKPOINT: read_offset_checkpoint,
         LEADER_EPOCH_CHECKPOINT: read_epoch_checkpoint,
         PARTITION_METADATA: read_partition_metadata_file,
         META_PROPERTIES: read_meta_properties_file,

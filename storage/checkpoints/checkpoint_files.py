@@ -11,6 +11,7 @@ In a log directory (entries `topic partition offset`):
     log-start-offset-checkpoint        first offset a client may read
     replication-offset-checkpoint      high watermark
     cleaner-offset-checkpoint          first offset the cleaner has not cleaned
+    remote-offset-checkpoint           last offset copied to remote storage; Kafka has none
 
 In a partition's directory: `leader-epoch-checkpoint` (entries `epoch start-offset`).
 
@@ -31,6 +32,7 @@ RECOVERY_POINT_CHECKPOINT: Final = "recovery-point-offset-checkpoint"
 LOG_START_OFFSET_CHECKPOINT: Final = "log-start-offset-checkpoint"
 HIGH_WATERMARK_CHECKPOINT: Final = "replication-offset-checkpoint"
 CLEANER_CHECKPOINT: Final = "cleaner-offset-checkpoint"
+REMOTE_OFFSET_CHECKPOINT: Final = "remote-offset-checkpoint"
 LEADER_EPOCH_CHECKPOINT: Final = "leader-epoch-checkpoint"
 
 VERSION: Final = 0

@@ -6,10 +6,11 @@
         .disk-failed                         its disk had failed when a broker was last here
         meta.properties                      storage.checkpoints.meta_properties
         recovery-point-offset-checkpoint     storage.checkpoints.checkpoint_files, and so the next
-        three
+        four
         log-start-offset-checkpoint
         replication-offset-checkpoint
         cleaner-offset-checkpoint
+        remote-offset-checkpoint
         <topic>-<partition>/                 storage.types.partition_directory
 
 A directory whose disk fails goes offline for good; the others go on.
@@ -28,6 +29,7 @@ from storage.checkpoints.checkpoint_files import (
     HIGH_WATERMARK_CHECKPOINT,
     LOG_START_OFFSET_CHECKPOINT,
     RECOVERY_POINT_CHECKPOINT,
+    REMOTE_OFFSET_CHECKPOINT,
     encode_offsets,
     read_offsets,
 )
@@ -62,6 +64,7 @@ CHECKPOINTS: Final = (
     LOG_START_OFFSET_CHECKPOINT,
     HIGH_WATERMARK_CHECKPOINT,
     CLEANER_CHECKPOINT,
+    REMOTE_OFFSET_CHECKPOINT,
 )
 
 Change = Callable[[Mapping[TopicPartition, int]], Mapping[TopicPartition, int]]

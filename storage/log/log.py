@@ -227,6 +227,16 @@ class Log(LogState):
         log.leader_epochs = loader.leader_epochs
         log.producer_state = loader.producer_state
         log.log_start_offset = log.durable_log_start_offset = loaded.log_start_offset
+        log.durable_remote_offset = checkpointed.remote_offset
+        log._forget_remote_part()
+        if log.has_remote_part and not log.remote_storage:
+            LOGGER.warning(
+                "log keeps its part in remote storage, though its topic is without "
+                "remote.storage.enable partition=%s log_start=%d copied_until=%d",
+                topic_partition,
+                log.log_start_offset,
+                checkpointed.remote_offset,
+            )
         log.log_end_offset = loaded.log_end_offset
         log.recovery_point = loaded.recovery_point
         log.set_aside = loaded.set_aside
@@ -262,6 +272,7 @@ class Log(LogState):
     def update_config(self, config: TopicConfig) -> None:
         """The topic's settings have changed; they hold from the next append on."""
         self.config = config
+        self._forget_remote_part()
         self.may_have_gaps = self.may_have_gaps or "compact" in config.cleanup_policy
         self.writer.configure(config)
         self.flusher.configure(config)
@@ -269,6 +280,12 @@ class Log(LogState):
         self.segments.active.set_index_max_bytes(config.segment_index_bytes)
         if self.write_queue is not None:
             self.write_queue.tail.set_index_max_bytes(config.segment_index_bytes)
+
+    def _forget_remote_part(self) -> None:
+        """What remote storage has is to be removed, if the settings say so."""
+        config = self.config
+        if config.remote_log_delete_on_disable and not config.remote_storage_enable:
+            self.durable_remote_offset = -1
 
     def begin_epoch(self, leader_epoch: int) -> None:
         """Let a leader epoch begin at the log's end. In any thread, before the log serves.

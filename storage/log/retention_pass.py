@@ -79,13 +79,13 @@ class LogRetention:
             [_Facts(segment, reads) for segment in state.segments],
             state.config,
             log_start_offset=(
-                state.durable_log_start_offset if state.remote_storage else state.log_start_offset
+                state.durable_log_start_offset if state.has_remote_part else state.log_start_offset
             ),
             high_watermark=state.high_watermark,
             log_end_offset=state.log_end_offset,
             now_ms=state.clock.now_ms(),
             remote_storage=state.copies_to_remote,
-            highest_remote_offset=state.highest_remote_offset,
+            highest_remote_offset=min(state.highest_remote_offset, state.durable_remote_offset),
         )
         count = len(plan)
         # While a thread writes to the active segment it stays: the next pass finds it.
@@ -109,6 +109,8 @@ class LogRetention:
             return 0
         for segment in list(state.segments)[:count]:
             self._deletion.delete(segment)
-        if not state.copies_to_remote:
+        # Where copying is disabled the topic's retention goes by what is here, as in Kafka. Where
+        # remote storage is not enabled any more, what was copied may still be served again.
+        if not state.copies_to_remote and (state.remote_storage or not state.has_remote_part):
             state.delete_records(max(state.segments[0].base_offset, state.log_start_offset))
         return count

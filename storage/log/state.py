@@ -63,6 +63,8 @@ class LogState:
         latest_leader_epoch: The latest of them; -1 without one.
         producer_state: Idempotence and transactions.
         highest_remote_offset: Last offset copied to remote storage, inclusive; -1: none.
+        durable_remote_offset: What a start finds noted of it, as of the last checkpoint; -1: none.
+            Nothing that is only in remote storage lies above: local retention goes by it.
         set_aside: Folders of the partition with segments that a recovery has set aside.
         on_cut: Called with what a reader is refused because a closed segment's file was cut.
         is_short: It ends before what checkpoints name as committed or synced: files were cut or
@@ -85,6 +87,7 @@ class LogState:
         "config",
         "directory",
         "durable_log_start_offset",
+        "durable_remote_offset",
         "failure",
         "filesystem",
         "generation",
@@ -143,6 +146,7 @@ class LogState:
         self.set_aside: tuple[str, ...] = ()
         self.on_cut: Callable[[CutSegmentError], None] = _nothing
         self.highest_remote_offset = -1
+        self.durable_remote_offset = -1
         self.generation = 0
         self.pace: DirectoryPace = INLINE
         self.write_queue: WriteQueue | None = None
@@ -240,6 +244,20 @@ class LogState:
     def remote_storage(self) -> bool:
         """Whether closed segments of this log live in remote storage (KIP-405)."""
         return self.config.remote_storage_enable
+
+    @property
+    def has_remote_part(self) -> bool:
+        """Whether the log may begin before its first segment here.
+
+        Also where its settings do not say so (any more), and nobody has said that what remote
+        storage has may go: the settings may be what was lost, as with an older copy of the metadata
+        store.
+        """
+        config = self.config
+        return config.remote_storage_enable or (
+            self.durable_remote_offset >= self.log_start_offset
+            and not config.remote_log_delete_on_disable
+        )
 
     @property
     def copies_to_remote(self) -> bool:

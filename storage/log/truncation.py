@@ -122,6 +122,7 @@ class LogTruncation:
         state.durable_log_start_offset = min(state.durable_log_start_offset, end)
         # What follows gets the same offsets, and was not copied.
         state.highest_remote_offset = min(state.highest_remote_offset, end - 1)
+        state.durable_remote_offset = min(state.durable_remote_offset, end - 1)
         state.leader_epochs.truncate_from_end(end)
         state.load_latest_epoch()
         self._flusher.forget_above(end)
@@ -199,6 +200,7 @@ class LogTruncation:
         state.log_start_offset = log_start_offset
         state.update_high_watermark(end)
         state.durable_log_start_offset = min(state.durable_log_start_offset, log_start_offset)
+        state.durable_remote_offset = end - 1
         state.load_latest_epoch()
 
     def _remove_now(self, segment: Segment) -> None:

@@ -11,6 +11,7 @@ from storage.checkpoints.checkpoint_files import (
     HIGH_WATERMARK_CHECKPOINT,
     LOG_START_OFFSET_CHECKPOINT,
     RECOVERY_POINT_CHECKPOINT,
+    REMOTE_OFFSET_CHECKPOINT,
 )
 from storage.errors import (
     DiskError,
@@ -37,8 +38,13 @@ class LogCheckpoints:
         self._write(RECOVERY_POINT_CHECKPOINT, lambda log: log.recovery_point)
 
     def write_log_start_offsets(self) -> None:
-        """Write the log start offsets; a log that starts at 0 needs none."""
+        """Write the log start offsets, and before them how far logs are in remote storage.
+
+        A log that starts at 0 needs no log start, one that was never copied nothing else.
+        """
         with self._log_start_lock:
+            for log, offset in self._write(REMOTE_OFFSET_CHECKPOINT, _remote_offset):
+                log.durable_remote_offset = offset
             written = self._write(
                 LOG_START_OFFSET_CHECKPOINT, lambda log: log.log_start_offset or None
             )
@@ -91,6 +97,13 @@ class LogCheckpoints:
             except DiskError as error:
                 self._table.fail(directory, error)
         return written
+
+
+def _remote_offset(log: Log) -> int | None:
+    offset = log.durable_remote_offset
+    if log.remote_storage:
+        offset = max(offset, log.highest_remote_offset)
+    return offset if offset >= 0 else None
 
 
 class _Offsets:

@@ -23,6 +23,7 @@ from storage.checkpoints.checkpoint_files import (
     HIGH_WATERMARK_CHECKPOINT,
     LOG_START_OFFSET_CHECKPOINT,
     RECOVERY_POINT_CHECKPOINT,
+    REMOTE_OFFSET_CHECKPOINT,
 )
 from storage.checkpoints.log_directory import LogDirectory
 from storage.errors import DiskError, LogDirectoryFullError
@@ -237,8 +238,11 @@ class _FailingTarget:
 
 
 def _offsets_of(log: Log) -> dict[str, int]:
-    return {
+    offsets = {
         RECOVERY_POINT_CHECKPOINT: log.recovery_point,
         LOG_START_OFFSET_CHECKPOINT: log.log_start_offset,
         HIGH_WATERMARK_CHECKPOINT: log.high_watermark,
     }
+    if log.durable_remote_offset >= 0:
+        offsets[REMOTE_OFFSET_CHECKPOINT] = log.durable_remote_offset
+    return offsets

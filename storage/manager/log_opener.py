@@ -9,6 +9,7 @@ from storage.checkpoints.checkpoint_files import (
     HIGH_WATERMARK_CHECKPOINT,
     LOG_START_OFFSET_CHECKPOINT,
     RECOVERY_POINT_CHECKPOINT,
+    REMOTE_OFFSET_CHECKPOINT,
 )
 from storage.checkpoints.log_directory import LogDirectory
 from storage.checkpoints.log_loading import LoadJob
@@ -51,6 +52,7 @@ class LogOpener:
             return directory.checkpointed(name, topic_partition) if is_known else None
 
         recovery_point = checkpointed(RECOVERY_POINT_CHECKPOINT)
+        remote_offset = checkpointed(REMOTE_OFFSET_CHECKPOINT)
         if recovery_point is None and is_known and directory.has_recovery_points:
             # It was made after the last checkpoint, and nothing of it need have been synced.
             recovery_point = 0
@@ -64,6 +66,7 @@ class LogOpener:
                 recovery_point=recovery_point,
                 log_start_offset=checkpointed(LOG_START_OFFSET_CHECKPOINT) or 0,
                 high_watermark=checkpointed(HIGH_WATERMARK_CHECKPOINT) or 0,
+                remote_offset=-1 if remote_offset is None else remote_offset,
                 was_compacted=bool(checkpointed(CLEANER_CHECKPOINT)),
                 new_leader_epoch=new_leader_epoch,
                 latest_epoch=latest_epoch,

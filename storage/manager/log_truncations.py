@@ -51,6 +51,8 @@ class LogTruncations:
             DiskError: The disk refused.
         """
         self._truncate(log, lambda: install(log))
+        # Settings that are lost before the next checkpoint must not have it begin here.
+        self._checkpoints.write_log_start_offsets()
 
     def _truncate(self, log: Log, act: Callable[[], object]) -> None:
         cleaning = self._table.cleaning

@@ -152,8 +152,6 @@ class TierStateMachine:
         counters = self._counters.of(partition.topic)
         counters.build_aux_requests += 1
         try:
-            if not log.remote_storage:
-                raise RemoteStorageError(f"{partition} has no remote storage here, so far")
             if not self._metadata.is_ready(partition):
                 raise RemoteStorageNotReadyError(f"metadata of {partition} is still being read")
             epoch, offset = await self._last_remote(partition, leader, leader_epoch)

@@ -15,6 +15,7 @@ from typing import Final
 
 from config.tier import TierConfig
 from storage.environment.alerts import AlertKind, Alerts
+from tiered.maintenance.lost_metadata import HOW_TO_GO_ON
 from tiered.metadata.lineage import find_highest_remote_offset
 from tiered.metadata.remote_log_metadata_manager import RemoteLogMetadataManager
 from tiered.segment_metadata import SegmentState, TopicIdPartition
@@ -136,17 +137,15 @@ class PartitionRoles:
             if not self._metadata.is_ready(tasks.partition):
                 return False
             left, begun = self._deletion.left_of(tasks.partition)
-            if led.purge_wanted or not left - begun:
+            if led.purge_wanted and not left and led.may_change:
+                # It may have been purged while this broker was away, whose log did not hear of it.
+                led.raise_log_start(led.tiered.log.local_log_start_offset)
+            kept = "" if led.purge_wanted else self._kept(led, left - begun)
+            if kept:
+                self._alerts.set(AlertKind.TIER_LEFT_BEHIND, subject, kept)
+            else:
                 self._alerts.clear(AlertKind.TIER_LEFT_BEHIND, subject)
-                return left > 0 if led.purge_wanted else begun > 0
-            self._alerts.set(
-                AlertKind.TIER_LEFT_BEHIND,
-                subject,
-                f"remote storage is disabled for it, and still has {left - begun} of its segments, "
-                "which cannot be read. remote.log.delete.on.disable=true removes them, "
-                + self._served_again(led),
-            )
-            return begun > 0
+            return left > 0 if led.purge_wanted else begun > 0
 
         tasks.other = self._tasks.make(
             f"removal of what {tasks.partition} has in remote storage",
@@ -156,23 +155,41 @@ class PartitionRoles:
         )
         tasks.other.start()
 
-    def _served_again(self, led: LedPartition) -> str:
-        """What becomes of a switched-off topic's segments if it is switched on again.
+    def _kept(self, led: LedPartition, left: int) -> str:
+        """What a switched-off topic has in remote storage, and what becomes of it by which setting.
 
-        A log that was opened while it is off begins with its first local segment.
+        Args:
+            led: The partition.
+            left: Segments that nobody has given up.
+
+        Returns:
+            Empty: nothing is left.
         """
-        log_start = led.tiered.log.log_start_offset
-        segments = self._metadata.segments(led.tiered.partition)
+        log = led.tiered.log
+        log_start, local_start = log.log_start_offset, log.local_log_start_offset
+        if not left:
+            if log_start == local_start:
+                return ""
+            return (
+                f"remote storage is disabled for it, its log begins at offset {log_start}, here at "
+                f"{local_start}, and nothing is known of what lies between: {HOW_TO_GO_ON}; "
+                "remote.log.delete.on.disable=true has the log begin here"
+            )
+        state = f"remote storage is disabled for it, and still has {left} of its segments"
+        removes = "remote.log.delete.on.disable=true removes them"
         below = sum(
             one.state is SegmentState.COPY_SEGMENT_FINISHED and one.end_offset < log_start
-            for one in segments
+            for one in self._metadata.segments(led.tiered.partition)
         )
         if not below:
-            return "remote.storage.enable=true serves them again"
+            return (
+                f"{state}, which are read, and neither expire nor become more. "
+                f"remote.storage.enable=true goes on with them, {removes}"
+            )
         return (
-            f"and so does remote.storage.enable=true with {below} of them: they are below the log "
-            f"start offset, {log_start}, since the log was opened without remote storage. `varve "
-            "tier restore` makes a node with all of them of the bucket"
+            f"{state}. {removes}, and so does remote.storage.enable=true with {below} of them: "
+            f"they are below the log start offset, {log_start}. `varve tier restore` makes a node "
+            "with all of them of the bucket"
         )
 
     def delete(self, tasks: PartitionTasks) -> None:

@@ -15,6 +15,7 @@ class CheckpointedLog:
         recovery_point: None if there is no checkpoint of it.
         log_start_offset: 0 if there is none.
         high_watermark: 0 if there is none; brought into the log's range.
+        remote_offset: Last offset that was noted as copied to remote storage; -1 if there is none.
         was_compacted: The cleaner's checkpoint knows the log.
         clean_shutdown: The directory was closed cleanly, so nothing is scanned.
         is_doubtful: The disk has failed: what was read may be in the kernel's memory alone, so what
@@ -28,6 +29,7 @@ class CheckpointedLog:
     recovery_point: int | None = 0
     log_start_offset: int = 0
     high_watermark: int = 0
+    remote_offset: int = -1
     was_compacted: bool = False
     clean_shutdown: bool = False
     is_doubtful: bool = False

@@ -114,8 +114,11 @@ class LogLoader:
         self._last_known_epoch = (
             checkpointed.latest_epoch if new_leader_epoch is None else new_leader_epoch - 1
         )
-        # The log may start before its first segment here.
-        self._remote_storage = config.remote_storage_enable
+        # The log may start before its first segment here: as `LogState.has_remote_part`.
+        self._has_remote_part = config.remote_storage_enable or (
+            checkpointed.remote_offset >= checkpointed.log_start_offset
+            and not config.remote_log_delete_on_disable
+        )
         self._now_ms = state.clock.now_ms()
         self._on_progress = on_progress
         self._bytes_done = 0
@@ -191,7 +194,7 @@ class LogLoader:
                 # No checkpoint knows it, but there is nothing that could have been compacted.
                 self._gaps_until = 0
         local_start = max(self._log_start_offset, segments[0].base_offset)
-        log_start_offset = self._log_start_offset if self._remote_storage else local_start
+        log_start_offset = self._log_start_offset if self._has_remote_part else local_start
         recovery_point = min(self._recovery_point, log_end_offset)
         if not self._scanned and self._clean_shutdown:
             recovery_point = log_end_offset

@@ -373,6 +373,35 @@ async def test_settings_that_are_lost_remove_no_history(
     await until(lambda: not history(data))
 
 
+@pytest.mark.parametrize("starts", [1, 2])
+async def test_settings_that_were_lost_serve_all_of_it_when_they_are_back(
+    start_node: StartNode, tmp_path: Path, starts: int
+) -> None:
+    """Starts without them in between are no word of an operator: the log keeps its beginning."""
+    data = tmp_path / "data"
+    node = await copied(start_node)
+    before = history(data)
+    controller = node.broker.controller
+    assert controller is not None
+    resource = ConfigResource(ResourceType.TOPIC, "t")
+    delete = Delete(config_key(resource))
+    await controller.changes.run(
+        controller.changes.commit([Unit(compare=(), operations=(delete,))])
+    )
+    for _ in range(starts):
+        await node.stop()
+        node = await start_node(**REMOTE)
+        await until(partial(node.page_has, "/readyz", "remote.log.delete.on.disable"))
+        await collected(node)
+    client = await node.client()
+    await client.alter_topic("t", **TIERED)
+    await collected(node)
+    assert history(data) == before
+    assert await client.offset("t", -2) == 0
+    values = [record.value for record in await client.read_all("t")]
+    assert values == [value(number) for number in range(RECORDS)]
+
+
 def lose_snapshots_and_first_events(data: Path) -> None:
     """As DeleteRecords, or a short retention, would leave the topic."""
     shutil.rmtree(data / "varve-remote-metadata", ignore_errors=True)

@@ -13,6 +13,8 @@ from typing import Any
 import pytest
 
 from broker.broker import Broker
+from broker.controller.images.metadata_records import ConfigResource, ResourceType, config_key
+from broker.controller.store.metadata_store import Delete
 from broker.replicas.partition import Partition
 from config.sections.replication import RACK_AWARE_SELECTOR
 from protocol.error_codes import ErrorCode
@@ -291,3 +293,47 @@ async def test_offsets_of_the_tier_are_the_leaders_to_say(cluster: ClusterHarnes
     for timestamp in (EARLIEST, EARLIEST_LOCAL, LATEST_TIERED):
         with pytest.raises(Exception, match="NOT_LEADER_OR_FOLLOWER"):
             await other.offset("orders", timestamp)
+
+
+async def test_settings_that_are_lost_cost_no_replica_its_history(
+    cluster: ClusterHarness,
+) -> None:
+    """The store is an older copy: nothing says that the topic has remote storage.
+
+    All brokers are killed and start with it; one has lost its log, too, and begins it anew. It
+    leads when the setting is there again: by what it has, no record has expired.
+    """
+    await cluster.create_topic("orders", replicas=3, **TIERED)
+    await produce(cluster, 0)
+    await dropped(cluster, 1)
+    await in_sync(cluster, *cluster.nodes)
+    await cluster.until(
+        lambda: all(replica(cluster, n).log.local_log_start_offset > 0 for n in cluster.nodes)
+    )
+    copied = {path.name for path in (cluster.directory / "objects").rglob("*.log")}
+    for node_id in cluster.nodes:
+        await cluster.kill(node_id, revoke=True)
+    await cluster.store.txn((), (Delete(config_key(ConfigResource(ResourceType.TOPIC, "orders"))),))
+    for node_id in cluster.nodes:
+        await cluster.restart(node_id)
+    leader = await cluster.leading("orders")
+    await in_sync(cluster, *cluster.nodes)
+    assert await numbers_at(cluster, leader, to=30) == list(range(30))
+    erased = next(node_id for node_id in cluster.nodes if node_id != leader)
+    await cluster.kill(erased, revoke=True)
+    shutil.rmtree(cluster.nodes[erased].directory / "orders-0")
+    await cluster.until(lambda: erased not in isr(*cluster.running))
+    await cluster.restart(erased)
+    await in_sync(cluster, erased)
+    for node_id in cluster.nodes:
+        log = replica(cluster, node_id).log
+        assert not log.remote_storage
+        assert (log.log_start_offset, log.log_end_offset) == (0, 30)
+    await lead(cluster, erased)
+    await (await cluster.client(erased)).alter_topic("orders", **TIERED)
+    await cluster.until(lambda: replica(cluster, erased).log.remote_storage)
+    # Long enough for segments to be copied, and to go here: what has expired would have gone, too.
+    await produce(cluster, 30)
+    await dropped(cluster, 40)
+    assert await numbers_at(cluster, erased, to=60) == list(range(60))
+    assert copied <= {path.name for path in (cluster.directory / "objects").rglob("*.log")}

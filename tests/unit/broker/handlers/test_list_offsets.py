@@ -87,6 +87,18 @@ async def test_nothing_is_tiered(world: World) -> None:
     assert (await ask(world, -6, 10)).error_code == ErrorCode.UNSUPPORTED_VERSION
 
 
+async def test_a_log_without_its_remote_part_begins_where_it_can_be_read(world: World) -> None:
+    """A broker without remote storage: a consumer that is sent below would be sent there again."""
+    partition = await fill(world)
+    log = partition.log
+    log.durable_remote_offset = 2
+    log.writer.roll()
+    log.update_config(log.config.model_copy(update={"retention_bytes": 0}))
+    assert log.retention.delete_old_segments() > 0
+    assert (log.log_start_offset, log.local_log_start_offset) == (0, 3)
+    assert (await ask(world, -2)).offset == 3
+
+
 async def test_read_committed_ends_at_the_open_transaction(world: World) -> None:
     partition = await fill(world)
     data = batch(b"open", transactional=True, producer_id=9, producer_epoch=0, base_sequence=0)

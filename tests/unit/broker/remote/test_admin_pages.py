@@ -153,7 +153,12 @@ def log_of(topic: str, partition: int) -> Any:
         high_watermark=19,
         log_end_offset=20,
         size=lambda: 44,
-        config=TopicConfig(remote_storage_enable=topic != "plain", tier_copy_paused=True),
+        config=TopicConfig(
+            remote_storage_enable=topic not in ("plain", "lost"), tier_copy_paused=True
+        ),
+        remote_storage=topic not in ("plain", "lost"),
+        has_remote_part=topic != "plain",
+        durable_remote_offset=9,
         segment_facts=lambda: segments,
         leader_epochs=epochs,
     )
@@ -277,6 +282,7 @@ async def test_what_makes_no_sense_is_refused() -> None:
     assert "no number" in document(await page({"partition": "x"}), 400)["error"]
     assert "no such partition" in document(await page({"topic": "x"}), 400)["error"]
     assert "enable is false" in document(await page({"topic": "plain"}), 400)["error"]
+    assert "up to offset 9 is kept" in document(await page({"topic": "lost"}), 400)["error"]
     assert "topic is missing" in document(await world.post("/tier/verify"), 400)["error"]
     assert "no such" in document(await world.post("/tier/verify", topic="x"), 400)["error"]
 

@@ -55,7 +55,8 @@ def tiered(world: World, topic: str = "t", *, at_once: bool = True) -> FakeRemot
         end = whole.log_end_offset
     whole.update_high_watermark(6)
     partition.log.writer.roll()
-    partition.log.highest_remote_offset = partition.log.log_end_offset - 1
+    log = partition.log
+    log.highest_remote_offset = log.durable_remote_offset = log.log_end_offset - 1
     partition.log.retention.delete_old_segments()
     assert partition.log.local_log_start_offset == 6
     reader = FakeRemoteReader(whole, at_once=at_once)

@@ -39,6 +39,7 @@ class Opened:
     recovery_point: int | None = 0
     log_start_offset: int = 0
     clean_shutdown: bool = False
+    remote_offset: int = -1
 
 
 def small_segments(segment_bytes: int = 400, **changes: object) -> TopicConfig:
@@ -80,6 +81,7 @@ def open_log(
             recovery_point=opened.recovery_point,
             log_start_offset=opened.log_start_offset,
             clean_shutdown=opened.clean_shutdown,
+            remote_offset=opened.remote_offset,
         ),
     )
 

@@ -67,6 +67,9 @@ def test_a_copied_segment_leaves_the_disk_and_stays_in_the_log() -> None:
     assert log.retention.delete_old_segments() == 0
     bases = [segment.base_offset for segment in log.segment_facts()]
     log.highest_remote_offset = bases[2] - 1
+    assert log.retention.delete_old_segments() == 0
+    # As soon as a start would know of it, whatever becomes of the settings.
+    log.durable_remote_offset = bases[2] - 1
     assert log.retention.delete_old_segments() == 2
     assert (log.log_start_offset, log.local_log_start_offset) == (0, bases[2])
     for offset in (0, bases[2] - 1):
@@ -83,6 +86,39 @@ def test_a_copied_segment_leaves_the_disk_and_stays_in_the_log() -> None:
     assert not again.raise_log_start(1)
     assert again.raise_log_start(99)
     assert again.log_start_offset == again.high_watermark
+
+
+@pytest.mark.parametrize("noted", [-1, 0, 1, 3])
+def test_a_log_that_was_copied_begins_where_it_did_whatever_its_settings_say(noted: int) -> None:
+    """Unless the note is of nothing above the log start, or remote storage is to be emptied."""
+    filesystem = FakeFilesystem()
+    config = small_segments(150, remote_storage_enable=True, local_retention_bytes=0)
+    log = open_log(filesystem, config)
+    log.leader_epochs.assign(0, 0)
+    for _ in range(6):
+        append(log, make_batch(b"x" * 40))
+    log.highest_remote_offset = log.durable_remote_offset = 3
+    assert log.retention.delete_old_segments() == 4
+    assert log.delete_records(1) == 1
+    log.close()
+    lost = config.model_copy(update={"remote_storage_enable": False, "retention_bytes": 0})
+    opened = Opened(0, 1, remote_offset=noted)
+
+    again = open_log(filesystem, lost, opened=opened)
+    is_kept = noted >= 1
+    assert again.has_remote_part == is_kept
+    assert (again.log_start_offset, again.local_log_start_offset) == (1 if is_kept else 4, 4)
+    assert again.leader_epochs.entries() == [(0, 1 if is_kept else 4)]
+    again.update_high_watermark(6)
+    assert again.retention.delete_old_segments() > 0
+    assert again.log_start_offset == (1 if is_kept else 6)
+    again.close()
+
+    emptied = lost.model_copy(update={"remote_log_delete_on_disable": True})
+    begun_here = open_log(filesystem, emptied, opened=opened)
+    assert begun_here.log_start_offset == begun_here.local_log_start_offset == 6
+    begun_here.update_config(lost)
+    assert not begun_here.has_remote_part
 
 
 def test_without_copying_the_whole_retention_counts_here() -> None:
@@ -110,7 +146,7 @@ def test_what_was_not_copied_stays_when_its_time_has_come() -> None:
     assert len(log.segment_facts()) == 2
     assert (log.local_log_start_offset, log.log_end_offset) == (0, 1)
     assert log.retention.delete_old_segments() == 0
-    log.highest_remote_offset = 0
+    log.highest_remote_offset = log.durable_remote_offset = 0
     assert log.retention.delete_old_segments() == 1
     assert (log.log_start_offset, log.local_log_start_offset) == (0, 1)
 

@@ -44,7 +44,7 @@ def test_what_is_written_behind_a_truncation_waits_for_its_own_copy(fully: bool)
     log = open_log(FakeFilesystem(), config)
     for _ in range(6):
         append(log, make_batch(b"x" * 40))
-    log.highest_remote_offset = 4
+    log.highest_remote_offset = log.durable_remote_offset = 4
     if fully:
         log.truncation.truncate_fully_and_start_at(2)
     else:

@@ -10,7 +10,7 @@ from tests.unit.storage.manager.log_disk import A0, B0, CONFIG, ID_A, ID_B, Disk
 
 
 def test_checkpoints_are_kafkas(disk: Disk) -> None:
-    """The four files, byte for byte."""
+    """Kafka's files, byte for byte; one that it lacks says what is in remote storage."""
     manager = disk.started()
     append(manager.creation.get_or_create(A0, ID_A, CONFIG), 3)
     manager.creation.get_or_create(B0, ID_B, CONFIG)
@@ -19,6 +19,7 @@ def test_checkpoints_are_kafkas(disk: Disk) -> None:
     assert peek("/one/recovery-point-offset-checkpoint") == b"0\n2\na 0 3\nb 0 0\n"
     assert peek("/one/replication-offset-checkpoint") == b"0\n2\na 0 3\nb 0 0\n"
     assert peek("/one/log-start-offset-checkpoint") == b"0\n0\n"
+    assert peek("/one/remote-offset-checkpoint") == b"0\n0\n"
     assert peek("/one/a-0/partition.metadata") == encode_partition_metadata(ID_A)
 
 
@@ -67,3 +68,42 @@ def test_a_checkpoint_names_logs_that_open_while_it_is_gathered(
     monkeypatch.setattr(LogDirectory, "write_checkpoint", open_first)
     manager.checkpoints.write_log_start_offsets()
     assert manager.directories[0].checkpointed("log-start-offset-checkpoint", A0) == 3
+
+
+def test_what_was_copied_is_noted_whatever_the_settings_become(disk: Disk) -> None:
+    """An older copy of the metadata store says of the topic that it has no remote storage."""
+    tiered = CONFIG.model_copy(update={"remote_storage_enable": True})
+    manager = disk.started(tiered)
+    log = manager.creation.get_or_create(A0, ID_A, tiered)
+    append(log, 5)
+    log.highest_remote_offset = 3
+    manager.checkpoints.write_log_start_offsets()
+    assert log.durable_remote_offset == 3
+    assert disk.filesystem.peek("/one/remote-offset-checkpoint") == b"0\n1\na 0 3\n"
+    for _ in range(2):
+        killed(disk)
+        manager = disk.started(CONFIG)
+        found = manager.get(A0)
+        assert found is not None
+        assert (found.has_remote_part, found.durable_remote_offset) == (True, 3)
+        manager.checkpoints.write()
+    last = manager.get(A0)
+    assert last is not None
+    last.update_config(CONFIG.model_copy(update={"remote_log_delete_on_disable": True}))
+    manager.checkpoints.write()
+    assert disk.filesystem.peek("/one/remote-offset-checkpoint") == b"0\n0\n"
+    assert not last.has_remote_part
+
+
+def test_a_note_of_what_was_copied_goes_with_its_log(disk: Disk) -> None:
+    """A new topic of the same name has no past."""
+    tiered = CONFIG.model_copy(update={"remote_storage_enable": True})
+    manager = disk.started(tiered)
+    log = manager.creation.get_or_create(A0, ID_A, tiered)
+    append(log, 5)
+    log.highest_remote_offset = 3
+    manager.checkpoints.write()
+    manager.deletion.delete(A0)
+    fresh = manager.creation.get_or_create(A0, ID_B, CONFIG)
+    assert fresh.durable_remote_offset == -1
+    assert disk.filesystem.peek("/one/remote-offset-checkpoint") == b"0\n0\n"

@@ -112,9 +112,11 @@ def test_all_of_a_log_moves_and_goes_on() -> None:
     node = Node()
     log = node.create()
     files = set(folders(node.disk, "/one"))
+    log.durable_remote_offset = LOG_START + 1
     moved = node.move(log, "/two")
     check(moved, RECORDS + 3)
     assert moved.directory == "/two/a-0"
+    assert moved.durable_remote_offset == LOG_START + 1
     assert node.manager.get(A0) is moved
     assert [d.partition_count for d in node.manager.directories] == [0, 1]
     append(moved, 5)
@@ -123,6 +125,8 @@ def test_all_of_a_log_moves_and_goes_on() -> None:
     node.manager.shutdown()
     log_again = node.start().get(A0)
     check(log_again, RECORDS + 8)
+    assert log_again is not None
+    assert log_again.durable_remote_offset == LOG_START + 1
     assert node.manager.directories[1].had_clean_shutdown
 
 

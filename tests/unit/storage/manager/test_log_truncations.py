@@ -7,6 +7,8 @@ import pytest
 
 from storage.checkpoints.checkpoint_files import CLEANER_CHECKPOINT, RECOVERY_POINT_CHECKPOINT
 from storage.checkpoints.log_directory import LogDirectory
+from storage.log.truncation import StateBelow
+from storage.producers.snapshot import encode_rows
 from tests.code_path import python_only
 from tests.unit.storage.manager.log_disk import A0, A1, CONFIG, ID_A, Disk, append
 
@@ -51,6 +53,23 @@ def test_what_is_fetched_below_the_former_log_start_is_there_after_a_crash(
     found = disk.started().get(A0)
     assert found is not None
     assert (found.log_start_offset, found.log_end_offset) == (3, 13)
+
+
+def test_a_log_that_begins_behind_its_remote_part_does_so_after_a_crash() -> None:
+    """Also where its settings do not say (any more) that it has one."""
+    disk = Disk("/one")
+    manager = disk.started()
+    log = manager.creation.get_or_create(A0, ID_A, CONFIG)
+    below = StateBelow(20, [(0, 0)], encode_rows([], 0))
+    manager.truncation.start_behind(
+        log,
+        lambda it: it.truncation.start_behind(below, log_start_offset=0, now_ms=0),
+    )
+    append(log, 3)
+    disk.filesystem.crash()
+    found = disk.started().get(A0)
+    assert found is not None
+    assert (found.log_start_offset, found.local_log_start_offset) == (0, 20)
 
 
 def test_a_checkpoint_that_is_being_written_does_not_put_it_up_again(

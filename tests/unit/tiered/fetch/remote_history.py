@@ -213,6 +213,7 @@ class RemoteHistory:
                 self.copy_segment(self.oracle, segment, following.base_offset)
         if drop:
             self.log.highest_remote_offset = self.copied[-1].end_offset
+            self.log.durable_remote_offset = self.copied[-1].end_offset
             active = self.log.segment_facts()[-1]
             config = self.log.config.model_copy(update={"local_retention_bytes": active.size})
             self.log.update_config(config)

@@ -504,6 +504,7 @@ async def test_overlapping_segments_are_told_apart_by_epoch() -> None:
     segment = history.oracle.segment_facts()[0]
     replica = history.copy_segment(history.oracle, segment, 50)
     history.log.highest_remote_offset = 49
+    history.log.durable_remote_offset = 49
     history.log.retention.delete_old_segments()
     expected = history.tier.segments[replica.id].log
 
@@ -539,6 +540,7 @@ async def test_what_a_past_leader_copied_beyond_the_log_is_not_served() -> None:
     past.oracle.writer.roll()
     history.copy_segment(past.oracle, _moved(history, past, past.oracle.segment_facts()[0]), 30)
     history.log.highest_remote_offset = 9
+    history.log.durable_remote_offset = 9
     history.log.update_config(
         history.log.config.model_copy(update={"local_retention_bytes": 0, "local_retention_ms": 0})
     )
@@ -664,6 +666,7 @@ async def test_markers_of_another_history_do_not_count(is_committed: bool, goes_
     for at in (1, 2):
         history.copy_segment(history.oracle, facts[at], facts[at + 1].base_offset)
     history.log.highest_remote_offset = history.copied[-1].end_offset
+    history.log.durable_remote_offset = history.copied[-1].end_offset
     history.log.update_config(
         history.log.config.model_copy(update={"local_retention_bytes": facts[-1].size})
     )

@@ -122,7 +122,7 @@ async def test_a_copy_that_was_removed_again_does_not_count() -> None:
 def _keep_from(log: Log, offset: int) -> None:
     """Local retention has taken what lies before; the log start has not moved."""
     log.update_high_watermark(log.log_end_offset)
-    log.highest_remote_offset = offset - 1
+    log.highest_remote_offset = log.durable_remote_offset = offset - 1
     log.update_config(tiered_config(local_retention_bytes=0))
     log.retention.delete_old_segments()
     assert (log.log_start_offset, log.local_log_start_offset) == (0, offset)

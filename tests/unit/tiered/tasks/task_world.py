@@ -77,6 +77,7 @@ class World:
         self.seed = 0
         self.reach: Reach | None = None
         self.log_start_checkpoint = 0
+        self.remote_checkpoint = -1
         self.log_start_moves = 0
         self.paused = False
         self.truncating = False
@@ -151,7 +152,11 @@ class World:
             self.filesystem,
             self.config,
             clock=self.clock,
-            opened=Opened(self.log.recovery_point, self.log_start_checkpoint),
+            opened=Opened(
+                self.log.recovery_point,
+                self.log_start_checkpoint,
+                remote_offset=self.remote_checkpoint,
+            ),
         )
         self.log.update_high_watermark(self.log.log_end_offset)
         self.boot()
@@ -225,9 +230,13 @@ class World:
         self.log.flusher.flush()
 
     def checkpoint(self) -> None:
-        """The log start is on disk."""
-        self.log_start_checkpoint = self.log.log_start_offset
-        self.log.durable_log_start_offset = self.log.log_start_offset
+        """The log start is on disk, and how far the log was copied."""
+        log = self.log
+        self.log_start_checkpoint = log.log_start_offset
+        log.durable_log_start_offset = log.log_start_offset
+        if log.remote_storage:
+            log.durable_remote_offset = max(log.durable_remote_offset, log.highest_remote_offset)
+        self.remote_checkpoint = log.durable_remote_offset
 
     def expire_local(self) -> int:
         """Local retention and the removal of files; the log start is on disk before.

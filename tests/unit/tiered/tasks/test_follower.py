@@ -186,9 +186,14 @@ async def test_what_is_missing_is_a_reason_to_try_again_and_changes_nothing(why:
     assert world.manager.counters.of("t").build_aux_errors == 1
 
 
-async def test_without_remote_storage_it_waits_for_the_setting() -> None:
+async def test_where_the_setting_is_not_known_the_leaders_log_says_enough() -> None:
+    """It is not known yet, or was lost: the log has a remote part, also after a start."""
     world = await leading()
     log = follower(world)
-    log.update_config(tiered_config(remote_storage_enable=False))
-    with pytest.raises(RemoteStorageError, match="no remote storage"):
-        await start(world, log)
+    config = tiered_config(remote_storage_enable=False)
+    log.update_config(config)
+    end = await start(world, log)
+    assert (log.log_start_offset, log.local_log_start_offset) == (0, end)
+    assert log.has_remote_part
+    log.update_config(tiered_config(remote_storage_enable=False, remote_log_delete_on_disable=True))
+    assert not log.has_remote_part

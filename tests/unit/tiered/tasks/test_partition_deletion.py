@@ -279,7 +279,8 @@ async def test_what_lost_settings_leave_behind_is_reported_until_it_is_seen_to(t
     world.set_config(remote_storage_enable=False)
     await world.run(3 * INTERVAL_MS)
     assert "still has 3 of its segments" in left_behind(world)
-    assert "remote.storage.enable=true serves them again" in left_behind(world)
+    assert "remote.storage.enable=true goes on with them" in left_behind(world)
+    assert (world.log.log_start_offset, world.unreadable()) == (0, [])
     assert world.bucket.objects[KEY] is before
     if then == "served":
         world.set_config(remote_storage_enable=True)
@@ -292,13 +293,99 @@ async def test_what_lost_settings_leave_behind_is_reported_until_it_is_seen_to(t
     assert left_behind(world) == ""
 
 
+@pytest.mark.parametrize("starts", [1, 2])
+async def test_settings_that_are_lost_over_a_start_cost_no_history(starts: int) -> None:
+    """As with an older copy of the metadata store: the log's directory knows what it has had."""
+    world = await copied(3)
+    world.expire_local()
+    before = world.bucket.objects[KEY]
+    world.config = world.config.model_copy(update={"remote_storage_enable": False})
+    for _ in range(starts):
+        await world.crash()
+        await world.start()
+        await world.run(3 * INTERVAL_MS)
+        assert "remote.storage.enable=true goes on with them" in left_behind(world)
+        assert (len(world.finished()), world.bucket.objects[KEY]) == (3, before)
+        assert (world.log.log_start_offset, world.unreadable()) == (0, [])
+        world.checkpoint()
+    world.set_config(remote_storage_enable=True)
+    world.write(2)
+    await world.interval(3)
+    world.check()
+    assert [start for start, _ in world.finished()] == [0, 1, 2, 3, 4]
+    assert left_behind(world) == ""
+
+
+async def test_what_expires_while_the_settings_are_lost_moves_no_log_start() -> None:
+    """What is here goes by the settings there are; what remote storage has may be wanted again."""
+    world = await copied(3)
+    world.expire_local()
+    world.set_config(remote_storage_enable=False, retention_bytes=0)
+    world.write(2)
+    await world.run(INTERVAL_MS)
+    assert world.expire_local() > 0
+    assert (world.log.log_start_offset, world.log.local_log_start_offset) == (0, 5)
+    await world.crash()
+    await world.start()
+    await world.run(INTERVAL_MS)
+    assert world.log.log_start_offset == 0
+    world.set_config(remote_storage_enable=True, retention_bytes=FOREVER)
+    world.write(1)
+    await world.interval(3)
+    assert [start for start, _ in world.finished()] == [0, 1, 2, 5]
+    # Neither has them: reads go on behind.
+    assert world.unreadable() == [3, 4]
+
+
+@pytest.mark.parametrize("starts", [False, True])
+async def test_who_disables_it_on_purpose_has_a_log_that_begins_here(starts: bool) -> None:
+    """As with Kafka; and nothing of what was noted brings it back when the setting is dropped."""
+    world = await partly_local()
+    world.checkpoint()
+    lost = {"remote_storage_enable": False, "remote_log_delete_on_disable": True}
+    if starts:
+        world.config = world.config.model_copy(update=lost)
+        await world.crash()
+        await world.start()
+    else:
+        world.set_config(**lost)
+    await world.run(3 * INTERVAL_MS)
+    assert world.states() == []
+    assert world.log.log_start_offset == world.log.local_log_start_offset == 5
+    world.checkpoint()
+    assert world.remote_checkpoint == -1
+    world.set_config(remote_log_delete_on_disable=False)
+    await world.crash()
+    await world.start()
+    await world.run(3 * INTERVAL_MS)
+    assert not world.log.has_remote_part
+    assert left_behind(world) == ""
+
+
+async def test_a_log_whose_past_is_not_known_any_more_says_so() -> None:
+    world = await copied(3)
+    world.expire_local()
+    world.config = world.config.model_copy(update={"remote_storage_enable": False})
+    world.events = type(world.events)()
+    await world.crash()
+    await world.start()
+    await world.run(3 * INTERVAL_MS)
+    assert "begins at offset 0, here at 3" in left_behind(world)
+    assert "varve tier rebuild-metadata" in left_behind(world)
+    world.set_config(remote_log_delete_on_disable=True)
+    await world.run(3 * INTERVAL_MS)
+    assert world.log.log_start_offset == 3
+    assert left_behind(world) == ""
+
+
 async def test_what_would_go_if_it_were_switched_on_again_is_said() -> None:
-    """A log that is opened without remote storage begins where it has records."""
+    """A log whose note is gone as well is opened as one that was never copied."""
     world = await copied(3)
     world.expire_local()
     before = world.bucket.objects[KEY]
     world.set_config(remote_storage_enable=False)
     await world.run(INTERVAL_MS)
+    world.remote_checkpoint = -1
     await world.crash()
     await world.start()
     await world.run(3 * INTERVAL_MS)
