@@ -562,6 +562,10 @@ class RemoteLogManager:
             self._roles.follow(tasks, led)
         elif not led.tiered.log.remote_storage:
             tasks.move(PartitionState.PURGING)
+            # It may have been said while the metadata was being read.
+            led.purge_wanted = (
+                led.purge_wanted or led.tiered.log.config.remote_log_delete_on_disable
+            )
             unfinished = self._metadata.known_of(tasks.partition).unfinished()
             if led.purge_wanted or unfinished:
                 self.history.keep(led)

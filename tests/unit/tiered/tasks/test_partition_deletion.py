@@ -316,6 +316,21 @@ async def test_settings_that_are_lost_over_a_start_cost_no_history(starts: int) 
     assert left_behind(world) == ""
 
 
+async def test_a_wish_for_the_removal_that_comes_while_a_role_begins_is_heard() -> None:
+    """The metadata is still being read when the operator says what becomes of it."""
+    world = await copied(3)
+    world.expire_local()
+    world.config = world.config.model_copy(update={"remote_storage_enable": False})
+    await world.crash()
+    world.metadata.hidden.add(PARTITION)
+    await world.start()
+    world.set_config(remote_log_delete_on_disable=True)
+    await world.run(INTERVAL_MS)
+    world.metadata.hidden.clear()
+    await world.run(3 * INTERVAL_MS)
+    assert (world.states(), world.log.log_start_offset) == ([], 3)
+
+
 async def test_what_expires_while_the_settings_are_lost_moves_no_log_start() -> None:
     """What is here goes by the settings there are; what remote storage has may be wanted again."""
     world = await copied(3)
