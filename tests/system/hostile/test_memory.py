@@ -3,7 +3,9 @@
 import contextlib
 import random
 import select
+import selectors
 import socket
+import struct
 import time
 from pathlib import Path
 
@@ -88,3 +90,60 @@ def test_5000_half_frames_that_dribble_cost_what_they_sent(tmp_path: Path, note:
         assert grown <= sent + 5000 * 16 * 1024
         assert probe.seen.stall_p99_ms <= HANG_MS
         assert not probe.seen.failures
+
+
+def large_produce(size: int) -> bytes:
+    """A Produce (version 3) for a topic that there is not, of about `size` bytes of records."""
+    head = struct.pack(">hhihhhi", 0, 3, 7, -1, -1, 1, 1000)
+    body = struct.pack(">ih1sii", 1, 1, b"t", 1, 0) + struct.pack(">i", size) + bytes(size)
+    return struct.pack(">i", len(head) + len(body)) + head + body
+
+
+def send_all(port: int, data: bytes, clients: int) -> list[int]:
+    """Have so many clients send `data` at once; how many bytes each was answered."""
+    answered = [0] * clients
+    left = memoryview(data)
+    with selectors.DefaultSelector() as ready, contextlib.ExitStack() as stack:
+        at = [0] * clients
+        for number in range(clients):
+            one = stack.enter_context(socket.create_connection(("127.0.0.1", port)))
+            one.setblocking(False)
+            ready.register(one, selectors.EVENT_READ | selectors.EVENT_WRITE, number)
+        deadline = time.monotonic() + 120.0
+        while ready.get_map():
+            assert time.monotonic() < deadline, f"{answered.count(0)} have no answer"
+            for key, events in ready.select(1.0):
+                number, one = key.data, key.fileobj
+                assert isinstance(one, socket.socket)
+                if events & selectors.EVENT_WRITE:
+                    with contextlib.suppress(BlockingIOError):
+                        at[number] += one.send(left[at[number] : at[number] + MIB])
+                    if at[number] == len(data):
+                        ready.modify(one, selectors.EVENT_READ, number)
+                if events & selectors.EVENT_READ:
+                    answered[number] = len(one.recv(4096))
+                    ready.unregister(one)
+    return answered
+
+
+def test_large_requests_of_100_clients_hold_the_limit_and_one_request(
+    tmp_path: Path, note: Note
+) -> None:
+    """Begun all at once, each with what its socket holds; and one is larger than the limit."""
+    limit, size = 64 * MIB, 20 * MIB
+    with running(tmp_path, {"queued.max.request.bytes": str(limit)}) as target:
+        assert all(send_all(target.port, large_produce(size), 1))
+        before = target.resident()
+        target.forget_peak()
+        began = time.monotonic()
+        assert all(send_all(target.port, large_produce(size), 100))
+        took_s = time.monotonic() - began
+        grown = target.peak_memory() - before
+        assert all(send_all(target.port, large_produce(limit + size), 2))
+        larger = target.peak_memory() - before
+        note(grown_mib=grown / MIB, larger_mib=larger / MIB, took_s=took_s)
+        # One receive brings what a socket holds, 6 MiB as a rule; 32 MiB are kept for reuse.
+        assert grown <= limit + size + 40 * MIB
+        assert larger <= limit + (limit + size) + 40 * MIB
+        assert target.metric("kafka_network_socketserver_memorypoolused") == 0
+        assert "while memory is short" not in target.log()
