@@ -57,8 +57,8 @@ class ReceiveBuffers:
     """A pool of `ReceiveBuffer`s, as `protocol.framing.FramePool`; one for a loop.
 
     Attributes:
-        charged: Bytes that have arrived and are not handled yet: kept by the frame readers, and by
-            `give_back`.
+        charged: Bytes that have arrived and are not handled yet: kept by the frame readers, by
+            `give_back`, and by the request channel for requests that wait there.
         limit: `queued.max.request.bytes`.
         is_short: Unfinished frames are read in turn, since `charged` reached the limit. An
             attribute, as each receive asks.
@@ -107,6 +107,12 @@ class ReceiveBuffers:
             self._idle_bytes -= capacity
             return ReceiveBuffer(idle.pop(), size)
         return ReceiveBuffer(mmap.mmap(-1, capacity), size)
+
+    def uncharge(self, count: int) -> None:
+        """So many bytes that were charged elsewhere are held no longer."""
+        self.charged -= count
+        if self.is_short and self.when_freed is not None:
+            self.when_freed()
 
     def keep(self, buffer: ReceiveBuffer) -> Callable[[], None]:
         """Leave a frame as it is, also when it has been handled, until the function is called."""

@@ -8,8 +8,8 @@
 A handler that never waits (Produce, Fetch, Heartbeat …) is called in place, 3 us cheaper than any
 hop; a request of a connection that already has one in the queue waits behind it, whatever it needs,
 so that requests start in order. It takes its place in the order of answers when it starts. When the
-queue is full, by number or by bytes, the request is refused: its connection keeps it, and pauses
-reading its socket.
+queue is full, or requests hold `queued.max.request.bytes` in all, the request is refused: its
+connection keeps it, and pauses reading its socket.
 
 Source of the shape: Kafka, RequestChannel.scala and KafkaRequestHandlerPool.
 """
@@ -23,6 +23,7 @@ from typing_extensions import override
 
 from broker.network.connection import Channel, Connection
 from broker.network.read_gate import PAUSED_BY_CHANNEL
+from broker.network.receive_buffers import SMALL_SIZE_MAX, ReceiveBuffers
 from broker.network.response import Pieces, ResponseSlot
 
 
@@ -49,11 +50,11 @@ class RequestChannel(Channel):
 
     __slots__ = (
         "_blocked",
+        "_memory",
         "_queue",
         "_router",
         "_tasks",
         "_workers",
-        "bytes_max",
         "capacity",
         "queued_bytes",
         "refused",
@@ -61,9 +62,9 @@ class RequestChannel(Channel):
         "worker_count",
     )
 
-    def __init__(self, *, capacity: int, worker_count: int, bytes_max: int = 1 << 62) -> None:
+    def __init__(self, *, capacity: int, worker_count: int, memory: ReceiveBuffers) -> None:
         self.capacity = capacity
-        self.bytes_max = bytes_max
+        self._memory = memory
         self.worker_count = worker_count
         self.queued_bytes = 0
         self.refused = 0
@@ -111,13 +112,16 @@ class RequestChannel(Channel):
                 return True
         # One request is always taken, however large: it would never fit otherwise.
         if len(self._queue) >= self.capacity or (
-            self._queue and self.queued_bytes + len(frame) > self.bytes_max
+            self._queue
+            and len(frame) > SMALL_SIZE_MAX
+            and self._memory.charged + len(frame) > self._memory.limit
         ):
             self.refused += 1
             self._blocked.append(connection)
             return False
         kept = bytearray(frame)
         self.queued_bytes += len(kept)
+        self._memory.charged += len(kept)
         connection.waiting_in_channel += 1
         self._queue.append((connection, kept))
         return True
@@ -156,6 +160,7 @@ class RequestChannel(Channel):
         while queue and self._workers < self.worker_count:
             connection, kept = queue.popleft()
             self.queued_bytes -= len(kept)
+            self._memory.uncharge(len(kept))
             connection.waiting_in_channel -= 1
             if connection.closed:
                 continue
@@ -180,6 +185,7 @@ class RequestChannel(Channel):
         for connection, _ in self._queue:
             connection.waiting_in_channel = 0
         self._queue.clear()
+        self._memory.uncharge(self.queued_bytes)
         self.queued_bytes = 0
         late = list(self._tasks)
         for task in late:

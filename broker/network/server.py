@@ -132,14 +132,13 @@ class NetworkServer:
         self._timer = environment.timer
         self._read_cold = read_cold
         self._stopped = False
-        received_max = memory_limit(settings.queued_max_request_bytes)
+        self.buffers = ReceiveBuffers(memory_limit(settings.queued_max_request_bytes))
         self.channel = RequestChannel(
             capacity=settings.queued_max_requests,
             worker_count=settings.num_io_threads,
-            bytes_max=received_max,
+            memory=self.buffers,
         )
         self.channel.connect(router)
-        self.buffers = ReceiveBuffers(received_max)
         self.responses = ResponseMemory(memory_share(RESPONSES_SHARE))
         self.limits = ConnectionLimits(
             max_connections=settings.max_connections,

@@ -105,16 +105,17 @@ def send_all(port: int, data: bytes, clients: int) -> list[int]:
     left = memoryview(data)
     with selectors.DefaultSelector() as ready, contextlib.ExitStack() as stack:
         at = [0] * clients
+        sockets: list[socket.socket] = []
         for number in range(clients):
             one = stack.enter_context(socket.create_connection(("127.0.0.1", port)))
+            sockets.append(one)
             one.setblocking(False)
             ready.register(one, selectors.EVENT_READ | selectors.EVENT_WRITE, number)
         deadline = time.monotonic() + 120.0
         while ready.get_map():
             assert time.monotonic() < deadline, f"{answered.count(0)} have no answer"
             for key, events in ready.select(1.0):
-                number, one = key.data, key.fileobj
-                assert isinstance(one, socket.socket)
+                number, one = key.data, sockets[key.data]
                 if events & selectors.EVENT_WRITE:
                     with contextlib.suppress(BlockingIOError):
                         at[number] += one.send(left[at[number] : at[number] + MIB])

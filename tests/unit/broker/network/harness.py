@@ -56,16 +56,13 @@ class Harness:
         capacity: int = 4,
         workers: int = 1,
         frame_max: int = 1 << 20,
-        queued_bytes_max: int = 1 << 40,
         responses_max: int = 1 << 40,
         shared_size: int = SHARED_SIZE,
     ) -> None:
         self.clock = ManualClock()
         self.poller = FakePoller()
         self.buffers = ReceiveBuffers(limit)
-        self.channel = RequestChannel(
-            capacity=capacity, worker_count=workers, bytes_max=queued_bytes_max
-        )
+        self.channel = RequestChannel(capacity=capacity, worker_count=workers, memory=self.buffers)
         self.responses = ResponseMemory(responses_max)
         self.router = ScriptedRouter()
         self.channel.connect(self.router)

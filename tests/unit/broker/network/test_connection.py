@@ -77,7 +77,7 @@ class Paused(Harness):
         self.pick = turn
         self.soon: deque[Callable[[], object]] = deque()
         self.poller.call_soon = self._later  # type: ignore[method-assign]  # why: turns by hand
-        self.full = FullAtTimes(capacity=4, worker_count=1)
+        self.full = FullAtTimes(capacity=4, worker_count=1, memory=self.buffers)
         self.full.later = self._later
         self.full.connect(self.router)
         self.processor.channel = self.full

@@ -2,8 +2,10 @@
 
 import asyncio
 
+from broker.network.connection_info import ConnectionInfo
 from broker.network.response import Pieces
-from tests.unit.broker.network.harness import Harness, frame
+from tests.fakes.network.sockets import FakeStream
+from tests.unit.broker.network.harness import SHARED_SIZE, Harness, frame
 
 
 class Gate:
@@ -78,7 +80,7 @@ async def test_a_frame_that_came_in_pieces_is_not_lost_on_a_full_channel() -> No
     h.receive(*[data[at : at + 4000] for at in range(0, len(data), 4000)])
     await settle()
     assert not h.reading
-    assert h.buffers.charged == len(large)
+    assert h.buffers.charged == len(large) + len(b"W-second")
     await gate.finish(b"W-first.")
     assert h.router.seen == [b"W-first.", b"W-second"]
     await gate.finish(b"W-second")
@@ -93,16 +95,42 @@ async def test_a_frame_that_came_in_pieces_is_not_lost_on_a_full_channel() -> No
 
 async def test_the_queue_is_bounded_by_bytes_too() -> None:
     """500 requests of 100 MiB would be 50 GB; one above the bound is taken if it is alone."""
-    h, gate = Harness(workers=1, capacity=100, queued_bytes_max=100), Gate()
+    h, gate = Harness(workers=1, capacity=100, limit=10_000), Gate()
     h.router.work = gate.work
-    names = [b"W-first.", b"W" + bytes(150), b"W-third."]
-    h.receive(*[frame(name) for name in names])
+    names = [b"W-first.", b"W" + bytes(15_000), b"W-third.", b"W" + bytes(5_000)]
+    for name in names:
+        data = frame(name)
+        h.receive(*[data[at : at + SHARED_SIZE] for at in range(0, len(data), SHARED_SIZE)])
     await settle()
-    assert h.channel.queued == 1
+    # Small ones are few bytes, however many there may be.
+    assert h.channel.queued == 2
     assert not h.reading
+    assert h.buffers.charged == 15_001 + len(names[2]) + 5_001
     for name in names:
         await gate.finish(name)
     assert h.router.seen == names
+    assert h.buffers.charged == 0
+
+
+async def test_what_waits_for_a_worker_is_memory_of_requests_as_any_other() -> None:
+    """Together they hold `queued.max.request.bytes`, not each of them."""
+    h, gate = Harness(workers=1, capacity=100, limit=10_000), Gate()
+    h.router.work = gate.work
+    h.receive(frame(b"W-first."))
+    other = FakeStream(fd=101)
+    large = frame(b"W" + bytes(9_000))
+    other.incoming += [large[:4096], large[4096:8192], large[8192:]]
+    h.processor.add(other, ConnectionInfo("PLAINTEXT", "127.0.0.1"))
+    while other.incoming:
+        h.poller.readable(other.fd)
+    await settle()
+    assert (h.channel.queued, h.buffers.charged) == (1, 9_001)
+    third = FakeStream(fd=102)
+    third.incoming.append((9_004).to_bytes(4, "big") + b"E" * 4_000)
+    h.processor.add(third, ConnectionInfo("PLAINTEXT", "127.0.0.1"))
+    assert h.buffers.is_short
+    await h.channel.stop(0)
+    assert h.buffers.charged == 4_000
 
 
 async def test_stopping_lets_waiting_requests_start_and_end() -> None:
