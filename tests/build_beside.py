@@ -54,6 +54,10 @@ class BuildBeside:
         self._signal(signal.SIGKILL)
         self._build.wait()
 
+    def is_over(self) -> bool:
+        """Whether it is compiled, or cannot be, so that `wait` takes no time."""
+        return self._build is None or self._build.poll() is not None
+
     def wait(self) -> None:
         """Until it is compiled, or cannot be."""
         if self._build is None:

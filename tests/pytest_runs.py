@@ -6,9 +6,8 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
-from itertools import islice
 from types import FrameType
 from typing import Final, NamedTuple
 
@@ -16,6 +15,9 @@ from native.loader import VARIABLE
 
 LOOK_S: Final = 5
 """How often a silent process is looked at."""
+
+POLL_S: Final = 0.1
+"""How often is asked, where nothing else runs, whether what comes next may begin."""
 
 FAILED: Final = 1
 """Exit code of pytest when all tests were run, and some failed."""
@@ -57,6 +59,24 @@ def worst(codes: Iterable[int]) -> int:
     return next((code for code in left if code not in (0, FAILED)), max(left))
 
 
+class Batch(NamedTuple):
+    """Runs of pytest on one path.
+
+    Attributes:
+        commands: Arguments of pytest, of each process; asked for when it begins.
+        profile: How much properties try.
+        path: The path's name in the summary.
+        variable: What `VARVE_NATIVE` is for it.
+        is_ready: Whether it may begin.
+    """
+
+    commands: Callable[[], Sequence[list[str]]]
+    profile: str
+    path: str
+    variable: str
+    is_ready: Callable[[], bool] = lambda: True
+
+
 def run(
     commands: Sequence[list[str]],
     profile: str,
@@ -65,42 +85,75 @@ def run(
     silent_s: float,
     at_once: int = 1,
 ) -> End:
-    """Run pytest once on one path, and pass on what it prints.
+    """Run pytest once on one path, and pass on what it prints; see `Batch` and `run_batches`."""
+    (end,) = run_batches([Batch(lambda: commands, profile, path, variable)], silent_s, at_once)
+    return end
+
+
+def run_batches(batches: Iterable[Batch], silent_s: float, at_once: int = 1) -> list[End]:
+    """Run them one after the other, and pass on what they print.
+
+    A process that has ended makes room for the next one, also for the first one of the next batch:
+    what cannot begin yet waits for as long as others run.
 
     Args:
-        commands: Arguments of pytest, of each process.
-        profile: How much properties try.
-        path: The path's name in the summary.
-        variable: What `VARVE_NATIVE` is for it.
+        batches: What is run; one without commands is left out.
         silent_s: After so long without a word a process is told to end, after as long again killed.
         at_once: So many processes run side by side; the next one begins when one has ended.
+
+    Returns:
+        How each went; the times of two overlap.
     """
-    environment = {"HYPOTHESIS_PROFILE": profile, **os.environ, VARIABLE: variable}
-    # Without bytecode of its own each process compiles all tests, and rewrites what they assert.
-    environment.pop("PYTHONDONTWRITEBYTECODE", None)
-    begin = time.monotonic()
     with ExitStack() as stack:
         # What ends this run from outside may know of this process only.
         processes: list[_Process] = []
         ended = stack.enter_context(_passed_on(processes))
+        begun: dict[int, list[_Process]] = {}
 
-        def started() -> Iterator[_Process]:
-            for command in commands:
+        def started() -> Iterator[_Process | None]:
+            has_said = False
+            for index, batch in enumerate(batches):
+                while not batch.is_ready() and not ended:
+                    if any(not each.has_ended for each in processes):
+                        yield None  # Not yet.
+                    else:
+                        if not has_said:
+                            _show(f"-- {batch.path}: waiting for what it needs\n".encode())
+                        has_said = True
+                        time.sleep(POLL_S)
                 if ended:
                     return
-                words = [sys.executable, "-m", "pytest", "-q", *command]
-                process = stack.enter_context(
-                    subprocess.Popen(words, stdout=subprocess.PIPE, env=environment)
-                )
-                processes.append(_Process(process, is_alone=len(commands) == 1))
-                if ended:
-                    process.terminate()  # It may have come before this one was known.
-                yield processes[-1]
+                commands = batch.commands()
+                environment = _environment(batch)
+                for command in commands:
+                    if ended:
+                        return
+                    words = [sys.executable, "-m", "pytest", "-q", *command]
+                    process = stack.enter_context(
+                        subprocess.Popen(words, stdout=subprocess.PIPE, env=environment)
+                    )
+                    processes.append(_Process(process, batch.path, is_alone=len(commands) == 1))
+                    begun.setdefault(index, []).append(processes[-1])
+                    if ended:
+                        process.terminate()  # It may have come before this one was known.
+                    yield processes[-1]
 
         _pass_on_all(started(), silent_s, at_once)
+    return [_end(each) for each in begun.values()]
+
+
+def _environment(batch: Batch) -> dict[str, str]:
+    environment = {"HYPOTHESIS_PROFILE": batch.profile, **os.environ, VARIABLE: batch.variable}
+    # Without bytecode of its own each process compiles all tests, and rewrites what they assert.
+    environment.pop("PYTHONDONTWRITEBYTECODE", None)
+    return environment
+
+
+def _end(processes: "Sequence[_Process]") -> End:
+    """Of one batch; it has ended."""
     last = b", ".join(process.last_line() for process in processes)
-    code = worst(process.code() for process in processes)
-    return End(path, code, last, time.monotonic() - begin)
+    seconds = max(each.ended for each in processes) - min(each.began for each in processes)
+    return End(processes[0].path, worst(each.code() for each in processes), last, seconds)
 
 
 class _Process:
@@ -110,9 +163,13 @@ class _Process:
     when it has ended: else nobody knew which line is whose.
     """
 
-    def __init__(self, started: "subprocess.Popen[bytes]", *, is_alone: bool) -> None:
+    def __init__(self, started: "subprocess.Popen[bytes]", path: str, *, is_alone: bool) -> None:
         assert started.stdout is not None
         self.pipe = started.stdout.fileno()
+        self.path: Final = path
+        self.began: Final = time.monotonic()
+        self.ended = self.began
+        self.has_ended = False
         self._started = started
         self._is_alone = is_alone
         self._tail = b""
@@ -149,8 +206,9 @@ class _Process:
             self.signal(next(self._endings, signal.SIGKILL))
         return False
 
-    def show_rest(self) -> None:
-        """What was held back."""
+    def end(self) -> None:
+        """It has said all: show what was held back."""
+        self.has_ended, self.ended = True, time.monotonic()
         _show(self._kept)
         self._kept = b""
 
@@ -175,19 +233,22 @@ class _Process:
                 self._kept = rest
 
 
-def _pass_on_all(started: Iterator[_Process], silent_s: float, at_once: int) -> None:
+def _pass_on_all(started: Iterator[_Process | None], silent_s: float, at_once: int) -> None:
     with selectors.DefaultSelector() as selector:
-        for process in islice(started, at_once):
-            selector.register(process.pipe, selectors.EVENT_READ, process)
+
+        def fill() -> None:
+            while len(selector.get_map()) < at_once and (process := next(started, None)):
+                selector.register(process.pipe, selectors.EVENT_READ, process)
+
+        fill()
         while waited_for := list(selector.get_map().values()):
             ready = {key.data for key, _ in selector.select(min(LOOK_S, silent_s))}
             for key in waited_for:
                 process = key.data
                 if not process.read() if process in ready else process.is_over(silent_s):
                     selector.unregister(key.fileobj)
-                    process.show_rest()
-                    for process in islice(started, 1):
-                        selector.register(process.pipe, selectors.EVENT_READ, process)
+                    process.end()
+            fill()
 
 
 @contextmanager
@@ -218,4 +279,4 @@ def _show(said: bytes) -> None:
     sys.stdout.buffer.flush()
 
 
-__all__ = ["FAILED", "NO_TESTS", "End", "run", "worst"]
+__all__ = ["FAILED", "NO_TESTS", "Batch", "End", "run", "run_batches", "worst"]

@@ -2,6 +2,7 @@
 
 import os
 import re
+import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -9,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from tests import pytest_runs
-from tests.pytest_runs import FAILED, NO_TESTS, worst
+from tests.pytest_runs import FAILED, NO_TESTS, Batch, worst
 
 
 def test_a_run_that_is_told_to_end_names_its_tests(
@@ -201,6 +202,77 @@ def test_a_process_begins_when_another_one_has_ended(
     with pytest.raises(SystemExit):
         pytest_runs.run([["one"], ["last"], ["never"]], "fast", "python", "off", silent_s=300)
     assert log.read_text().split() == ["begin", "end", "begin"]
+
+
+def test_the_next_batch_takes_the_room_that_the_first_one_leaves(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its first process runs beside the last of the one before, each with its own environment."""
+    program = tmp_path / "python"
+    program.write_text(
+        "#!/bin/sh\n[ $4 = compiled ] && touch compiled\n"
+        "[ $4 = long ] && while [ ! -e compiled ]; do sleep 0.01; done\n"
+        'echo "$4 $VARVE_NATIVE $HYPOTHESIS_PROFILE"\n'
+    )
+    program.chmod(0o755)
+    monkeypatch.setattr(sys, "executable", str(program))
+    monkeypatch.setattr(pytest_runs, "LOOK_S", 0.05)
+    monkeypatch.delenv("HYPOTHESIS_PROFILE", raising=False)
+    monkeypatch.chdir(tmp_path)
+    ends = pytest_runs.run_batches(
+        [
+            Batch(lambda: [["long"], ["short"]], "settled", "python", "off"),
+            Batch(list, "fast", "nothing", "off"),
+            Batch(lambda: [["compiled"]], "fast", "compiled", "require"),
+        ],
+        silent_s=60,
+        at_once=2,
+    )
+    assert [(end.path, end.code, end.last) for end in ends] == [
+        ("python", 0, b"long off settled, short off settled"),
+        ("compiled", 0, b"compiled require fast"),
+    ]
+
+
+def test_a_batch_waits_until_it_may_begin(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    """And is asked for its commands only then; one that is told to end waits no longer."""
+    program = tmp_path / "python"
+    program.write_text("#!/bin/sh\necho $4\n")
+    program.chmod(0o755)
+    monkeypatch.setattr(sys, "executable", str(program))
+    monkeypatch.setattr(pytest_runs, "LOOK_S", 0.05)
+    monkeypatch.setattr(pytest_runs, "POLL_S", 0.001)
+    asked = iter([False, False, False, True])
+    said: list[str] = []
+
+    def commands() -> list[list[str]]:
+        said.append("commands")
+        return [["second"]]
+
+    def is_ready() -> bool:
+        said.append("asked")
+        return next(asked)
+
+    batches = [
+        Batch(lambda: [["first"]], "fast", "python", "off"),
+        Batch(commands, "fast", "compiled", "off", is_ready),
+    ]
+    ends = pytest_runs.run_batches(batches, silent_s=60, at_once=2)
+    assert [end.last for end in ends] == [b"first", b"second"]
+    assert said == ["asked"] * 4 + ["commands"]
+    assert "-- compiled: waiting for what it needs\n" in capfd.readouterr().out
+
+    def is_told_to_end() -> bool:
+        os.kill(os.getpid(), signal.SIGTERM)
+        return False
+
+    with pytest.raises(SystemExit):
+        pytest_runs.run_batches(
+            [Batch(commands, "fast", "python", "off", is_told_to_end)], silent_s=60
+        )
+    assert said.count("commands") == 1
 
 
 def test_the_worst_end_is_that_of_all() -> None:

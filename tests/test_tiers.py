@@ -8,7 +8,7 @@ import pytest
 
 from native.loader import CodePath
 from tests import tiers
-from tests.pytest_runs import End
+from tests.pytest_runs import FAILED, Batch, End
 
 
 def try_twice(folder: Path, body: str, *arguments: str) -> End:
@@ -21,7 +21,9 @@ def try_twice(folder: Path, body: str, *arguments: str) -> End:
         "    return len(RUNS.read_text())\n" + body
     )
     command = ["-p", "no:cacheprovider", "--timeout", "300", *arguments, str(folder)]
-    return tiers.run_twice([command], "fast", "python", "off", silent_s=300)
+    batch = Batch(lambda: [command], "fast", "python", "off")
+    (end,) = tiers.run_twice([batch], silent_s=300)
+    return end
 
 
 @pytest.mark.parametrize("processes", [(), ("-n", "2")], ids=["one", "two"])
@@ -41,6 +43,35 @@ def test_what_passes_at_the_second_try_is_named(
     said = capfd.readouterr().out
     assert "said once" in said
     assert f"a second try, alone: {test}" in said
+
+
+def test_a_second_try_is_on_the_path_of_the_first(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of two that run side by side each tries its own failures again."""
+    tried: list[tuple[str, list[list[str]]]] = []
+
+    def fail(batches: list[Batch], *_: object) -> list[End]:
+        for batch in batches:
+            (command,) = batch.commands()
+            Path(command[command.index("--failed-to") + 1]).write_text(f"test_of_{batch.path}\n")
+        return [End(batch.path, FAILED, b"1 failed, 2 passed", 1.0) for batch in batches]
+
+    def run(commands: list[list[str]], _profile: str, path: str, variable: str, _: float) -> End:
+        tried.append((variable, commands))
+        return End(path, 0 if path == "python" else FAILED, b"", 1.0)
+
+    monkeypatch.setattr(tiers, "run_batches", fail)
+    monkeypatch.setattr(tiers, "run", run)
+    command = ["-p", "x", "--timeout", "1", "all"]
+    batches = [
+        Batch(lambda: [command], "fast", "python", "off"),
+        Batch(lambda: [command], "fast", "compiled", "require"),
+    ]
+    ends = tiers.run_twice(batches, 60)
+    assert tried == [
+        ("off", [["-p", "x", "--timeout", "1", "test_of_python"]]),
+        ("require", [["-p", "x", "--timeout", "1", "test_of_compiled"]]),
+    ]
+    assert [(end.code, end.second_try) for end in ends] == [(0, ("test_of_python",)), (FAILED, ())]
 
 
 def test_what_fails_twice_has_failed(tmp_path: Path) -> None:
@@ -69,15 +100,15 @@ def test_the_deep_tier_has_one_try(monkeypatch: pytest.MonkeyPatch) -> None:
     """It searches with inputs of its own: what fails there is a fault."""
     tried: list[str] = []
 
-    def note(name: str) -> Callable[..., End]:
-        def run(*_: object) -> End:
+    def note(name: str) -> Callable[..., list[End]]:
+        def run(*_: object) -> list[End]:
             tried.append(name)
-            return End("", 0, b"", 0.0)
+            return [End("", 0, b"", 0.0)]
 
         return run
 
-    for name in ("run", "run_twice"):
+    for name in ("run_batches", "run_twice"):
         monkeypatch.setattr(tiers, name, note(name))
     for tier in tiers.TIERS.values():
         tiers.run_tier(tier, [], "fast", lambda: CodePath(0, "not asked for"))
-    assert [name for name, _ in itertools.groupby(tried)] == ["run_twice", "run"]
+    assert [name for name, _ in itertools.groupby(tried)] == ["run_twice", "run_batches"]

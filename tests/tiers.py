@@ -36,6 +36,7 @@ import os
 import re
 import sys
 import tempfile
+import time
 from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
@@ -44,7 +45,7 @@ from typing import Final, NamedTuple
 from bench.structure import TIMES
 from native.loader import VARIABLE, CodePath, CompiledCodeError, prefer_compiled
 from tests.build_beside import BuildBeside
-from tests.pytest_runs import FAILED, End, run, worst
+from tests.pytest_runs import FAILED, Batch, End, run, run_batches, worst
 from tests.shares import cost, fast_modules, shares
 
 TESTS: Final = Path(__file__).resolve().parent
@@ -177,39 +178,59 @@ def on_both(arguments: list[str]) -> list[str]:
     return [*others, *found] if found else []
 
 
-def run_twice(
-    part: Part, profile: str, path: str, variable: str, silent_s: float, at_once: int = 1
-) -> End:
-    """As `run`, and once more what failed, if that is little; see the top of the module."""
+def run_twice(batches: list[Batch], silent_s: float, at_once: int = 1) -> list[End]:
+    """As `run_batches`, and once more what failed, if that is little; see the top of the module."""
     with tempfile.TemporaryDirectory() as directory:
-        files = [Path(directory, str(index)) for index in range(len(part))]
-        plugins = [["-p", "tests.failed_tests", "--failed-to", str(file)] for file in files]
-        first = run(
-            [[*plugin, *command] for plugin, command in zip(plugins, part, strict=True)],
-            profile,
-            path,
-            variable,
+        noted = [Path(directory, str(index)) for index in range(len(batches))]
+        for folder in noted:
+            folder.mkdir()
+        firsts = run_batches(
+            [_noting(batch, folder) for batch, folder in zip(batches, noted, strict=True)],
             silent_s,
             at_once,
         )
-        found = [file.read_text().splitlines() for file in files if file.exists()]
-    failed = [test for tests in found for test in tests]
+        failed = [
+            [test for file in sorted(folder.iterdir()) for test in file.read_text().splitlines()]
+            for folder in noted
+        ]
+    by_path = {batch.path: (batch, tests) for batch, tests in zip(batches, failed, strict=True)}
+    return [_tried_again(first, *by_path[first.path], silent_s) for first in firsts]
+
+
+def _noting(batch: Batch, folder: Path) -> Batch:
+    """That writes into a folder's files which tests failed."""
+
+    def commands() -> list[list[str]]:
+        return [
+            ["-p", "tests.failed_tests", "--failed-to", str(folder / f"{index:02}"), *command]
+            for index, command in enumerate(batch.commands())
+        ]
+
+    return batch._replace(commands=commands)
+
+
+def _tried_again(first: End, batch: Batch, failed: list[str], silent_s: float) -> End:
     if first.code != FAILED or not 0 < len(failed) <= SECOND_TRIES_MAX:
         return first
     print(f"-- a second try, alone: {' '.join(failed)}", flush=True)
-    limits = part[0][part[0].index("-p") : part[0].index("--timeout") + 2]
-    second = run([[*limits, *failed]], profile, path, variable, silent_s)
+    command = batch.commands()[0]
+    limits = command[command.index("-p") : command.index("--timeout") + 2]
+    second = run([[*limits, *failed]], batch.profile, batch.path, batch.variable, silent_s)
     seconds = first.seconds + second.seconds
     if second.code:
         return first._replace(seconds=seconds)
     counts = count([first])
     counts["passed"] += len(failed)
     kept = ", ".join(f"{counts[kind]} {kind}" for kind in ("passed", "skipped") if counts[kind])
-    return End(path, 0, kept.encode(), seconds, tuple(failed))
+    return End(first.path, 0, kept.encode(), seconds, tuple(failed))
 
 
 def run_tier(
-    tier: Tier, arguments: list[str], profile: str, code: Callable[[], CodePath]
+    tier: Tier,
+    arguments: list[str],
+    profile: str,
+    code: Callable[[], CodePath],
+    is_compiled: Callable[[], bool] = lambda: True,
 ) -> list[End]:
     """Run all parts of a tier, on one path or, where that is asked for, on both.
 
@@ -218,25 +239,38 @@ def run_tier(
         arguments: For pytest; they may name what of the tier.
         profile: How much properties try.
         code: Says which code is there beside Python's, and may wait for it to be compiled.
+        is_compiled: Whether it says so at once.
     """
-
-    def run_parts(profile: str, path: str, variable: str, found: list[Part]) -> list[End]:
-        silent_s, run_part = tier.longest_s + SILENT_S, run_twice if tier.real_time else run
-        return [run_part(part, profile, path, variable, silent_s, tier.processes) for part in found]
-
+    silent_s = tier.longest_s + SILENT_S
+    run_part = run_twice if tier.real_time else run_batches
     modules = fast_modules(TESTS) if tier.is_divided and not arguments else None
     whole = parts(tier, arguments, modules)
     if os.environ.get(VARIABLE) == "require" and code().modules:
-        return run_parts(profile, "compiled", "require", whole)
-    ends = run_parts(profile, "python", "off", whole)
-    if tier.on_both and code().modules and (again := on_both(arguments)):
-        print("-- once more, compiled", flush=True)
+        path, variable, on_both_paths = "compiled", "require", False
+    else:
+        path, variable, on_both_paths = "python", "off", tier.on_both
+
+    def batch(part: Part) -> Batch:
+        return Batch(lambda: part, profile, path, variable)
+
+    def compiled() -> Part:
+        again = on_both(arguments) if code().modules else []
+        if not again:
+            return []
         if modules is None:
-            second = parts(tier, again)
+            (part,) = parts(tier, again)
         else:
-            second = parts(tier, [], [module for module in modules if str(module) in set(again)])
-        ends += run_parts(tier.profile, "compiled", "require", second)
-    return ends
+            chosen = set(again)
+            (part,) = parts(tier, [], [module for module in modules if str(module) in chosen])
+        return part
+
+    # Not more than one of what xdist has processes for.
+    at_once = 1 if modules is None else tier.processes
+    ends = [end for part in whole[:-1] for end in run_part([batch(part)], silent_s, at_once)]
+    last = [batch(whole[-1])]
+    if on_both_paths:
+        last.append(Batch(compiled, tier.profile, "compiled", "require", is_compiled))
+    return ends + run_part(last, silent_s, at_once)
 
 
 def count(ends: list[End]) -> Counter[str]:
@@ -254,9 +288,35 @@ def describe(ends: list[End]) -> str:
     for path in dict.fromkeys(end.path for end in ends):
         own = [end for end in ends if end.path == path]
         results = ", ".join(f"{number} {kind}" for kind, number in count(own).items())
-        minutes, seconds = divmod(round(sum(end.seconds for end in own)), 60)
-        said.append(f"{path}: {results} in {minutes}:{seconds:02} min")
+        said.append(f"{path}: {results} in {minutes(sum(end.seconds for end in own))}")
     return "; ".join(said)
+
+
+def minutes(seconds: float) -> str:
+    """As people say them."""
+    whole, rest = divmod(round(seconds), 60)
+    return f"{whole}:{rest:02} min"
+
+
+class Taken(NamedTuple):
+    """What something has taken, or the time at which it began.
+
+    Attributes:
+        seconds: Of the clock.
+        cpu_s: Of all cores, by processes that have ended.
+    """
+
+    seconds: float
+    cpu_s: float
+
+    @classmethod
+    def until_now(cls) -> "Taken":
+        """Since some time in the past."""
+        return cls(time.monotonic(), sum(os.times()[:4]))
+
+    def since(self, begin: "Taken") -> "Taken":
+        """What was taken between the two."""
+        return Taken(self.seconds - begin.seconds, self.cpu_s - begin.cpu_s)
 
 
 def keep_times(seconds: dict[str, int]) -> None:
@@ -274,6 +334,7 @@ def main(arguments: list[str]) -> int:
     while arguments and arguments[0] in TIERS:
         names.append(arguments.pop(0))
     tiers: dict[str, list[End]] = {}
+    taken: dict[str, Taken] = {}
     with BuildBeside(os.environ, is_wanted=is_compiling) as build:
 
         def code() -> CodePath:
@@ -285,8 +346,10 @@ def main(arguments: list[str]) -> int:
                 code()  # What is required, or no word that it knows, is known before any test.
             for name in names:
                 print(f"-- {name} tests", flush=True)
+                begin = Taken.until_now()
                 profile = TIERS[name].profile if len(names) == 1 else "settled"
-                tiers[name] = run_tier(TIERS[name], arguments, profile, code)
+                tiers[name] = run_tier(TIERS[name], arguments, profile, code, build.is_over)
+                taken[name] = Taken.until_now().since(begin)
             path = code()
         except CompiledCodeError as error:
             print(f"tiers: {error}", file=sys.stderr)
@@ -295,11 +358,13 @@ def main(arguments: list[str]) -> int:
     total: Counter[str] = Counter()
     for name, ends in tiers.items():
         total += count(ends)
-        print(f"-- {name}: {describe(ends)} (exit code {worst(end.code for end in ends)})")
+        in_all = f"in all {minutes(taken[name].seconds)}, {taken[name].cpu_s:.0f} s of CPU"
+        code_of_all = worst(end.code for end in ends)
+        print(f"-- {name}: {describe(ends)}; {in_all} (exit code {code_of_all})")
         for test in (test for end in ends for test in end.second_try):
             print(f"--   passed at the second try only: {test}")
     if not arguments:
-        keep_times({name: round(sum(e.seconds for e in ends)) for name, ends in tiers.items()})
+        keep_times({name: round(each.seconds) for name, each in taken.items()})
     if len(names) > 1:
         print("=== " + ", ".join(f"{count} {kind}" for kind, count in total.items()) + " ===")
     has_failed = any(worst(end.code for end in ends) for ends in tiers.values())
