@@ -41,14 +41,20 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
             raise pytest.UsageError(f"{item.nodeid}: only tests of the system run alone")
 
 
-@pytest.hookimpl(trylast=True)
-def pytest_collection_finish() -> None:
+@pytest.hookimpl(wrapper=True)
+def pytest_collection() -> Iterator[None]:
     """Tests that call the collector, and its own runs, need not walk through all tests and modules.
 
-    These are millions of objects, which stay to the end: a second for each call.
+    These are millions of objects, which stay to the end: a second for each call. While they become
+    more and more it would walk through them again and again, for nothing: a fifth of that time.
     """
-    gc.collect()
-    gc.freeze()
+    gc.disable()
+    try:
+        return (yield)
+    finally:
+        gc.collect()
+        gc.freeze()
+        gc.enable()
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:

@@ -1,5 +1,6 @@
 """How `tests.tiers` tries again what failed, and what it compiles beside the tests."""
 
+import gc
 import itertools
 from collections.abc import Callable
 from pathlib import Path
@@ -112,3 +113,9 @@ def test_the_deep_tier_has_one_try(monkeypatch: pytest.MonkeyPatch) -> None:
     for tier in tiers.TIERS.values():
         tiers.run_tier(tier, [], "fast", lambda: CodePath(0, "not asked for"))
     assert [name for name, _ in itertools.groupby(tried)] == ["run_twice", "run_batches"]
+
+
+def test_the_collector_passes_by_what_was_collected() -> None:
+    """It rests while that becomes more, and is on again when tests run."""
+    assert gc.isenabled()
+    assert gc.get_freeze_count() > 10_000
