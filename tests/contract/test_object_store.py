@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import pytest_asyncio
 
 from storage.environment.clock import SystemClock
 from storage.environment.local_filesystem import LocalFilesystem
@@ -67,12 +68,17 @@ async def s3_store(moto_url: str, **changes: Any) -> ObjectStore:
     return open_store(settings, LocalFilesystem(), SystemClock(), SeededRandomness(1))
 
 
-@pytest.fixture(params=[*STORES, "s3"])
+@pytest.fixture(params=STORES)
 async def store(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator[ObjectStore]:
-    if request.param == "s3":
-        made = await s3_store(request.getfixturevalue("moto_url"))
-    else:
-        made = STORES[request.param](tmp_path)
+    made = STORES[request.param](tmp_path)
+    yield made
+    await made.close()
+
+
+@pytest_asyncio.fixture(scope="module", loop_scope="module")
+async def s3(moto_url: str) -> AsyncIterator[ObjectStore]:
+    """One for all checks, each of which has keys of its own."""
+    made = await s3_store(moto_url)
     yield made
     await made.close()
 
@@ -80,6 +86,12 @@ async def store(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator
 @pytest.mark.parametrize("check", CHECKS, ids=lambda check: check.__name__)
 async def test_store(store: ObjectStore, check: Check) -> None:
     await check(store, check.__name__)
+
+
+@pytest.mark.asyncio(loop_scope="module")
+@pytest.mark.parametrize("check", CHECKS, ids=lambda check: check.__name__)
+async def test_s3(s3: ObjectStore, check: Check) -> None:
+    await check(s3, check.__name__)
 
 
 @pytest.mark.parametrize("variant", VARIANTS)
