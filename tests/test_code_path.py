@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from native.modules import COMPILED, ROOT
+from native.modules import COMPILED, IN_C, ROOT
 from tests import tiers
 from tests.code_path import EQUIPMENT, MIRRORS, modules_on_both
 from tests.pytest_runs import End, worst
@@ -29,10 +29,28 @@ def test_a_clock_and_a_disk_are_no_sign_of_the_hot_path() -> None:
     assert {path.parent for path in modules} >= folders
 
 
+def test_each_change_runs_compiled_what_has_a_compiled_subject() -> None:
+    """The check before a merge has the others, too: what only reaches compiled modules."""
+    modules = set(modules_on_both(of_each_change=True))
+    assert modules < set(modules_on_both())
+    named = {
+        Path("tests/unit", *name.split(".")[:-1], f"test_{name.rpartition('.')[2]}.py")
+        for name in (*COMPILED, *IN_C)
+    }
+    assert {path for path in named if (ROOT / path).is_file()} <= modules
+    assert Path("tests/unit/storage/log/test_log_full_disk.py") in modules
+    assert Path("tests/golden/test_golden.py") in modules
+    assert Path("tests/system/broker/test_process.py") in modules
+    assert Path("tests/unit/broker/handlers/test_metadata.py") not in modules
+    assert Path("tests/unit/storage/log/recovery/test_log_crash.py") not in modules
+
+
 def test_a_tier_asks_for_the_named_tests_that_reach_compiled_modules() -> None:
     """All of them where none is named; none where what is named reaches none."""
     modules = [str(ROOT / path) for path in modules_on_both()]
     assert tiers.on_both(["-x"]) == ["-x", *modules]
+    of_each_change = [str(ROOT / path) for path in modules_on_both(of_each_change=True)]
+    assert tiers.on_both([], of_each_change=True) == of_each_change
     assert tiers.on_both([str(ROOT / "tests/unit/config"), "-x"]) == []
     folder = ROOT / "tests/unit/storage/index"
     assert tiers.on_both([str(folder)]) == [path for path in modules if str(folder) in path]

@@ -12,8 +12,9 @@ that a property asks for.
 
 Python runs, also in the processes that tests start. Where the hot path is compiled (`make native`)
 and fresh, the fast tier then runs what reaches compiled modules once more on that path, with a few
-inputs for a property. VARVE_NATIVE=off leaves this out, VARVE_NATIVE=require runs all of the tiers
-compiled. The summary says which path it was.
+inputs for a property; alone only what has a compiled module for its subject. VARVE_NATIVE=off
+leaves this out, VARVE_NATIVE=require runs all of the tiers compiled. The summary says which path it
+was.
 
 A test that takes longer than its tier allows has failed; where nothing ends for `SILENT_S`
 more the run is ended, and the tests that had not ended are named.
@@ -156,8 +157,12 @@ def parts(tier: Tier, arguments: list[str], modules: list[Path] | None = None) -
     ]
 
 
-def on_both(arguments: list[str]) -> list[str]:
+def on_both(arguments: list[str], *, of_each_change: bool = False) -> list[str]:
     """The arguments for the second path: what of the named tests reaches compiled modules.
+
+    Args:
+        arguments: For pytest; they may name what.
+        of_each_change: Only what has a compiled subject, see `modules_on_both`.
 
     Returns:
         Empty if none of them does.
@@ -168,7 +173,8 @@ def on_both(arguments: list[str]) -> list[str]:
     paths = {word: Path(word.partition("::")[0]).resolve() for word in arguments}
     named = {word: path for word, path in paths.items() if path.exists()}
     others = [word for word in arguments if word not in named]
-    modules = [path.resolve() for path in modules_on_both()]
+    modules = modules_on_both(of_each_change=of_each_change)
+    modules = [path.resolve() for path in modules]
     if not named:
         return [*others, *map(str, modules)]
     found: list[str] = []
@@ -231,6 +237,8 @@ def run_tier(
     profile: str,
     code: Callable[[], CodePath],
     is_compiled: Callable[[], bool] = lambda: True,
+    *,
+    is_check: bool = False,
 ) -> list[End]:
     """Run all parts of a tier, on one path or, where that is asked for, on both.
 
@@ -240,7 +248,9 @@ def run_tier(
         profile: How much properties try.
         code: Says which code is there beside Python's, and may wait for it to be compiled.
         is_compiled: Whether it says so at once.
+        is_check: Whether this is the check before a merge, which leaves nothing to another one.
     """
+    of_each_change = not is_check and not arguments
     silent_s = tier.longest_s + SILENT_S
     run_part = run_twice if tier.real_time else run_batches
     modules = fast_modules(TESTS) if tier.is_divided and not arguments else None
@@ -254,7 +264,7 @@ def run_tier(
         return Batch(lambda: part, profile, path, variable)
 
     def compiled() -> Part:
-        again = on_both(arguments) if code().modules else []
+        again = on_both(arguments, of_each_change=of_each_change) if code().modules else []
         if not again:
             return []
         if modules is None:
@@ -347,8 +357,11 @@ def main(arguments: list[str]) -> int:
             for name in names:
                 print(f"-- {name} tests", flush=True)
                 begin = Taken.until_now()
-                profile = TIERS[name].profile if len(names) == 1 else "settled"
-                tiers[name] = run_tier(TIERS[name], arguments, profile, code, build.is_over)
+                tier, is_check = TIERS[name], len(names) > 1
+                profile = "settled" if is_check else tier.profile
+                tiers[name] = run_tier(
+                    tier, arguments, profile, code, build.is_over, is_check=is_check
+                )
                 taken[name] = Taken.until_now().since(begin)
             path = code()
         except CompiledCodeError as error:
