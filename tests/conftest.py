@@ -37,6 +37,8 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
         for tier in ("system", "interop"):
             if item.get_closest_marker(tier) and f"tests/{folder}" not in TIERS[tier].folders:
                 raise pytest.UsageError(f"{item.nodeid}: tests.tiers looks for none of {tier} here")
+        if item.get_closest_marker("merge") and folder in SLOWER_FOLDERS:
+            raise pytest.UsageError(f"{item.nodeid}: without `quick` it is of a slower tier")
         if item.get_closest_marker("measures") and SLOWER_FOLDERS.get(folder) != "system":
             raise pytest.UsageError(f"{item.nodeid}: only tests of the system run alone")
 

@@ -2,6 +2,7 @@
 
 import gc
 import itertools
+import re
 from collections.abc import Callable
 from pathlib import Path
 
@@ -27,7 +28,10 @@ def try_twice(folder: Path, body: str, *arguments: str) -> End:
     return end
 
 
-@pytest.mark.parametrize("processes", [(), ("-n", "2")], ids=["one", "two"])
+@pytest.mark.parametrize(
+    "processes",
+    [pytest.param((), id="one"), pytest.param(("-n", "2"), id="two", marks=pytest.mark.merge)],
+)
 def test_what_passes_at_the_second_try_is_named(
     tmp_path: Path, processes: tuple[str, ...], capfd: pytest.CaptureFixture[str]
 ) -> None:
@@ -113,6 +117,49 @@ def test_the_deep_tier_has_one_try(monkeypatch: pytest.MonkeyPatch) -> None:
     for tier in tiers.TIERS.values():
         tiers.run_tier(tier, [], "fast", lambda: CodePath(0, "not asked for"))
     assert [name for name, _ in itertools.groupby(tried)] == ["run_twice", "run_batches"]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "is_check", "leaves"),
+    [([], False, True), ([], True, False), (["tests/unit/config"], False, False)],
+)
+def test_the_fast_tier_leaves_dear_tests_to_the_check(
+    arguments: list[str], is_check: bool, leaves: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Where it runs alone and whole; it then also asks for less of what runs compiled."""
+    compiled: list[bool] = []
+    markers: list[str] = []
+
+    def on_both(arguments: list[str], *, of_each_change: bool) -> list[str]:
+        compiled.append(of_each_change)
+        return [str(tiers.TESTS / "unit/storage/log/test_read.py")]
+
+    def note(batches: list[Batch], *_: object) -> list[End]:
+        for batch in batches:
+            markers.extend(command[command.index("-m") + 1] for command in batch.commands())
+        return []
+
+    monkeypatch.setattr(tiers, "on_both", on_both)
+    monkeypatch.setattr(tiers, "run_twice", note)
+    monkeypatch.delenv("VARVE_NATIVE", raising=False)
+    fast = tiers.TIERS["fast"]
+    tiers.run_tier(fast, arguments, "fast", lambda: CodePath(1, ""), is_check=is_check)
+    assert compiled == [leaves]
+    assert set(markers) == {f"({fast.markers}) and not merge" if leaves else fast.markers}
+
+
+def test_what_is_left_to_the_check_is_told() -> None:
+    """With what covers it meanwhile: `docs/checking.md` names every module that has such tests."""
+    told = (tiers.TESTS.parent / "docs" / "checking.md").read_text()
+    table = told.partition("## Tests that `make test` leaves")[2].partition("\n## ")[0]
+    named = set(re.findall(r"`tests/(\S+\.py)`", table))
+    marked = {
+        path.relative_to(tiers.TESTS).as_posix()
+        for path in tiers.TESTS.rglob("test_*.py")
+        if b"pytest.mark.merge" in path.read_bytes() and path != Path(__file__)
+    }
+    assert marked <= named
+    assert all((tiers.TESTS / name).is_file() for name in named)
 
 
 def test_the_collector_passes_by_what_was_collected() -> None:

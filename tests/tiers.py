@@ -8,7 +8,7 @@
 
 `python -m tests.tiers fast system interop [arguments of pytest]`: every tier runs, also after one
 that failed. Several tiers in one run are a check before a merge: the fast one then tries all inputs
-that a property asks for.
+that a property asks for, and has the tests that are marked `merge`, which it leaves out alone.
 
 Python runs, also in the processes that tests start. Where the hot path is compiled (`make native`)
 and fresh, the fast tier then runs what reaches compiled modules once more on that path, with a few
@@ -82,6 +82,8 @@ class Tier(NamedTuple):
         is_divided: Whether its modules are divided among the processes beforehand.
         real_time: Whether a test may be tried a second time.
         longest_s: How long one test may take with what it needs, which may be fetched first.
+        later: Marker of those that the tier leaves to the check before a merge, unless tests are
+            asked for by name; it then also leaves to it most of what runs compiled.
     """
 
     markers: str
@@ -93,6 +95,7 @@ class Tier(NamedTuple):
     is_divided: bool = False
     real_time: bool = False
     longest_s: int = 420
+    later: str = ""
 
 
 TIERS: Final = {
@@ -103,6 +106,7 @@ TIERS: Final = {
         is_divided=True,
         real_time=True,
         processes=FAST_PROCESSES,
+        later="merge",
     ),
     "system": Tier(
         "system and not (quick or interop or slow or clients or spark)",
@@ -250,7 +254,9 @@ def run_tier(
         is_compiled: Whether it says so at once.
         is_check: Whether this is the check before a merge, which leaves nothing to another one.
     """
-    of_each_change = not is_check and not arguments
+    of_each_change = bool(tier.later) and not is_check and not arguments
+    if of_each_change:
+        tier = tier._replace(markers=f"({tier.markers}) and not {tier.later}")
     silent_s = tier.longest_s + SILENT_S
     run_part = run_twice if tier.real_time else run_batches
     modules = fast_modules(TESTS) if tier.is_divided and not arguments else None

@@ -60,6 +60,7 @@ def test_between_episodes_of_faults_is_quiet_time() -> None:
         assert not any(start_s <= fault.at_s <= end_s for start_s, end_s in times)
 
 
+@pytest.mark.system
 def test_quiet_time_costs_little_and_nothing_is_missed_after_it() -> None:
     shape = Shape(has_quiet_times=True)
     plan = [Fault(5, "kill", 1, 2, 3, 0), Fault(300, "kill", 2, 1, 3, 0)]
@@ -71,6 +72,7 @@ def test_quiet_time_costs_little_and_nothing_is_missed_after_it() -> None:
     assert outcome.handles < 320 * 300
 
 
+@pytest.mark.system
 def test_it_is_not_quiet_while_a_script_takes_longer_than_its_fault() -> None:
     plan = [Fault(5.0, "leader in doubt", 1, 2, 0.1, 5)]
     outcome = run(6, 60.0, shape=Shape(has_quiet_times=True), plan=plan)
@@ -140,14 +142,15 @@ def test_a_record_that_changes_after_it_was_read_is_found() -> None:
         history.ack(PLACE, 3, [b"idempotent-1"])
 
 
-def test_three_brokers_hold_every_promise_through_faults() -> None:
+@pytest.mark.parametrize("seed", [2, pytest.param(7, marks=pytest.mark.system)])
+def test_three_brokers_hold_every_promise_through_faults(seed: int) -> None:
     """Seeds of a few faults each; `make simulate` runs as many as one likes."""
-    for seed in (2, 7):
-        outcome = run(seed, 30)
-        assert outcome.violation is None, (seed, outcome.violation, outcome.done)
-        assert outcome.acked > 30
+    outcome = run(seed, 30)
+    assert outcome.violation is None, (outcome.violation, outcome.done)
+    assert outcome.acked > 30
 
 
+@pytest.mark.system
 def test_faults_are_repeated_with_their_seed() -> None:
     first, second = run(8, 15), run(8, 15)
     assert (first.trace, first.done) == (second.trace, second.done)
@@ -201,7 +204,9 @@ def test_a_transaction_that_ended_otherwise_is_found() -> None:
         history.judge({PLACE: [b"txn-0", b"txn-0"]})
 
 
-@pytest.mark.parametrize("bug", ["epoch_kept_over_restart", "acked_at_append"])
+@pytest.mark.parametrize(
+    "bug", [pytest.param("epoch_kept_over_restart", marks=pytest.mark.system), "acked_at_append"]
+)
 def test_a_seeded_bug_is_found(bug: str) -> None:
     """In a process of its own: pieces of the broker are replaced."""
     command = [sys.executable, "-m", "tests.simulation", "--dense", "--mutant", bug]
@@ -379,7 +384,9 @@ def test_what_is_synced_outlives_the_power_of_all_machines() -> None:
     assert any("recovered from the longest of its logs" in line for line in outcome.lines)
 
 
-@pytest.mark.parametrize("salt", range(4))
+@pytest.mark.parametrize(
+    "salt", [0, *(pytest.param(salt, marks=pytest.mark.system) for salt in range(1, 4))]
+)
 def test_a_broker_that_dies_while_a_log_is_moved_has_it_once(salt: int) -> None:
     shape = Shape(partitions=1, pause_s=0.3, transactional=0, members=0, directories=2)
     plan = [

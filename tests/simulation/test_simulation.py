@@ -88,7 +88,9 @@ def test_a_topic_that_is_made_anew_has_nothing_of_the_one_before(is_tiered: bool
     assert outcome.deleted > 1
 
 
-@pytest.mark.parametrize("kind", ["deaf heir", "leader in doubt"])
+@pytest.mark.parametrize(
+    "kind", [pytest.param("deaf heir", marks=pytest.mark.system), "leader in doubt"]
+)
 def test_a_leader_that_knows_too_little_harms_nothing_in_the_bucket(kind: str) -> None:
     """One hears late what others write, one what others decide: both have copies under way."""
     shape = Shape(

@@ -23,8 +23,6 @@ from tests.code_path import CODE
 from tests.fakes.network.client import http_get, produce_request, read_of
 from tests.system.conftest import Connect, Metrics, until
 
-pytestmark = pytest.mark.quick
-
 
 @pytest.fixture
 def varve(tmp_path: Path) -> Iterator[VarveNode]:
@@ -44,6 +42,7 @@ def failed_start(node: VarveNode) -> tuple[int, list[str]]:
     return result.returncode, (result.stdout + result.stderr).splitlines()
 
 
+@pytest.mark.quick
 @pytest.mark.parametrize(
     ("host", "address", "client"),
     [
@@ -67,6 +66,7 @@ def test_printed_addresses_are_such_as_clients_take(host: str, address: str, cli
     assert f"  try        echo hello | kcat -b {client} -t first -P" in lines
 
 
+@pytest.mark.quick
 async def test_sigterm_answers_who_waits(varve: VarveNode, connect: Connect) -> None:
     """Parked fetches get what there is, joins an error worth a retry; exit 0, marked clean."""
     fetcher = await connect(varve.host, varve.port)
@@ -105,6 +105,7 @@ async def test_sigterm_answers_who_waits(varve: VarveNode, connect: Connect) -> 
     assert "level=ERROR" not in log
 
 
+@pytest.mark.quick
 async def test_a_started_broker_runs_the_code_that_the_tests_run(varve: VarveNode) -> None:
     """Compiled in a run of the compiled path, else Python's; its log and its metrics say which."""
     metrics = Metrics.parse((await http_get(varve.admin_address, "/metrics"))[1])
@@ -128,6 +129,7 @@ async def parked(varve: VarveNode, count: int) -> bool:
     return waiting == count and groups == count
 
 
+@pytest.mark.quick
 async def test_sigterm_under_load_acknowledges_only_what_stays(
     tmp_path: Path, connect: Connect
 ) -> None:
@@ -172,6 +174,7 @@ async def test_sigterm_under_load_acknowledges_only_what_stays(
     assert "Traceback" not in varve.log_path.read_text()
 
 
+@pytest.mark.quick
 def test_second_broker_on_the_same_directory(varve: VarveNode) -> None:
     """One line that names the directory, exit 1; the first does not notice."""
     second = VarveNode(varve.directory)
@@ -184,7 +187,7 @@ def test_second_broker_on_the_same_directory(varve: VarveNode) -> None:
     varve.wait_until_ready(5)
 
 
-@pytest.mark.parametrize("which", ["listener", "admin"])
+@pytest.mark.parametrize("which", [pytest.param("listener", marks=pytest.mark.quick), "admin"])
 def test_port_in_use(varve: VarveNode, tmp_path: Path, which: str) -> None:
     """One line that names the port, exit 1, and the directory can be used again."""
     second = VarveNode(tmp_path / "second")
@@ -203,7 +206,9 @@ def test_port_in_use(varve: VarveNode, tmp_path: Path, which: str) -> None:
         assert third.stop() == 0
 
 
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGHUP])
+@pytest.mark.parametrize(
+    "number", [pytest.param(signal.SIGINT, marks=pytest.mark.quick), signal.SIGHUP]
+)
 def test_what_a_terminal_sends_stops_as_sigterm_does(
     tmp_path: Path, number: signal.Signals
 ) -> None:

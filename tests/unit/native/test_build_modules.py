@@ -76,7 +76,7 @@ def test_the_second_time_there_is_nothing_to_do(project: Path) -> None:
 
 
 @needs_compiler
-@pytest.mark.parametrize("name", ["shapes", "limits"])
+@pytest.mark.parametrize("name", [pytest.param("shapes", marks=pytest.mark.merge), "limits"])
 def test_a_changed_source_is_never_run_as_it_was(project: Path, name: str) -> None:
     """Also one that is not compiled, whose constant is copied into what is; the size stays.
 
@@ -119,6 +119,7 @@ def test_the_same_contents_are_fresh_whatever_their_time(project: Path) -> None:
 
 
 @needs_compiler
+@pytest.mark.merge
 def test_a_comment_needs_no_compiler(project: Path) -> None:
     """What mypyc writes is the same, so the objects are taken over."""
     with (project / "area" / "shapes.py").open("a") as source:
@@ -139,10 +140,18 @@ def test_what_does_not_load_leaves_python_at_work(project: Path) -> None:
     assert said == "large False False"
     library.write_bytes(b"short")
     assert "is not as it was compiled" in small_project.say(project)[0]
+    (build / STAMP).write_bytes(b"{}")
+    assert "has no stamp of this version" in small_project.say(project)[0]
+
+
+@needs_compiler
+@pytest.mark.merge
+def test_what_does_not_load_is_compiled_again(project: Path) -> None:
+    (build,) = builds(project)
+    (library,) = build.glob("varve__mypyc.*.so")
+    library.write_bytes(b"short")
     assert small_project.run(project, "-m", "native").returncode == 0
     assert small_project.say(project)[0] == "compiled (3 modules)"
-    (builds(project)[0] / STAMP).write_bytes(b"{}")
-    assert "has no stamp of this version" in small_project.say(project)[0]
 
 
 @needs_compiler
@@ -174,6 +183,7 @@ def test_all_modules_are_compiled_or_none(project: Path) -> None:
 
 
 @needs_compiler
+@pytest.mark.merge
 def test_a_build_that_is_used_is_not_removed(project: Path) -> None:
     """A process may still import from it; the next build removes it."""
     (old,) = builds(project)

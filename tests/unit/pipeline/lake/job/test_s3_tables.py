@@ -43,6 +43,7 @@ def test_a_store_that_ignores_if_none_match_is_refused(
             run_job(config)
 
 
+@pytest.mark.merge
 def test_a_table_that_was_moved_to_such_a_store_is_not_committed_to(
     moto_url: str, tmp_path: Path
 ) -> None:
@@ -58,6 +59,7 @@ def test_a_table_that_was_moved_to_such_a_store_is_not_committed_to(
             run_job(job("delta", proxy.url, prefix, tmp_path))
 
 
+@pytest.mark.merge
 def test_a_catalog_decides_where_a_store_cannot(moto_url: str, tmp_path: Path) -> None:
     asyncio.run(make_bucket(s3_settings(moto_url, BUCKET)))
     bucket = asyncio.run(orders_bucket(tmp_path / "bucket"))
