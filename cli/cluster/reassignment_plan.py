@@ -2,7 +2,7 @@
 
     drain        replicas of some brokers go to others
     add          some brokers get their share, from those that have most
-    factor       replicas are added, or the last ones removed
+    factor       replicas are added; or removed, those of brokers that are away first, then the last
 
 A replica comes into the place of the one that it replaces, so the order of the others, and by that
 the preferred leader, stays. Racks are kept apart as far as there are enough of them. Brokers that
@@ -85,10 +85,13 @@ class Placement:
                 node = self._chosen(name, load, leaving=None)
                 self.replicas[name] = (*self.replicas[name], node)
                 load[node] += 1
-            for node in self.replicas[name][factor:]:
-                if node in load:
+            replicas = self.replicas[name]
+            # One that is away would be waited for, and may be gone for good.
+            kept = sorted(replicas, key=lambda node: node not in load)[:factor]
+            for node in replicas:
+                if node in load and node not in kept:
                     load[node] -= 1
-            self.replicas[name] = self.replicas[name][:factor]
+            self.replicas[name] = tuple(node for node in replicas if node in kept)
 
     def _replace(self, name: Name, at: int, node: int, load: dict[int, int]) -> None:
         replicas = list(self.replicas[name])
@@ -102,9 +105,14 @@ class Placement:
         replicas = self.replicas[name]
         others = [node for node in load if node not in replicas]
         if not others:
+            fewer = (
+                f": first `varve cluster reassign --replication-factor {len(load)} --execute`"
+                if leaving is not None and load
+                else ""
+            )
             raise PlanError(
                 f"{name[0]}-{name[1]} has {len(replicas)} replicas, and there is no other broker "
-                "for one"
+                f"for one{fewer}"
             )
         taken = [self.racks.get(node) for node in replicas if node != leaving]
         return min(others, key=lambda node: (taken.count(self.racks[node]), load[node], node))

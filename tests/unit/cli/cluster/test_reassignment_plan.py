@@ -28,10 +28,13 @@ def test_a_drained_broker_has_nothing_and_the_others_stay_where_they_are() -> No
     assert list(placement.replicas.values()) == [(1, 4, 3), (4, 3, 1), (3, 1, 4)]
 
 
-def test_a_drain_without_room_is_refused() -> None:
+def test_a_drain_without_room_is_refused_and_names_the_way_out() -> None:
     placement = placed((1, 2, 3), racks={1: None, 2: None, 3: None})
-    with pytest.raises(PlanError, match="there is no other broker"):
+    with pytest.raises(PlanError, match=r"no other broker .*--replication-factor 2 --execute"):
         placement.drain(names(placement), (2,))
+    alone = placed((1,), racks={1: None})
+    with pytest.raises(PlanError, match=r"there is no other broker for one$"):
+        alone.drain(names(alone), (1,))
 
 
 def test_a_new_broker_gets_its_share() -> None:
@@ -53,6 +56,16 @@ def test_more_and_fewer_replicas() -> None:
     assert placement.replicas["t", 1] == (2, 3)
     with pytest.raises(PlanError):
         placement.resize(names(placement), 5)
+
+
+def test_of_replicas_that_are_too_many_those_go_first_whose_broker_is_away() -> None:
+    """It may be gone for good: what is left would wait for it. The order of the others stays."""
+    placement = placed((3, 1, 2), (1, 3, 2), (2, 1, 3), racks={1: None, 2: None})
+    placement.resize(names(placement), 2)
+    assert list(placement.replicas.values()) == [(1, 2), (1, 2), (2, 1)]
+    placement = placed((3, 2, 1), racks={1: None, 2: None})
+    placement.resize(names(placement), 1)
+    assert placement.replicas["t", 0] == (2,)
 
 
 def test_racks_stay_apart() -> None:
