@@ -9,9 +9,10 @@
     python -m bench.local_cluster [--directory DIR] [--remote] [--set KEY=VALUE ...]
     python -m bench.local_cluster --broker 2        one of the three again, after it was killed
 
-Every broker writes its process id into DIR/broker-<id>.pid. What is started stays until it is
-killed or Ctrl-C (SIGTERM) ends all: brokers first, then etcd; data stays. Exit status 1: something
-did not start, or etcd has ended.
+The process ids are in DIR/broker-<id>.pid and DIR/etcd-<number>.pid. What is started stays until it
+is killed, or Ctrl-C (SIGTERM, the end of the terminal) ends all, also in the middle of the start:
+brokers first, then etcd; data stays. A second Ctrl-C kills what has not ended yet. Exit status 1:
+something did not start, or etcd has ended.
 """
 
 import argparse
@@ -26,7 +27,7 @@ import threading
 import time
 import urllib.error
 import urllib.request
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Final, NamedTuple
 
@@ -87,6 +88,14 @@ class Places(NamedTuple):
         """With the process id of a broker."""
         return self.directory / f"broker-{node_id}.pid"
 
+    def etcd_data(self, number: int) -> Path:
+        """Of a member of etcd, the first is 0."""
+        return self.directory / f"etcd-{number + 1}"
+
+    def etcd_pid_file(self, number: int) -> Path:
+        """With the process id of a member of etcd."""
+        return self.directory / f"etcd-{number + 1}.pid"
+
     @property
     def etcd_endpoints(self) -> list[str]:
         """`host:port` for clients, of each member."""
@@ -137,7 +146,7 @@ def etcd_command(program: str, places: Places, number: int) -> list[str]:
     members = ",".join(f"m{n + 1}={address}" for n, address in enumerate(places.etcd_peers))
     return [
         *(program, "--name", f"m{number + 1}"),
-        *("--data-dir", str(places.directory / f"etcd-{number + 1}")),
+        *("--data-dir", str(places.etcd_data(number))),
         *("--listen-client-urls", client, "--advertise-client-urls", client),
         *("--listen-peer-urls", peer, "--initial-advertise-peer-urls", peer),
         *("--initial-cluster", members, "--log-level", "warn"),
@@ -182,25 +191,75 @@ def banner(places: Places, given: Sequence[str] = ()) -> str:
             f"             .venv/bin/varve topics describe first --bootstrap-server {address}",
             f"  kill one   kill -9 $(cat {places.pid_file(2)})",
             f"  again      {again(places, 2, given)}, from another terminal",
-            "  end        Ctrl-C: brokers, then etcd; the data stays",
+            "  end        Ctrl-C: brokers, then etcd; the data stays; twice: at once",
             "",
         ]
     )
 
 
+class StopRequests:
+    """Ctrl-C and its like, counted: the first one ends in order, a second one at once.
+
+    Attributes:
+        stop: There was one.
+        at_once: There were two.
+    """
+
+    def __init__(self) -> None:
+        self.stop = threading.Event()
+        self.at_once = threading.Event()
+
+    def add(self) -> None:
+        """One more."""
+        (self.at_once if self.stop.is_set() else self.stop).set()
+
+    @contextlib.contextmanager
+    def by_signals(self) -> Iterator[None]:
+        """Let signals of this process be such requests."""
+        numbers = [signal.SIGINT, signal.SIGTERM]
+        if signal.getsignal(signal.SIGHUP) is not signal.SIG_IGN:
+            # Ignored it is under `nohup`: then it is meant to go on.
+            numbers.append(signal.SIGHUP)
+        before = {number: signal.signal(number, lambda *_: self.add()) for number in numbers}
+        try:
+            yield
+        finally:
+            for number, handler in before.items():
+                signal.signal(number, handler)
+
+
 class LocalCluster:
     """The processes; `start`, `watch` until something ends it, `stop`."""
 
-    def __init__(self, places: Places, given: Sequence[str], say: Callable[[str], None]) -> None:
+    def __init__(
+        self,
+        places: Places,
+        given: Sequence[str],
+        say: Callable[[str], None],
+        requests: StopRequests | None = None,
+        *,
+        with_remote: bool = False,
+    ) -> None:
+        """Nothing runs yet.
+
+        Args:
+            places: Where.
+            given: Settings of brokers, KEY=VALUE each.
+            say: Called with what who has started it should know.
+            requests: To stop; looked for whenever something is waited for.
+            with_remote: Make a directory of objects; else there is remote storage if there is one.
+        """
         self._places = places
         self._given = given
         self._say = say
+        self._requests = StopRequests() if requests is None else requests
+        self._with_remote = with_remote
         self._etcd: list[subprocess.Popen[bytes]] = []
         self._brokers: dict[int, subprocess.Popen[bytes]] = {}
         self._ended: set[int] = set()
 
     def start(self) -> None:
-        """Start all, and wait until each broker serves.
+        """Start all, and wait until each broker serves, or a stop is asked for.
 
         Raises:
             LocalClusterError: Something is in the way, or does not start.
@@ -209,15 +268,26 @@ class LocalCluster:
         program = find_etcd()
         if program is None:
             raise LocalClusterError("no etcd: `.ci/etcd` builds it, or ETCD names its program")
-        places.directory.mkdir(parents=True, exist_ok=True)
+        running = running_processes(places)
+        if running:
+            names = ", ".join(f"{name} is process {pid}" for name, pid in running.items())
+            raise LocalClusterError(
+                f"the cluster in {places.directory} runs already ({names}): end it by Ctrl-C where "
+                f"it was started, or: kill {' '.join(map(str, running.values()))}"
+            )
         for port in places.ports:
             if not _is_free(port):
                 raise LocalClusterError(
                     f"{HOST}:{port} is in use: does a cluster or a broker run already?"
                 )
+        places.directory.mkdir(parents=True, exist_ok=True)
+        if self._with_remote:
+            places.objects.mkdir(exist_ok=True)
         for number in range(places.etcd_members):
             command = etcd_command(program, places, number)
-            self._etcd.append(_spawn(command, places.log(f"etcd-{number + 1}")))
+            process = _spawn(command, places.log(f"etcd-{number + 1}"))
+            places.etcd_pid_file(number).write_text(f"{process.pid}\n")
+            self._etcd.append(process)
         for node_id in range(1, BROKERS + 1):
             command = broker_command(places, node_id, self._given)
             process = _spawn(command, places.log(f"broker-{node_id}"))
@@ -228,7 +298,7 @@ class LocalCluster:
     def _wait_until_ready(self) -> None:
         deadline = time.monotonic() + STARTED_S
         waiting = set(self._brokers)
-        while waiting:
+        while waiting and not self._requests.stop.is_set():
             for node_id in sorted(waiting):
                 if self._brokers[node_id].poll() is not None:
                     raise LocalClusterError(self._failure(f"broker-{node_id}"))
@@ -242,11 +312,11 @@ class LocalCluster:
                     f"not ready after {STARTED_S:.0f} s: broker {late}; "
                     f"see {self._places.log(f'broker-{min(waiting)}')}"
                 )
-            time.sleep(POLL_S)
+            self._requests.stop.wait(POLL_S)
 
-    def watch(self, stop: threading.Event) -> int:
-        """Report brokers that end, until `stop` is set or etcd has ended; the exit status."""
-        while not stop.wait(POLL_S):
+    def watch(self) -> int:
+        """Report brokers that end, until a stop is asked for or etcd has ended; the exit status."""
+        while not self._requests.stop.wait(POLL_S):
             for node_id, process in self._brokers.items():
                 status = process.poll()
                 if status is not None and node_id not in self._ended:
@@ -261,31 +331,42 @@ class LocalCluster:
         return 0
 
     def stop(self) -> None:
-        """SIGTERM to the brokers, those too that were started again elsewhere; then to etcd."""
+        """SIGTERM to the brokers, those too that were started again elsewhere; then to etcd.
+
+        What takes too long, or is still there when a second stop is asked for, is killed.
+        """
         for process in self._brokers.values():
             if process.poll() is None:
                 process.terminate()
-        again = [node_id for node_id in self._ended if self._terminate_again(node_id)]
-        for process in self._brokers.values():
-            _end(process)
+        again = [node_id for node_id in self._ended if self._signal_again(node_id, signal.SIGTERM)]
+        self._end(self._brokers.values())
         deadline = time.monotonic() + STOPPED_S
-        while time.monotonic() < deadline and any(
-            running_pid(self._places, node_id) is not None for node_id in again
-        ):
-            time.sleep(POLL_S)
+        while again := [n for n in again if running_pid(self._places, n) is not None]:
+            if self._requests.at_once.wait(POLL_S) or time.monotonic() > deadline:
+                for node_id in again:
+                    self._signal_again(node_id, signal.SIGKILL)
+                break
         for process in self._etcd:
             process.terminate()
-        for process in self._etcd:
-            _end(process)
+        self._end(self._etcd)
 
-    def _terminate_again(self, node_id: int) -> bool:
-        """SIGTERM to one that was started again elsewhere; False: it does not run."""
+    def _signal_again(self, node_id: int, number: signal.Signals) -> bool:
+        """A signal to one that was started again elsewhere; False: it does not run."""
         pid = running_pid(self._places, node_id)
         if pid is None:
             return False
         with contextlib.suppress(ProcessLookupError):
-            os.kill(pid, signal.SIGTERM)
+            os.kill(pid, number)
         return True
+
+    def _end(self, processes: Iterable[subprocess.Popen[bytes]]) -> None:
+        """Wait until they have ended."""
+        deadline = time.monotonic() + STOPPED_S
+        for process in processes:
+            while process.poll() is None:
+                if self._requests.at_once.wait(POLL_S) or time.monotonic() > deadline:
+                    process.kill()
+                    process.wait()
 
     def _etcd_failed(self) -> bool:
         """Whether more members have ended than a majority can spare."""
@@ -317,12 +398,26 @@ def run_broker(places: Places, node_id: int, given: Sequence[str]) -> int:
 
 def running_pid(places: Places, node_id: int) -> int | None:
     """The process of a broker of this cluster, if it runs: known by its log directory."""
+    return _pid_with(places.pid_file(node_id), f"log.dirs={places.data(node_id)}")
+
+
+def running_processes(places: Places) -> dict[str, int]:
+    """Brokers and members of etcd that run on these data, with their process ids."""
+    found = {f"broker {n}": running_pid(places, n) for n in range(1, BROKERS + 1)}
+    for number in range(places.etcd_members):
+        pid = _pid_with(places.etcd_pid_file(number), str(places.etcd_data(number)))
+        found[f"etcd {number + 1}"] = pid
+    return {name: pid for name, pid in found.items() if pid is not None}
+
+
+def _pid_with(file: Path, argument: str) -> int | None:
+    """The process whose id a file has, if it has this argument, too: ids are given away again."""
     try:
-        pid = int(places.pid_file(node_id).read_text())
+        pid = int(file.read_text())
         words = Path(f"/proc/{pid}/cmdline").read_bytes().split(b"\0")
     except (OSError, ValueError):
         return None
-    return pid if f"log.dirs={places.data(node_id)}".encode() in words else None
+    return pid if argument.encode() in words else None
 
 
 def is_ready(admin: str) -> bool:
@@ -345,14 +440,6 @@ def _spawn(command: Sequence[str], log: Path) -> subprocess.Popen[bytes]:
             cwd=REPOSITORY,
             start_new_session=True,
         )
-
-
-def _end(process: subprocess.Popen[bytes]) -> None:
-    try:
-        process.wait(STOPPED_S)
-    except subprocess.TimeoutExpired:
-        process.kill()
-        process.wait()
 
 
 def _is_free(port: int) -> bool:
@@ -398,34 +485,30 @@ def main(argv: Sequence[str] | None = None) -> int:
     places = Places(
         args.directory.absolute(), args.port, args.admin_port, args.etcd_port, args.etcd_members
     )
+    if args.remote and args.broker is not None:
+        parser.error("--remote is of all brokers: start the cluster with it")
     try:
-        if args.remote:
-            places.objects.mkdir(parents=True, exist_ok=True)
         if args.broker is not None:
             return run_broker(places, args.broker, args.set)
-        return _run(places, args.set)
+        return _run(places, args.set, with_remote=args.remote)
     except LocalClusterError as error:
         sys.stderr.write(f"cluster: {error}\n")
         return 1
 
 
-def _run(places: Places, given: Sequence[str]) -> int:
-    stop = threading.Event()
-    before = {
-        number: signal.signal(number, lambda *_: stop.set())
-        for number in (signal.SIGINT, signal.SIGTERM)
-    }
-    cluster = LocalCluster(places, given, _say)
-    _say("starting etcd and three brokers")
-    try:
-        cluster.start()
-        _say(banner(places, given))
-        return cluster.watch(stop)
-    finally:
-        _say("stopping")
-        cluster.stop()
-        for number, handler in before.items():
-            signal.signal(number, handler)
+def _run(places: Places, given: Sequence[str], *, with_remote: bool) -> int:
+    requests = StopRequests()
+    cluster = LocalCluster(places, given, _say, requests, with_remote=with_remote)
+    with requests.by_signals():
+        _say("starting etcd and three brokers")
+        try:
+            cluster.start()
+            if not requests.stop.is_set():
+                _say(banner(places, given))
+            return cluster.watch()
+        finally:
+            _say("stopping")
+            cluster.stop()
 
 
 def _say(text: str) -> None:

@@ -1,8 +1,12 @@
 """`make cluster`: what its processes are given, and what it says when it cannot start."""
 
+import contextlib
+import signal
 import socket
 import subprocess
 import sys
+import time
+from collections.abc import Iterator
 from itertools import pairwise
 from pathlib import Path
 
@@ -10,9 +14,11 @@ import pytest
 
 from bench import local_cluster
 from bench.local_cluster import (
+    STOPPED_S,
     LocalCluster,
     LocalClusterError,
     Places,
+    StopRequests,
     again,
     banner,
     broker_command,
@@ -20,6 +26,7 @@ from bench.local_cluster import (
     main,
     run_broker,
     running_pid,
+    running_processes,
 )
 from bench.node import free_ports
 from config.load import load
@@ -108,6 +115,111 @@ def test_a_port_that_is_taken_is_named_before_anything_starts(
     assert list(tmp_path.iterdir()) == []
 
 
+@contextlib.contextmanager
+def running_with(argument: str) -> Iterator[int]:
+    """A process with such an argument; its id."""
+    process = subprocess.Popen(
+        [sys.executable, "-c", "print(flush=True); input()", "--set", argument],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+    )
+    try:
+        # While the kernel loads the program it has no arguments to show.
+        assert process.stdout is not None
+        process.stdout.readline()
+        yield process.pid
+    finally:
+        process.communicate(b"\n")
+
+
+def test_a_cluster_that_runs_is_left_as_it_is(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Also one on other ports: neither its process ids nor its remote storage change."""
+    monkeypatch.setattr(local_cluster, "find_etcd", lambda: sys.executable)
+    places = places_in(tmp_path)
+    ports = ["--port", str(places.port), "--admin-port", str(places.admin_port)]
+    words = ["--directory", str(tmp_path), *ports, "--etcd-port", str(places.etcd_port)]
+    with (
+        running_with(f"log.dirs={places.data(2)}") as broker,
+        running_with(str(places.etcd_data(0))) as etcd,
+    ):
+        places.pid_file(2).write_text(f"{broker}\n")
+        places.etcd_pid_file(0).write_text(f"{etcd}\n")
+        before = sorted(tmp_path.iterdir())
+        assert main([*words, "--remote"]) == 1
+        said = capsys.readouterr().err
+        assert f"runs already (broker 2 is process {broker}, etcd 1 is process {etcd})" in said
+        assert f"kill {broker} {etcd}" in said
+        assert sorted(tmp_path.iterdir()) == before
+        assert running_pid(places, 2) == broker
+    assert running_processes(places) == {}
+
+
+def test_one_broker_alone_gets_no_remote_storage(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with pytest.raises(SystemExit):
+        main(["--directory", str(tmp_path), "--broker", "2", "--remote"])
+    assert "--remote is of all brokers" in capsys.readouterr().err
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.fixture
+def deaf(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> tuple[LocalCluster, StopRequests]:
+    """A cluster whose processes never serve, and do not hear SIGTERM."""
+    program = tmp_path / "deaf"
+    program.write_text("#!/bin/sh\ntrap '' TERM\necho deaf\nexec sleep 600\n")
+    program.chmod(0o700)
+    monkeypatch.setattr(local_cluster, "find_etcd", lambda: str(program))
+    monkeypatch.setattr(local_cluster, "broker_command", lambda *_: [str(program)])
+    requests = StopRequests()
+    return LocalCluster(places_in(tmp_path), [], print, requests), requests
+
+
+def test_ctrl_c_ends_a_start_and_a_second_one_what_has_not_ended(
+    deaf: tuple[LocalCluster, StopRequests], tmp_path: Path
+) -> None:
+    cluster, requests = deaf
+    requests.add()
+    began = time.monotonic()
+    cluster.start()
+    assert cluster.watch() == 0
+    names = ("etcd-1", "broker-1", "broker-2", "broker-3")
+    while any((tmp_path / f"{name}.log").read_text() != "deaf\n" for name in names):
+        assert time.monotonic() < began + STOPPED_S
+    requests.add()
+    cluster.stop()
+    assert time.monotonic() < began + STOPPED_S
+    for name in names:
+        pid = int((tmp_path / f"{name}.pid").read_text())
+        assert not Path(f"/proc/{pid}").exists()
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
+def test_signals_that_end_it(number: signal.Signals) -> None:
+    """The end of the terminal too, whose processes would stay for good without it."""
+    before = signal.getsignal(number)
+    requests = StopRequests()
+    with requests.by_signals():
+        signal.raise_signal(number)
+        assert (requests.stop.is_set(), requests.at_once.is_set()) == (True, False)
+        signal.raise_signal(number)
+        assert requests.at_once.is_set()
+    assert signal.getsignal(number) == before
+
+
+def test_under_nohup_the_end_of_the_terminal_ends_nothing() -> None:
+    before = signal.signal(signal.SIGHUP, signal.SIG_IGN)
+    requests = StopRequests()
+    try:
+        with requests.by_signals():
+            signal.raise_signal(signal.SIGHUP)
+    finally:
+        signal.signal(signal.SIGHUP, before)
+    assert not requests.stop.is_set()
+
+
 def test_without_etcd_it_is_said_what_to_do(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -135,22 +247,11 @@ def test_a_broker_is_known_by_its_log_directory(tmp_path: Path) -> None:
     places = Places(tmp_path)
     places.pid_file(1).write_text("1\n")
     assert running_pid(places, 1) is None
-    argument = f"log.dirs={places.data(1)}"
-    process = subprocess.Popen(
-        [sys.executable, "-c", "print(flush=True); input()", "--set", argument],
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-    )
-    try:
-        # While the kernel loads the program it has no arguments to show.
-        assert process.stdout is not None
-        process.stdout.readline()
-        places.pid_file(1).write_text(f"{process.pid}\n")
-        assert running_pid(places, 1) == process.pid
-        with pytest.raises(LocalClusterError, match=f"runs already, as process {process.pid}"):
+    with running_with(f"log.dirs={places.data(1)}") as pid:
+        places.pid_file(1).write_text(f"{pid}\n")
+        assert running_pid(places, 1) == pid
+        with pytest.raises(LocalClusterError, match=f"runs already, as process {pid}"):
             run_broker(places, 1, [])
-    finally:
-        process.communicate(b"\n")
     assert running_pid(places, 1) is None
 
 
