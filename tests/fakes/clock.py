@@ -1,4 +1,6 @@
-"""A clock that stands still until it is moved."""
+"""A clock that stands still until it is moved; the machine's, where the time of day is wrong."""
+
+from storage.environment.clock import SystemClock
 
 
 class ManualClock:
@@ -31,3 +33,18 @@ class ManualClock:
     def set_now_ms(self, now_ms: int) -> None:
         """Jump the wall clock alone, as an administrator would."""
         self._now_ms = float(now_ms)
+
+
+class WrongClock(SystemClock):
+    """The machine's, but for the time of day, which an administrator or a bad NTP server has set.
+
+    Attributes:
+        ahead_ms: How far it is ahead; negative: behind. May be set while brokers run.
+    """
+
+    def __init__(self, ahead_ms: int = 0) -> None:
+        super().__init__()
+        self.ahead_ms = ahead_ms
+
+    def now_ms(self) -> int:
+        return super().now_ms() + self.ahead_ms

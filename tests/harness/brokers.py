@@ -252,6 +252,7 @@ class Node:
         store: Its way to the store.
         log_dirs: Its log directories: `directory` itself, or folders in it.
         filesystem: With them; None: the machine's.
+        clock: Of the broker, from its next start on; None: the machine's.
     """
 
     def __init__(self, node_id: int, directory: Path, log_dirs: int) -> None:
@@ -261,6 +262,7 @@ class Node:
             (directory,) if log_dirs == 1 else tuple(directory / f"d{n}" for n in range(log_dirs))
         )
         self.filesystem: Filesystem | None = None
+        self.clock: Clock | None = None
         self.port = 0
         self.is_running = False
         self.tasks: weakref.WeakSet[asyncio.Task[Any]] = weakref.WeakSet()
@@ -371,7 +373,11 @@ class ClusterHarness:
 
         async def run() -> None:
             node.broker = Broker(
-                config, store=node.store, network=node.network, filesystem=node.filesystem
+                config,
+                store=node.store,
+                network=node.network,
+                filesystem=node.filesystem,
+                clock=node.clock,
             )
             try:
                 await node.broker.start()

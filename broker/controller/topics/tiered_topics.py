@@ -101,7 +101,7 @@ def check_metadata_stays(image: ClusterImage, name: str, doing: str) -> None:
 
 
 def check_metadata_settings(name: str, new: Mapping[str, str], current: Mapping[str, str]) -> None:
-    """Refuse settings under which records of `__remote_log_metadata` get lost.
+    """Refuse settings under which records of `__remote_log_metadata` get lost, or are refused.
 
     Whether or not a topic depends on it now: one that is created later would. A setting that is
     wrong already may be left so; the broker corrects it when it opens the topic.
@@ -115,5 +115,5 @@ def check_metadata_settings(name: str, new: Mapping[str, str], current: Mapping[
         if new.get(key) != text and new.get(key) != current.get(key):
             raise InvalidConfigError(
                 f"{key} of {name} has to be {text}: else the only metadata of remote segments "
-                "would be lost."
+                "could be lost, or refused."
             )

@@ -21,6 +21,7 @@ from broker.controller.images.topic_names import (
 from broker.controller.topics.placement import Placer, takes_part
 from broker.runtime.errors import ApiError
 from config.broker import BrokerConfig
+from config.kinds import LONG_MAX
 from protocol.error_codes import ErrorCode
 from storage.environment.randomness import Randomness
 
@@ -35,6 +36,9 @@ REMOTE_LOG_METADATA_CONFIGS: Final[Mapping[str, str]] = {
     # local segments are deleted on the strength of it; and none is dropped for want of space.
     "flush.messages": "1",
     "retention.bytes": "-1",
+    # Brokers write to each other's partitions: a clock that is wrong must not end that.
+    "message.timestamp.after.max.ms": str(LONG_MAX),
+    "message.timestamp.before.max.ms": str(LONG_MAX),
 }
 """The own settings of `__remote_log_metadata`."""
 
