@@ -4,6 +4,10 @@ The highest revision that was seen is the floor below which a store is refused, 
 lacks the controller's write that was seen last (`images.controller_history`). They are written
 every `WRITE_EVERY_MS`, and at once when this broker leads or follows in another leader epoch: a
 copy of the store that lacks the epoch is told before it can be given back.
+
+Every `WRITE_EVERY_MS` also when nothing has changed: the note is another file then, by which a copy
+of the directory from before is told, should it be put back into it after a kill
+(`storage.checkpoints.member_note`).
 """
 
 import asyncio
@@ -22,7 +26,7 @@ from storage.errors import DiskError
 LOGGER = logging.getLogger(__name__)
 
 WRITE_EVERY_MS: Final = 10_000.0
-"""Between two writes of the highest revision: a store restored from within is not found out."""
+"""Between two writes: a store, or a directory, restored from within is not found out."""
 
 
 class MemberNotes:
@@ -101,6 +105,7 @@ class MemberNotes:
 
     def _tick(self) -> None:
         if not self._closed:
+            self._written = None
             self._write_soon()
             self._timer.call_later_ms(WRITE_EVERY_MS, self._tick)
 

@@ -16,7 +16,9 @@ File `varve-member` in every log directory, JSON, one line:
     place     identity of the directory, see `Filesystem.identity`: in a copy of the directory the
               note names another one; empty in notes of earlier releases
     files     identities of this file and of the directory's lock file: where files were put back
-              into the directory from a copy, they have others; empty in notes of earlier releases
+              into the directory from a copy, they have others; empty in notes of earlier releases,
+              or without generations. A disk gives an inode out again: without its generation a
+              copy that is written over a later note may find the one that it names
     writer    the controller whose newest write was seen last, and the revision of that: a store
     write     without it was restored; empty and 0 in notes of earlier releases
 
@@ -132,13 +134,18 @@ def is_in_its_place(filesystem: Filesystem, directory: str, note: MemberNote) ->
     """
     if note.place not in ("", filesystem.identity(directory)):
         return False
-    return note.files in ("", _files(filesystem, directory, join(directory, MEMBER_FILE)))
+    files = _files(filesystem, directory, join(directory, MEMBER_FILE))
+    return note.files in ("", files, _without_generations(files))
 
 
 def _files(filesystem: Filesystem, directory: str, note_path: str) -> str:
     lock = join(directory, LOCK_FILE)
     held = filesystem.identity(lock) if filesystem.exists(lock) else ""
     return f"{filesystem.identity(note_path)} {held}"
+
+
+def _without_generations(files: str) -> str:
+    return " ".join(":".join(identity.split(":")[:2]) for identity in files.split(" "))
 
 
 def remove_member_note(filesystem: Filesystem, directory: str) -> None:

@@ -223,7 +223,10 @@ class Filesystem(Protocol):
         ...
 
     def identity(self, path: str) -> str:
-        """Of a file or folder, `device:inode`: it stays when renamed, and a copy has another."""
+        """Of a file or folder: it stays when renamed, and a copy has another.
+
+        `device:inode`; where a file's inode may have been another's, `device:inode:generation`.
+        """
         ...
 
     def volume(self, path: str) -> Volume:

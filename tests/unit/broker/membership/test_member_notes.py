@@ -67,6 +67,20 @@ async def test_the_highest_revision_is_written_now_and_then() -> None:
     assert world.environment.timer.pending == 0
 
 
+async def test_a_note_is_another_file_now_and_then() -> None:
+    """Also where nothing has changed: a copy of the directory may be put back into it."""
+    world = World()
+    await world.notes.begin(7)
+    files = set()
+    for _ in range(3):
+        files.add(world.filesystem.identity("/a/varve-member"))
+        world.environment.timer.advance(WRITE_EVERY_MS)
+        await world.turns()
+    assert len(files) == 3
+    assert world.found() == MemberNote("boot", 7, 7)
+    await world.notes.end()
+
+
 async def test_a_disk_that_failed_is_noted_at_once_where_that_is_possible() -> None:
     world = World()
     await world.notes.begin(7)

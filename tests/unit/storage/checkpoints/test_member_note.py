@@ -95,6 +95,37 @@ def test_what_was_put_back_into_the_directory_is_not_in_its_place(tmp_path: Path
     assert is_in_its_place(), "an earlier release has noted none"
 
 
+def test_an_older_copy_that_is_written_over_a_note_is_not_in_its_place(tmp_path: Path) -> None:
+    """As by `cp -a`: into the same file, whose inode may be the one that the copy names."""
+    filesystem, here = LocalFilesystem(), str(tmp_path)
+    filesystem.lock(join(here, LOCK_FILE)).release()
+    note = replace(NOTE, place=filesystem.identity(here))
+    for later in range(1, 9):
+        write_member_note(filesystem, here, note)
+        copied = filesystem.read_bytes(join(here, MEMBER_FILE))
+        for _ in range(later):
+            write_member_note(filesystem, here, note)
+        (tmp_path / MEMBER_FILE).write_bytes(copied)
+        found = read_member_note(filesystem, here)
+        assert found == note
+        assert not member_note.is_in_its_place(filesystem, here, found)
+
+
+def test_a_note_of_a_release_that_knew_no_generations_is_in_its_place(tmp_path: Path) -> None:
+    filesystem, here = LocalFilesystem(), str(tmp_path)
+    filesystem.lock(join(here, LOCK_FILE)).release()
+    path = tmp_path / MEMBER_FILE
+    path.touch()
+    place = filesystem.identity(here)
+    inodes = [
+        ":".join(place.split(":")[:1]) + f":{one.stat().st_ino}"
+        for one in (path, tmp_path / LOCK_FILE)
+    ]
+    note = replace(NOTE, place=place, files=" ".join(inodes))
+    path.write_bytes(encode_member_note(note))
+    assert member_note.is_in_its_place(filesystem, here, note)
+
+
 def test_a_note_without_room_leaves_the_one_before() -> None:
     filesystem = FakeFilesystem()
     filesystem.mkdir("/d")

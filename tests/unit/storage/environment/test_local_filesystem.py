@@ -203,6 +203,17 @@ def test_a_copy_of_a_directory_is_another_one(tmp_path: Path) -> None:
     assert filesystem.identity(f"{tmp_path}/a") != identity
 
 
+def test_a_file_is_no_other_that_had_its_inode(tmp_path: Path) -> None:
+    """A disk gives the inode of a file that is gone to the next one."""
+    filesystem, path = LocalFilesystem(), f"{tmp_path}/a"
+    identities = set()
+    for _ in range(20):
+        filesystem.replace_bytes(path, b"")
+        identities.add(filesystem.identity(path))
+        filesystem.unlink(path)
+    assert len(identities) == 20
+
+
 def test_a_full_disk_says_so(tmp_path: Path) -> None:
     """ENOSPC comes through; /dev/full is always full."""
     if not os.path.exists("/dev/full"):
