@@ -65,7 +65,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     what.add_argument("--cancel", action="store_true", help="go back to the replicas of before")
     parser.add_argument("--execute", action="store_true", help="do what is planned")
     parser.add_argument(
-        "--throttle", metavar="BYTES/S", type=positive, help="per broker, until --verify ends it"
+        "--throttle",
+        metavar="BYTES/S",
+        type=positive,
+        help="of each broker that is up, until --verify ends it",
     )
 
 
@@ -263,7 +266,10 @@ def _set_throttle(
             FOLLOWER_REPLICAS: ",".join(following[topic]),
         }
         alter(admin, "topic", topic, replicas_of)
-    for node in sorted(brokers):
+    # A broker's settings are its own to change: one that is away, as where it is drained because it
+    # will not come back, cannot, and sends and fetches nothing.
+    up = racks(admin)
+    for node in sorted(node for node in brokers if node in up):
         alter(admin, "broker", str(node), {LEADER_RATE: str(rate), FOLLOWER_RATE: str(rate)})
 
 

@@ -3,6 +3,7 @@
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
+from cli.admin.kafka_library import KafkaError
 from protocol.error_codes import ErrorCode
 
 
@@ -112,6 +113,9 @@ class FakeCluster:
         answer: dict[str, Any] = {}
         for one in resources:
             kind = one.resource_type.name.lower()
+            if kind == "broker" and self.brokers[int(one.name)]:
+                # The library asks the broker itself.
+                raise KafkaError(one.name)
             own = self.configs.setdefault((kind, one.name), {})
             for key, (_, value) in one.configs.items():
                 if value is None:

@@ -63,6 +63,15 @@ def test_the_throttle_is_set_before_and_taken_off_at_the_end(
     assert cluster.altered == [], "a look changes nothing, so it needs no controller"
 
 
+def test_a_broker_that_is_away_is_drained_with_a_throttle_of_the_others() -> None:
+    """Nobody can set what is its own, and nothing comes from it."""
+    cluster = cluster_of((1, 2))
+    cluster.brokers[2] = True
+    assert varve(cluster, "--drain", "2", "--execute", "--throttle", "1000") == 0
+    assert cluster.moving == {T0: [1, 3]}
+    assert [name for kind, name in cluster.configs if kind == "broker"] == ["1", "3"]
+
+
 def test_cancel(capsys: pytest.CaptureFixture[str]) -> None:
     """All that is under way, or some of it; what is not under way is passed over."""
     cluster = cluster_of((1, 2), (2, 3))
