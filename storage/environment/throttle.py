@@ -49,14 +49,20 @@ class Throttle:
         self._breath_ms = breath_ms
         self._clock = clock
         self._sleep_ms = sleep_ms
+        self._rate = 0.0
         self.set_rate(bytes_per_second)
+        self._has_new_rate = False
         self._since_pause = 0
         self._window_start_ms = clock.monotonic_ms()
         self._in_window = 0
 
     def set_rate(self, bytes_per_second: float) -> None:
-        """Another rate from now on; may be called in any thread."""
-        self._rate = bytes_per_second if 0 < bytes_per_second < 1e15 else 0.0
+        """Another rate for what is done from now on; may be called in any thread."""
+        rate = bytes_per_second if 0 < bytes_per_second < 1e15 else 0.0
+        if rate != self._rate:
+            self._rate = rate
+            # What counts belongs to the threads that work.
+            self._has_new_rate = True
 
     def __call__(self, size: int, check_done: Callable[[], None] = _never) -> None:
         """So many bytes were read or written.
@@ -65,6 +71,8 @@ class Throttle:
             size: Bytes.
             check_done: Called before every piece of a long sleep; what it raises ends the sleep.
         """
+        if self._has_new_rate:
+            self._begin_window()
         self._since_pause += size
         self._in_window += size
         if self._since_pause < SLICE_BYTES:
@@ -81,6 +89,8 @@ class Throttle:
 
     def _owed_ms(self) -> float:
         """How far ahead of the rate the work is."""
+        if self._has_new_rate:
+            self._begin_window()
         if not self._rate:
             return 0.0
         elapsed_ms = self._clock.monotonic_ms() - self._window_start_ms
@@ -90,3 +100,9 @@ class Throttle:
             self._window_start_ms += elapsed_ms
             self._in_window = 0
         return owed_ms
+
+    def _begin_window(self) -> None:
+        """Of what was done at another rate, or at none, nothing is owed: it could be days."""
+        self._has_new_rate = False
+        self._window_start_ms = self._clock.monotonic_ms()
+        self._in_window = 0

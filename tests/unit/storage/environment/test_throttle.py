@@ -90,3 +90,31 @@ def test_a_sleep_ends_when_the_rate_is_raised() -> None:
 
     throttle(1_000_000, check)
     assert sleeper.slept == [PIECE_MS] * 3
+
+
+@pytest.mark.parametrize("before", [0.0, 100_000_000.0])
+def test_a_rate_that_is_set_later_is_that_of_what_comes(before: float) -> None:
+    """Of what was done without one, or at a higher one, nothing is owed: work does not stand still.
+
+    A gigabyte at 100 MB/s, then 1 MB/s: the next ten megabytes take ten seconds, not a quarter of
+    an hour.
+    """
+    sleeper = Sleeper()
+    throttle = Throttle(sleeper.clock, sleeper.sleep_ms, before)
+    for _ in range(1_000):
+        throttle(1_000_000)
+    throttle.set_rate(1_000_000.0)
+    start = sleeper.clock.monotonic_ms()
+    for _ in range(100):
+        throttle(100_000)
+    assert 9_800 <= sleeper.clock.monotonic_ms() - start <= 10_200
+
+
+def test_the_same_rate_again_changes_nothing() -> None:
+    """What is owed stays owed, however often a run of the cleaner names its rate."""
+    sleeper = Sleeper()
+    throttle = Throttle(sleeper.clock, sleeper.sleep_ms, 1_000_000.0)
+    for _ in range(100):
+        throttle(50_000)
+        throttle.set_rate(1_000_000.0)
+    assert sleeper.clock.monotonic_ms() >= 4_800
