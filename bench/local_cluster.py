@@ -37,6 +37,7 @@ from bench.node import REPOSITORY
 
 HOST: Final = "127.0.0.1"
 BROKERS: Final = 3
+ETCD_MEMBERS_MAX: Final = 5
 DIRECTORY: Final = Path("data/cluster")
 STARTED_S: Final = 120.0
 STOPPED_S: Final = 60.0
@@ -275,6 +276,13 @@ class LocalCluster:
                 f"the cluster in {places.directory} runs already ({names}): end it by Ctrl-C where "
                 f"it was started, or: kill {' '.join(map(str, running.values()))}"
             )
+        members = sum(places.etcd_data(number).exists() for number in range(ETCD_MEMBERS_MAX))
+        if members not in (0, places.etcd_members):
+            # Fewer would have no majority, and those that are new would be an etcd of their own.
+            raise LocalClusterError(
+                f"the data in {places.directory} are of {members} servers of etcd, not "
+                f"{places.etcd_members}: ETCD_MEMBERS={members}, or another --directory"
+            )
         for port in places.ports:
             if not _is_free(port):
                 raise LocalClusterError(
@@ -477,7 +485,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     parser.add_argument(
         "--etcd-members",
         type=int,
-        choices=(1, 3, 5),
+        choices=(1, 3, ETCD_MEMBERS_MAX),
         default=int(os.environ.get("ETCD_MEMBERS", "1")),
         help="servers of etcd",
     )

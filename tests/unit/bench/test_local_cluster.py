@@ -156,6 +156,18 @@ def test_a_cluster_that_runs_is_left_as_it_is(
     assert running_processes(places) == {}
 
 
+@pytest.mark.parametrize(("there", "wanted"), [(1, 3), (3, 1)])
+def test_data_of_another_number_of_etcds_are_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, there: int, wanted: int
+) -> None:
+    monkeypatch.setattr(local_cluster, "find_etcd", lambda: sys.executable)
+    places = places_in(tmp_path)._replace(etcd_members=wanted)
+    for number in range(there):
+        places.etcd_data(number).mkdir()
+    with pytest.raises(LocalClusterError, match=f"are of {there} servers of etcd.*={there},"):
+        LocalCluster(places, [], print).start()
+
+
 def test_one_broker_alone_gets_no_remote_storage(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
