@@ -313,6 +313,8 @@ class LogSettings(Settings):
         default=86_400_000,
         text="Time without a write to a partition after which the id of an idempotent "
         "producer expires there.",
+        difference="Time is that of its records, as in Kafka; but one that has written since the "
+        "last check stays.",
         source="KIP-854",
         dynamic=True,
     )

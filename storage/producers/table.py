@@ -56,6 +56,7 @@ class ProducerTable:
         "_last_snapshot_offset",
         "_ongoing",
         "_producers",
+        "_silent",
         "_topic_partition",
         "_unreplicated",
         "_verifications",
@@ -90,6 +91,8 @@ class ProducerTable:
         self.expiration_ms = producer_id_expiration_ms
         self.snapshots = SnapshotFiles(directory, filesystem, snapshot_offsets)
         self._producers: dict[int, ProducerEntry] = {}
+        # Last data offset of those that the last look found expired; None instead of an empty dict.
+        self._silent: dict[int, int] | None = None
         # First offset -> producer id, and -> marker offset. Ascending, as offsets are given in
         # order; None instead of an empty dict, since most partitions never see a transaction.
         self._ongoing: dict[int, int] | None = None
@@ -174,11 +177,23 @@ class ProducerTable:
     def remove_expired(self, now_ms: int) -> int:
         """Forget producers that were silent for `producer.id.expiration.ms`; returns how many.
 
-        One with an open transaction stays.
+        One with an open transaction stays. Silence is told by the times of records, which may be
+        of long ago although they were just written, and by the time of day, which may be set. So
+        one is forgotten by the second look that finds it so, if it has written nothing since the
+        first: it may be about to send its last batch again. Kafka forgets it at once.
         """
-        expired = [entry for entry in self._producers.values() if self._is_expired(entry, now_ms)]
-        for entry in expired:
-            del self._producers[entry.producer_id]
+        before = self._silent or {}
+        silent: dict[int, int] = {}
+        expired: list[int] = []
+        for entry in self._producers.values():
+            if self._is_expired(entry, now_ms):
+                if before.get(entry.producer_id) == entry.last_data_offset:
+                    expired.append(entry.producer_id)
+                else:
+                    silent[entry.producer_id] = entry.last_data_offset
+        self._silent = silent or None
+        for producer_id in expired:
+            del self._producers[producer_id]
         if self._verifications is not None:
             self._verifications.remove_expired(now_ms, self.expiration_ms)
         return len(expired)
@@ -235,6 +250,7 @@ class ProducerTable:
 
     def _clear(self) -> None:
         self._producers.clear()
+        self._silent = None
         self._verifications = None
         self._ongoing = None
         self._unreplicated = None

@@ -292,14 +292,31 @@ def test_other_control_records_change_nothing(state: ProducerStateManager) -> No
 
 
 def test_idle_producers_expire(filesystem: FakeFilesystem) -> None:
-    """After `producer.id.expiration.ms`; not while their transaction is open."""
+    """After `producer.id.expiration.ms`, by the second look; not in an open transaction."""
     state = ProducerStateManager(TP, "/d", filesystem, producer_id_expiration_ms=500)
     write(state, 0, pid=1, timestamp=1_000)
     write(state, 0, pid=2, timestamp=1_200)
     write(state, 0, pid=3, timestamp=1_000, transactional=True)
     assert state.remove_expired(1_499) == 0
+    assert state.remove_expired(1_499) == 0
+    assert state.remove_expired(1_500) == 0
     assert state.remove_expired(1_500) == 1
     assert {entry.producer_id for entry in state.active_producers()} == {2, 3}
+
+
+@pytest.mark.parametrize(
+    "timestamp", [1_000, 1_500_000], ids=["old records", "a clock that is set"]
+)
+def test_a_producer_that_writes_is_not_forgotten_whatever_the_times_say(
+    filesystem: FakeFilesystem, timestamp: int
+) -> None:
+    """Its last batch, sent again as the answer was lost, must be known as one that is there."""
+    state = ProducerStateManager(TP, "/d", filesystem, producer_id_expiration_ms=500)
+    for number in range(3):
+        write(state, number, timestamp=timestamp)
+        assert state.remove_expired(10**12) == 0
+        assert state.last_entry(PID) is not None
+    assert state.remove_expired(10**12) == 1
 
 
 # -- snapshots -------------------------------------------------------------------------------

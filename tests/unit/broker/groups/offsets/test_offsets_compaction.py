@@ -137,7 +137,8 @@ class OffsetsMachine(RuleBasedStateMachine):
     @rule()
     def producers_expire(self) -> None:
         self.disk.clock.advance(PRODUCER_ID_EXPIRATION_MS)
-        self.disk.log.producer_state.remove_expired(self.disk.clock.now_ms())
+        for _ in range(2):
+            self.disk.log.producer_state.remove_expired(self.disk.clock.now_ms())
 
     @rule(clean=st.booleans())
     def restart(self, clean: bool) -> None:
