@@ -222,6 +222,11 @@ class ProduceHandler:
         is_watched = self._refused.watched_until_ms > 0 and self._refused.is_watched(
             self._clock.monotonic_ms()
         )
+        is_alone = (
+            connection.is_last
+            and len(request.topics) == 1
+            and len(request.topics[0].partitions) == 1
+        )
         topics: TopicResponses = []
         delayed: DelayedProduce | None = None
         offloaded: Offloaded = []
@@ -252,7 +257,12 @@ class ProduceHandler:
                         offloaded.append((partition, records, response, terms))
                     else:
                         info = partition.append(
-                            records, now_ms, terms=terms, memory=connection, acks_all=acks_all
+                            records,
+                            now_ms,
+                            terms=terms,
+                            memory=connection,
+                            acks_all=acks_all,
+                            is_alone=is_alone,
                         )
                         response.base_offset = info.first_offset
                         response.log_append_time_ms = info.log_append_time_ms

@@ -162,6 +162,7 @@ class Connection:
         "closed",
         "fd",
         "info",
+        "is_last",
         "last_active_ms",
         "on_closed",
         "owner",
@@ -178,6 +179,8 @@ class Connection:
         self.info = info
         self.owner = owner
         self.closed = False
+        # The request that is being handled is the last of those received with it.
+        self.is_last = False
         self.client_id: str | None = None
         self.client_id_raw: bytes = b""
         # Called once, for what is kept as long as the connection lives.
@@ -285,6 +288,7 @@ class Connection:
             while frames:
                 left = len(frames)
                 for frame in frames:
+                    self.is_last = left == 1 and not reader.has_more
                     if not channel.offer(self, frame):
                         reason = PAUSED_BY_CHANNEL
                         break
@@ -319,7 +323,7 @@ class Connection:
             self.close("internal error")
             raise
         finally:
-            self._gathers = False
+            self._gathers = self.is_last = False
             if reader.lent is not None:
                 frame = _NO_FRAME
                 reader.release(frames)

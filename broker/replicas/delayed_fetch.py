@@ -10,11 +10,16 @@ here, whose records come before the high watermark that makes them readable.
 """
 
 from collections.abc import Callable
+from typing import Final
 
 from typing_extensions import override
 
 from broker.replicas.partition import Partition
 from broker.replicas.purgatory import DelayedOperation
+
+QUICK_BYTES_MAX: Final = 16 * 1024
+"""What a fetch waits for at most that is answered within the append of it: such an answer is read
+and sent in one step (`broker.network.sender.INLINE_SLICE_MAX`)."""
 
 
 class DelayedFetch(DelayedOperation):
@@ -43,6 +48,8 @@ class DelayedFetch(DelayedOperation):
         ]
         self._missing_bytes = missing_bytes
         self._read_and_answer = read_and_answer
+        # One over many partitions reads all of them.
+        self.is_quick = missing_bytes <= QUICK_BYTES_MAX and len(watched) == 1
 
     def _end(self, partition: Partition) -> int:
         log = partition.log

@@ -304,6 +304,7 @@ class Partition:
         terms: "TransactionTerms | None" = None,
         memory: "BorrowedMemory | None" = None,
         acks_all: bool = False,
+        is_alone: bool = False,
     ) -> "AppendInfo":
         """Append batches; the caller then checks how far they are, and waits in `waits`.
 
@@ -315,6 +316,9 @@ class Partition:
             terms: The batch's transaction, as verified.
             memory: Where the records lie, if they may be left there while they are queued.
             acks_all: It counts only once all of the ISR have it. So do all of coordinators.
+            is_alone: No other append is behind it: a consumer that waits for this partition, as
+                the only one, gets the records at once, if that is quick. After a burst, or with
+                several, they get them in the loop's next iteration.
 
         Raises:
             ApiError: It is not led here; NOT_ENOUGH_REPLICAS: with `acks_all`, the ISR is smaller
@@ -358,7 +362,7 @@ class Partition:
             # raised meanwhile: they must not be committed by the way.
             self.commit.request()
         elif leading is None:
-            self._commit(log.log_end_offset)
+            self._commit(log.log_end_offset, is_alone=is_alone)
         else:
             self._advance(log.log_end_offset)
         return info
@@ -682,12 +686,13 @@ class Partition:
             leading.tell_followers(has_records=False)
             self._commit(high_watermark, wakes_at_once=wakes_at_once)
 
-    def _commit(self, offset: int, *, wakes_at_once: bool = False) -> None:
+    def _commit(self, offset: int, *, wakes_at_once: bool = False, is_alone: bool = False) -> None:
         self.log.update_high_watermark(offset)
-        if self.fetch_watchers is not None and not self.wake_due:
+        watchers = self.fetch_watchers
+        if watchers is not None and not self.wake_due and not watchers.is_empty:
             if wakes_at_once:
-                self.fetch_watchers.check()
-            else:
+                watchers.check()
+            elif not (is_alone and watchers.check_quick()):
                 self.wake_due = True
                 self._context.wake(self)
         if self.commit_waits is not None:
@@ -697,7 +702,8 @@ class Partition:
         """Try waiting fetches again: the log start offset has moved."""
         if self.leading is not None:
             self.leading.tell_followers(has_records=False)
-        if self.fetch_watchers is not None and not self.wake_due:
+        watchers = self.fetch_watchers
+        if watchers is not None and not self.wake_due and not watchers.is_empty:
             self.wake_due = True
             self._context.wake(self)
 

@@ -39,12 +39,25 @@ at once, its client would retry at once, thousands of times a second."""
 
 @mypyc_attr(allow_interpreted_subclasses=True)
 class DelayedOperation:
-    """A waiting request. Subclasses define when it is satisfied and how it completes."""
+    """A waiting request. Subclasses define when it is satisfied and how it completes.
 
-    __slots__ = ("_connection", "_timer_handle", "completed", "is_held_back", "purgatory")
+    Attributes:
+        is_quick: Trying it takes some microseconds, and changes nothing but its own answer: so it
+            may be done within the append that it waits for.
+    """
+
+    __slots__ = (
+        "_connection",
+        "_timer_handle",
+        "completed",
+        "is_held_back",
+        "is_quick",
+        "purgatory",
+    )
 
     def __init__(self) -> None:
         self.completed = False
+        self.is_quick = False
         self.is_held_back = False
         self.purgatory: Purgatory | None = None
         self._connection: AnsweredConnection | None = None

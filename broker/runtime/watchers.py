@@ -55,7 +55,16 @@ class Due(Protocol):
 class Watchers:
     """The operations that are watched under one key."""
 
-    __slots__ = ("_again", "_at", "_due", "_operations", "_sweep_at", "_waker", "is_queued")
+    __slots__ = (
+        "_again",
+        "_at",
+        "_due",
+        "_is_trying",
+        "_operations",
+        "_sweep_at",
+        "_waker",
+        "is_queued",
+    )
 
     def __init__(self, waker: "Waker") -> None:
         self._waker = waker
@@ -65,11 +74,18 @@ class Watchers:
         self._due: list[DelayedOperation] = []
         self._at = 0
         self._again = False
+        # One is out of the lists: it will be back if it was tried in vain.
+        self._is_trying = False
         # Set by the waker: these are in its queue.
         self.is_queued = False
 
     def __len__(self) -> int:
         return len(self._operations) + len(self._due) - self._at
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether an event would change nothing."""
+        return not (self._operations or self._due or self._is_trying)
 
     def add(self, operation: "DelayedOperation") -> None:
         """Watch. Completed ones are dropped when the list has doubled since the last sweep."""
@@ -84,11 +100,34 @@ class Watchers:
         operations = self._operations
         if len(operations) == 1 and not self._due and not self._waker.is_busy:
             # The fast path: most long polls are those of one consumer of a partition.
-            operation = operations.pop()
-            if not operation.completed and not _try(operation):
-                operations.append(operation)
+            self._try_only()
         elif operations or self._due:
             self._waker.wake((self,))
+
+    def check_quick(self) -> bool:
+        """Try the one operation there is within the event itself; False: it is for `check`, later.
+
+        Only one that `is_quick`: the event's own caller waits for it.
+        """
+        operations = self._operations
+        if (
+            len(operations) != 1
+            or not operations[0].is_quick
+            or self._due
+            or self._is_trying
+            or self._waker.is_busy
+        ):
+            return False
+        self._try_only()
+        return True
+
+    def _try_only(self) -> None:
+        operations = self._operations
+        operation = operations.pop()
+        before, self._is_trying = self._is_trying, True
+        if not operation.completed and not _try(operation):
+            operations.append(operation)
+        self._is_trying = before
 
     def begin(self) -> None:
         """Make all operations due; for the waker."""

@@ -148,11 +148,15 @@ class World:
 
     def send(self, key: ApiKey, version: int, request: Any) -> int:
         """Send a request as `client_id`; returns its correlation id."""
+        self.h.receive(self.framed(key, version, request))
+        return self._correlation_id
+
+    def framed(self, key: ApiKey, version: int, request: Any) -> bytes:
+        """The bytes of a request as `client_id` sends it."""
         self._correlation_id += 1
         body = module_of(key).encode_request(request, version)
         data = encode_request_header(key, version, self._correlation_id, self.client_id) + body
-        self.h.receive(len(data).to_bytes(4, "big") + data)
-        return self._correlation_id
+        return len(data).to_bytes(4, "big") + data
 
     def answer(self, key: ApiKey, version: int) -> Any:
         """Take the oldest answer, which must be to this API and version."""

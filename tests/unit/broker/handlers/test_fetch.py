@@ -8,6 +8,7 @@ from config.topic import TopicConfig
 from protocol.api_keys import ApiKey
 from protocol.error_codes import ErrorCode
 from protocol.messages.fetch import FetchPartition, FetchRequest, FetchTopic
+from protocol.messages.produce import PartitionProduceData, ProduceRequest, TopicProduceData
 from protocol.records.batch import iterate_batches
 from protocol.records.control import build_end_transaction_marker
 from protocol.records.record import iterate_records
@@ -50,6 +51,12 @@ def request(
         ],
         **options,
     )
+
+
+def produce_request(records: bytearray) -> ProduceRequest:
+    data = PartitionProduceData(index=0, records=records)
+    topic = TopicProduceData(name="t", topic_id=topic_id("t"), partition_data=[data])
+    return ProduceRequest(acks=1, timeout_ms=1000, topic_data=[topic])
 
 
 def values(partition: Any) -> list[bytes | None]:
@@ -112,6 +119,26 @@ async def test_an_append_wakes_who_waits(world: World) -> None:
     await world.until(lambda: world.has_answer)
     assert values(only(world.answer(ApiKey.FETCH, 12))) == [b"a"]
     assert world.replicas.delayed_fetch.parked == 0
+
+
+async def test_a_producer_of_one_batch_lets_a_consumer_have_it_first(world: World) -> None:
+    """Within the append, before the acknowledgement: no turn of the loop lies between them."""
+    world.add("t")
+    world.send(ApiKey.FETCH, 12, request({"t": {0: 0}}, max_wait_ms=500))
+    world.send(ApiKey.PRODUCE, 9, produce_request(batch(b"a")))
+    assert values(only(world.answer(ApiKey.FETCH, 12))) == [b"a"]
+    assert world.answer(ApiKey.PRODUCE, 9).responses
+    assert world.replicas.delayed_fetch.parked == 0
+
+
+async def test_a_burst_of_a_producer_is_one_answer(world: World) -> None:
+    """The first of what was received together would be too early: the loop's next iteration."""
+    world.add("t")
+    world.send(ApiKey.FETCH, 12, request({"t": {0: 0}}, max_wait_ms=500))
+    world.h.receive(world.framed(ApiKey.PRODUCE, 9, produce_request(batch(b"a"))) * 2)
+    assert not world.has_answer
+    await world.until(lambda: world.has_answer)
+    assert values(only(world.answer(ApiKey.FETCH, 12))) == [b"a", b"a"]
 
 
 async def test_min_bytes_are_waited_for(world: World) -> None:

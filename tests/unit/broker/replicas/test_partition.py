@@ -1,9 +1,13 @@
 """One partition: who is fenced, when records count as committed, who is woken."""
 
+from collections.abc import Callable
+
 import pytest
+from typing_extensions import override
 
 from broker.controller.images.partition_image import PartitionImage
 from broker.replicas.partition import Partition
+from broker.replicas.purgatory import DelayedOperation
 from broker.runtime.errors import ApiError
 from config.topic import TopicConfig
 from protocol.error_codes import ErrorCode
@@ -12,6 +16,26 @@ from tests.fakes.storage.failing_disk import FailingDisk
 from tests.unit.broker.world import World, batch
 
 NOW_MS = 1_700_000_000_000
+
+
+class Waiting(DelayedOperation):
+    """Looks, and always waits on."""
+
+    def __init__(self, *, is_quick: bool = False) -> None:
+        super().__init__()
+        self.is_quick = is_quick
+        self.looks = 0
+        self.then: Callable[[], object] = lambda: None
+
+    @override
+    def try_complete(self) -> bool:
+        self.looks += 1
+        self.then()
+        return False
+
+    @override
+    def on_complete(self, *, expired: bool) -> None:
+        return
 
 
 def append(partition: Partition, *values: bytes, **options: int) -> int:
@@ -99,12 +123,50 @@ async def test_a_burst_wakes_who_waits_once(world: World) -> None:
     woken: list[Partition] = []
     partition._context.wake = woken.append
     append(partition, b"a")
+    watchers = partition.watch_fetch()
+    append(partition, b"a")
     assert woken == []
-    partition.watch_fetch()
+    watchers.add(Waiting())
     for _ in range(3):
         append(partition, b"b")
     assert woken == [partition]
     assert partition.wake_due
+
+
+async def test_an_append_that_is_alone_wakes_at_once(world: World) -> None:
+    """One that is quick, and waits alone; the others in the loop's next iteration."""
+    partition = world.add("t")
+    woken: list[Partition] = []
+    partition._context.wake = woken.append
+    watchers = partition.watch_fetch()
+    for first, more, looks in (
+        (Waiting(is_quick=True), [], 1),
+        (Waiting(is_quick=False), [], 0),
+        (Waiting(is_quick=True), [Waiting(is_quick=True)], 0),
+    ):
+        watchers.expire()
+        partition.wake_due = False
+        woken.clear()
+        for waiting in (first, *more):
+            watchers.add(waiting)
+        partition.append(memoryview(batch(b"a")), NOW_MS, is_alone=True)
+        assert [waiting.looks for waiting in (first, *more)] == [looks] * (1 + len(more))
+        assert woken == ([] if looks else [partition])
+        # It had not enough, and is there for the next one.
+        assert len(watchers) == 1 + len(more)
+
+
+async def test_what_is_appended_while_one_looks_is_not_missed(world: World) -> None:
+    """It is watched by nobody in that moment, and will be again."""
+    partition = world.add("t")
+    woken: list[Partition] = []
+    partition._context.wake = woken.append
+    waiting = Waiting(is_quick=True)
+    waiting.then = lambda: append(partition, b"b")
+    partition.watch_fetch().add(waiting)
+    partition.append(memoryview(batch(b"a")), NOW_MS, is_alone=True)
+    assert waiting.looks == 1
+    assert woken == [partition]
 
 
 async def test_a_failed_flush_goes_to_whoever_is_responsible(world: World) -> None:
