@@ -148,6 +148,7 @@ class Connection:
         "_gate",
         "_gathers",
         "_held_bytes",
+        "_is_reading",
         "_now_s",
         "_pending",
         "_poller",
@@ -207,6 +208,8 @@ class Connection:
         self._warming = False
         # Answers are gathered, to leave in one send.
         self._gathers = False
+        # What was received in this turn is being handled: `last_active_ms` is of now.
+        self._is_reading = False
         # Bytes of answers that are ready and wait for one before them; and bytes of all answers in
         # memory, as last counted by `ResponseMemory`.
         self._held_bytes = 0
@@ -255,7 +258,9 @@ class Connection:
         self.last_active_ms = self._now_s() * 1000.0
         frames = reader.next_frames(count)
         if frames:
+            self._is_reading = True
             self._handle(frames)
+            self._is_reading = False
         elif reader.memory is not None or reader.error is not None:
             self._check_rest()
 
@@ -449,7 +454,7 @@ class Connection:
                 self._send_answers()
             return
         sender = self._sender
-        if not (self._gathers or sender.queue or self._writing or self._warming) and (
+        if (sender.idle and not (self._gathers or self._writing or self._warming)) and (
             len(pending) == 1 or not pending[1].done
         ):
             # The usual case: an answer that nothing waits before, and nothing waits for.
@@ -472,7 +477,7 @@ class Connection:
         """Send what is in the queue; then go on reading, or stop."""
         if self.closed:
             return
-        if self._sender.queue:
+        if not self._sender.idle:
             self._flush()
         self._settle()
 
@@ -481,7 +486,8 @@ class Connection:
         if self.closed:
             return
         if (
-            not (self._sender.queue or self._held_bytes or self._accounted or self._gate.reasons)
+            not (self._held_bytes or self._accounted or self._gate.reasons)
+            and self._sender.idle
             and len(self._pending) + self.waiting_in_channel < UNANSWERED_MAX
             and self.parked < PARKED_MAX
         ):
@@ -520,7 +526,8 @@ class Connection:
         sent = sender.bytes_sent - before
         if sent:
             self._traffic.sent += sent
-            self.last_active_ms = self._now_s() * 1000.0
+            if not self._is_reading:
+                self.last_active_ms = self._now_s() * 1000.0
         if finished:
             if self._writing:
                 self._writing = False
@@ -599,7 +606,7 @@ class Connection:
 
         Kafka handles one request at a time: it has sent those answers by then.
         """
-        if self._sender.queue and not (self._writing or self._warming):
+        if not (self._sender.idle or self._writing or self._warming):
             before = self._sender.bytes_sent
             with suppress(OSError):
                 self._sender.flush()

@@ -56,6 +56,9 @@ class Accepted:
     def recv_into(self, buffer: memoryview) -> int:
         raise BlockingIOError
 
+    def send(self, data: bytes, flags: int) -> int:
+        raise BlockingIOError
+
     def close(self) -> None:
         self.closed = True
 

@@ -179,6 +179,37 @@ def test_announced_bytes_are_not_charged() -> None:
     assert h.buffers.charged == 0
 
 
+def test_answers_that_come_later_are_a_sign_of_life() -> None:
+    """Those of the turn in which their requests were received have been noted with these."""
+    h = Harness()
+    h.clock.advance(1_000)
+    h.receive(frame(b"request1"))
+    received_ms = h.connection.last_active_ms
+    assert received_ms == h.clock.monotonic_ms()
+    h.receive(frame(b"Parked 1"))
+    h.clock.advance(5_000)
+    h.router.parked[0][1].complete([b"later"])
+    assert h.connection.last_active_ms == received_ms + 5_000 == h.clock.monotonic_ms()
+
+
+def test_the_last_request_of_a_receive_is_told_from_the_others() -> None:
+    """What its handler does at once may be too early where more of them follow."""
+    h = Harness()
+    last: list[bool] = []
+    handle = h.router.handle
+
+    def noting(connection: Connection, data: memoryview) -> None:
+        last.append(connection.is_last)
+        handle(connection, data)
+
+    h.router.handle = noting  # type: ignore[method-assign]  # why: to look at the connection meanwhile
+    h.receive(frame(b"request1") + frame(b"request2"))
+    assert last == [False, True]
+    h.receive(frame(b"request3"))
+    assert last == [False, True, True]
+    assert not h.connection.is_last
+
+
 def test_answers_wait_for_those_before_them() -> None:
     h = Harness()
     h.receive(frame(b"P-first.") + frame(b"second..") + frame(b"P-third.") + frame(b"fourth.."))

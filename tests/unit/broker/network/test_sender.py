@@ -1,12 +1,19 @@
 """Files and bytes leave in order, whatever the socket takes at a time."""
 
+from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from broker.network.sender import FLUSH_BYTES_MAX, INLINE_SLICE_MAX, Sender
+from broker.network.sender import (
+    FLUSH_BYTES_MAX,
+    INLINE_SLICE_MAX,
+    JOINED_BYTES_MAX,
+    Sender,
+)
 from storage.environment import page_cache
 from storage.environment.local_filesystem import LocalFilesystem
 from storage.types.file_slice import FileSlice
@@ -99,6 +106,61 @@ def test_everything_leaves_in_order(
     assert bytes(stream.sent) == expected
     assert sender.queued_bytes == 0
     assert sender.bytes_sent == len(expected)
+
+
+class CountingStream(FakeStream):
+    """Counts the buffers of each call."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.buffers: list[int] = []
+
+    def send_buffers(self, buffers: Sequence[Any], more: bool) -> int:
+        self.buffers.append(len(buffers))
+        return super().send_buffers(buffers, more)
+
+
+@pytest.mark.parametrize(
+    ("sizes", "buffers"),
+    [
+        ([100] * 3, [1]),
+        ([JOINED_BYTES_MAX], [1]),
+        ([JOINED_BYTES_MAX - 9, 9], [1]),
+        # Larger ones are not copied.
+        ([JOINED_BYTES_MAX - 9, 10], [2]),
+        ([100, 100, JOINED_BYTES_MAX, 100], [4]),
+    ],
+)
+@pytest.mark.parametrize("window", [None, 0, 1, 150])
+def test_small_answers_are_joined(sizes: list[int], buffers: list[int], window: int | None) -> None:
+    """The peer gets one buffer, and what it does not take at once later, in order."""
+    stream = CountingStream()
+    sender = Sender(stream)
+    answers = [bytes([place]) * size for place, size in enumerate(sizes)]
+    for place, answer in enumerate(answers):
+        assert sender.queued_pieces == place
+        sender.push([answer])
+    assert not sender.idle
+    assert sender.queued_bytes == sum(sizes)
+    stream.window = window
+    assert sender.flush() is sender.idle is (window is None)
+    assert stream.buffers == buffers
+    assert sender.queued_bytes == sum(sizes) - len(stream.sent)
+    sender.push([b"last"])
+    stream.window = None
+    while not sender.idle:
+        sender.flush()
+    assert bytes(stream.sent) == b"".join(answers) + b"last"
+    assert (sender.queued_bytes, sender.bytes_sent) == (0, sum(sizes) + 4)
+
+
+def test_what_is_left_of_an_ended_connection_is_dropped() -> None:
+    """Small answers as well as queued ones."""
+    sender = Sender(FakeStream())
+    sender.push([b"small"])
+    sender.clear()
+    assert sender.idle
+    assert (sender.queued_bytes, sender.queued_pieces) == (0, 0)
 
 
 def test_cold_pages_are_left_to_a_thread(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
