@@ -87,7 +87,8 @@ class Api:
     def __init__(self, module: ModuleType) -> None:
         self.key = ApiKey(module.API_KEY)
         self.name = self.key.name
-        self.min_version, self.max_version = module.VERSIONS
+        versions: tuple[int, int] = module.VERSIONS
+        self.min_version, self.max_version = versions
         self.advertised_min: int = getattr(module, "ADVERTISED_FROM", self.min_version)
         # A version that no request reaches stands for 'never flexible'.
         self.first_flexible = FIRST_FLEXIBLE_VERSION.get(self.key, 1 << 15)

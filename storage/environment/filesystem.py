@@ -57,7 +57,7 @@ class File(Protocol):
         ...
 
     def write_at(self, data: Buffer | Sequence[Buffer], position: int) -> None:
-        """Write all of `data` (or of several buffers, in order) or raise `DiskError`."""
+        """Write all of `data` (or of a list of buffers, in order) or raise `DiskError`."""
         ...
 
     def read_at(self, size: int, position: int) -> bytes:

@@ -130,13 +130,14 @@ class LocalFile:
     def write_at(self, data: Buffer | Sequence[Buffer], position: int) -> None:
         """Write all of it; a short write is continued, not reported."""
         try:
-            if not isinstance(data, (memoryview, bytes, bytearray)):
+            if isinstance(data, (list, tuple)):
                 self._write_vector(data, position)
                 return
-            size = len(data)
-            written = os.pwrite(self._fd, data, position)
+            buffer = cast("Buffer", data)
+            size = len(buffer)
+            written = os.pwrite(self._fd, buffer, position)
             while written < size:
-                written += os.pwrite(self._fd, memoryview(data)[written:], position + written)
+                written += os.pwrite(self._fd, memoryview(buffer)[written:], position + written)
         except OSError as error:
             _fail(error, self.path, "write")
 
