@@ -107,6 +107,8 @@ class LogTruncation:
                 end,
             )
         state.producer_state.map_end_offset = end
+        # The transactions of the snapshot and behind it are read as if none were committed yet.
+        state.producer_state.on_high_watermark_updated(state.high_watermark)
         try:
             self._flusher.take_snapshot(end)
         except DiskError as error:

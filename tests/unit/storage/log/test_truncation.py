@@ -11,6 +11,7 @@ from storage.errors import CutSegmentError, DiskError, LogDirectoryOfflineError
 from storage.log.log import Log
 from storage.log.truncation import StateBelow
 from storage.producers.snapshot import encode_rows
+from storage.types.transaction_marker import TransactionMarker
 from tests.fakes.filesystem import KEEP_ALL, FakeFilesystem
 from tests.unit.storage.log.log_model import (
     NOW_MS,
@@ -57,6 +58,53 @@ def test_what_is_written_behind_a_truncation_waits_for_its_own_copy(fully: bool)
     assert log.local_log_start_offset == 2
     log.truncation.truncate_to(7)
     assert log.highest_remote_offset == 1
+
+
+def transactional(log: Log, sequence: int) -> None:
+    batch = make_batch(
+        b"t", producer_id=7, producer_epoch=0, base_sequence=sequence, transactional=True
+    )
+    log.writer.append_as_leader(batch, leader_epoch=0, now_ms=NOW_MS)
+
+
+def committed(log: Log) -> None:
+    marker = TransactionMarker(7, 0, True, 1, 0)
+    log.markers.append([marker], leader_epoch=0, now_ms=NOW_MS)
+
+
+def test_what_was_stable_stays_so_when_the_log_is_cut_behind_it() -> None:
+    """The last stable offset went back to where a transaction began that had long ended.
+
+    It stayed there until the high watermark moved: also where the log led next, and nobody wrote
+    to it.
+    """
+    log = open_log(FakeFilesystem(), small_segments(4000))
+    append(log, make_batch(b"a"))
+    transactional(log, 0)
+    committed(log)
+    log.update_high_watermark(3)
+    log.writer.append_as_leader(make_batch(b"b"), leader_epoch=0, now_ms=NOW_MS)
+    assert (log.high_watermark, log.last_stable_offset) == (3, 3)
+    log.truncation.truncate_to(3)
+    assert (log.high_watermark, log.last_stable_offset) == (3, 3)
+
+
+def test_a_transaction_that_is_not_committed_yet_is_not_stable_behind_a_cut() -> None:
+    """Be it open, or its marker above the high watermark."""
+    log = open_log(FakeFilesystem(), small_segments(4000))
+    append(log, make_batch(b"a"))
+    transactional(log, 0)
+    committed(log)
+    log.writer.append_as_leader(make_batch(b"b"), leader_epoch=0, now_ms=NOW_MS)
+    log.truncation.truncate_to(3)
+    assert (log.high_watermark, log.last_stable_offset) == (1, 1)
+    log.update_high_watermark(3)
+    assert log.last_stable_offset == 3
+    transactional(log, 1)
+    transactional(log, 2)
+    log.update_high_watermark(4)
+    log.truncation.truncate_to(4)
+    assert (log.log_end_offset, log.high_watermark, log.last_stable_offset) == (4, 4, 3)
 
 
 def test_a_truncation_to_the_end_removes_nothing() -> None:
