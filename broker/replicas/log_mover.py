@@ -256,7 +256,7 @@ class LogMover:
         copy = move.copy = await self._in_thread(
             manager.moves.begin_move, log, move.target, self._throttle
         )
-        is_noted = False
+        is_noted = is_remembered = False
         try:
             attempts = 0
             while not is_noted:
@@ -267,9 +267,12 @@ class LogMover:
                 attempts += 1
             await self._in_thread(manager.moves.copy_segments, log, copy)
             self._check(move, partition)
+            is_remembered = True
             await self._in_thread(manager.moves.before_take_out, log)
             self._check(move, partition)
         except BaseException:
+            if is_remembered:
+                await self._in_thread(manager.moves.not_taken_out, log)
             await self._in_thread(manager.moves.drop_copy, copy, move.target)
             if is_noted:
                 await self._note(partition, source, stays=True)

@@ -96,10 +96,32 @@ class LogMoves:
             return copy.copy(segments, end_offset)
 
     def before_take_out(self, log: Log) -> None:
-        """Have checkpoints keep what they say of the log while it is out."""
+        """Have checkpoints keep what they say of the log while it is out.
+
+        If it does not come to that: `not_taken_out`.
+        """
         source = self._table.directory_of(log)
         assert source is not None
         source.remember(log.topic_partition, _offsets_of(log))
+
+    def not_taken_out(self, log: Log) -> None:
+        """Have checkpoints say of the log what it is again: it serves on, or has been deleted.
+
+        Of one that has been deleted they went on to say what it was, also while it was forgotten.
+
+        Raises:
+            DiskError: The disk refused; the directory is offline now.
+        """
+        topic_partition = log.topic_partition
+        source = self._table.directory_of(log)
+        assert source is not None
+        with self._table.lock:
+            source.loading.discard(topic_partition)
+        if self._table.serving.get(topic_partition) is not log:
+            with self._table.failing(source):
+                source.forget({topic_partition})
+            # There may be another log of that name by now.
+            self._checkpoints.write()
 
     def take_out(self, log: Log) -> None:
         """The log serves no longer, and belongs to the thread that moves it. On the loop."""

@@ -125,6 +125,38 @@ async def test_log_that_is_truncated_meanwhile_stays(moving: Moving) -> None:
     moving.node.close()
 
 
+async def test_what_is_not_moved_after_all_is_remembered_no_longer(moving: Moving) -> None:
+    """Its checkpoints went on to name it, whatever became of it.
+
+    So the log start of a topic that had been deleted was that of the one that was made under its
+    name: the next start took its records for deleted ones.
+    """
+    node, moves = moving.node, moving.node.logs.moves
+    before_take_out = moves.before_take_out
+
+    def cancelled(log: Log) -> None:
+        before_take_out(log)
+        moving.mover._moves[T0].cancel()
+
+    object.__setattr__(moves, "before_take_out", cancelled)
+    node.append("t")
+    node.log("t").delete_records(2)
+    moving.mover.move(T0, moving.there)
+    await moving.end()
+    assert moving.resigned == []
+    node.logs.checkpoints.write()
+    await moving.mover.stop()
+    await node.delete("t")
+    await node.create("t")
+    assert node.log("t").directory == f"{moving.here}/t-0"
+    assert node.append("t") == 0
+    node.close()
+    again = Node([Path(moving.here), Path(moving.there)], node.controller)
+    await again.start()
+    assert (again.log("t").log_start_offset, again.log("t").log_end_offset) == (0, 1)
+    again.close()
+
+
 async def test_a_log_is_served_until_its_new_place_can_be_noted(moving: Moving) -> None:
     """The store is away, then refuses: nothing is taken out for it, and what is written goes on."""
     controller = moving.node.controller

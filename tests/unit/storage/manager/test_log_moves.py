@@ -158,6 +158,23 @@ def test_all_that_a_producer_has_in_flight_may_be_sent_again(fails: bool) -> Non
     assert not send(log, 5)[0]
 
 
+def test_a_log_that_is_deleted_instead_of_taken_out_is_forgotten() -> None:
+    """The checkpoints' word of it is not that of the next log of its name."""
+    node = Node()
+    log = node.create()
+    node.manager.moves.before_take_out(log)
+    node.manager.deletion.delete(A0)
+    made = node.manager.creation.get_or_create(A0, ID_B, SMALL)
+    append(made, 2)
+    node.manager.moves.not_taken_out(log)
+    append(made, 2)
+    made.flusher.flush()
+    node.disk.filesystem.crash()
+    again = node.start().get(A0)
+    assert again is not None
+    assert (again.topic_id, again.log_start_offset, again.log_end_offset) == (ID_B, 0, 4)
+
+
 @pytest.mark.parametrize("keep", [None, "all", 1, 2])
 def test_a_crash_at_any_step_leaves_one_whole_log(keep: int | str | None) -> None:
     """Whatever of what was not synced survives; and the start after that finds the same."""
