@@ -353,7 +353,8 @@ class LogDirectory:
             return {tp: offset for tp, offset in offsets.items() if tp not in partitions}
 
         for name in CHECKPOINTS:
-            if not partitions.isdisjoint(self.offsets.get(name, {})):
+            offsets = self.offsets.get(name, {})
+            if any(topic_partition in offsets for topic_partition in partitions):
                 self.write_checkpoint(name, without)
 
     def go_offline(self, reason: str) -> None:

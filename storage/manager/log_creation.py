@@ -197,6 +197,8 @@ class LogCreation:
         path = join(directory.path, str(topic_partition))
         with self._table.failing(directory):
             try:
+                # Where they could not be written when a log of that name was deleted.
+                directory.forget({topic_partition})
                 self._table.filesystem.mkdir(path)
                 if topic_id != NIL:
                     # Synced with the first records that are. Lost before, the directory is taken

@@ -57,6 +57,37 @@ def test_recreated_topic_starts_over(disk: Disk) -> None:
     assert (found.log_start_offset, found.log_end_offset, found.topic_id) == (0, 2, ID_B)
 
 
+@pytest.mark.parametrize(
+    ("kind", "path", "code"),
+    [
+        ("create", "log-start-offset-checkpoint", errno.ENOSPC),
+        ("create", "log-start-offset-checkpoint", errno.EMFILE),
+        ("sync_directory", "/one", errno.EMFILE),
+    ],
+)
+def test_a_topic_is_recreated_after_checkpoints_could_not_be_written(
+    disk: Disk, kind: str, path: str, code: int
+) -> None:
+    """No descriptor or no room for them at the deletion: they are right before a log is made."""
+    manager = disk.started()
+    log = manager.creation.get_or_create(A0, ID_A, CONFIG)
+    append(log, 9)
+    log.delete_records(7)
+    manager.checkpoints.write()
+    disk.filesystem.fail(kind, code, path=path)
+    with pytest.raises(DiskError):
+        manager.deletion.delete(A0)
+    disk.filesystem.heal()
+    for _ in range(2):
+        # The reserve is released, then taken again.
+        manager.room.check()
+    append(manager.creation.get_or_create(A0, ID_B, CONFIG), 2)
+    disk.filesystem.crash("all")
+    found = disk.started().get(A0)
+    assert found is not None
+    assert (found.log_start_offset, found.log_end_offset, found.topic_id) == (0, 2, ID_B)
+
+
 def test_deletion_during_a_checkpoint_leaves_no_entry(
     disk: Disk, monkeypatch: pytest.MonkeyPatch
 ) -> None:
