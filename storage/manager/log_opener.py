@@ -40,6 +40,7 @@ class LogOpener:
         new_leader_epoch: int | None = None,
         *,
         latest_epoch: int | None = None,
+        has_other_replicas: bool = False,
         is_new: bool | None = None,
     ) -> Log:
         """Open a log: a job's, a new one, which no checkpoint knows, or one that was closed clean.
@@ -70,6 +71,7 @@ class LogOpener:
                 was_compacted=bool(checkpointed(CLEANER_CHECKPOINT)),
                 new_leader_epoch=new_leader_epoch,
                 latest_epoch=latest_epoch,
+                has_other_replicas=has_other_replicas,
                 clean_shutdown=job is None or directory.had_clean_shutdown,
                 is_doubtful=job is not None and directory.had_failed,
             ),

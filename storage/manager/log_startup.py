@@ -52,6 +52,10 @@ def _no_new_epoch(_topic_partition: TopicPartition) -> int | None:
     return None
 
 
+def _no_other_replica(_topic_partition: TopicPartition) -> bool:
+    return False
+
+
 def _no_topic_id(_topic_partition: TopicPartition) -> UUID | None:
     return None
 
@@ -162,6 +166,7 @@ class LogStartup:
         new_epoch_of: Callable[[TopicPartition], int | None] = _no_new_epoch,
         latest_epoch_of: Callable[[TopicPartition], int | None] = _no_new_epoch,
         topic_id_of: Callable[[TopicPartition], UUID | None] = _no_topic_id,
+        is_replicated: Callable[[TopicPartition], bool] = _no_other_replica,
     ) -> list[LoadJob]:
         """Find all partitions; opening each is a job, to be called in any thread.
 
@@ -181,6 +186,7 @@ class LogStartup:
                 None: that is not known. Asked by the jobs.
             topic_id_of: The id of a partition's topic, None: it has none. Asked by the jobs, for
                 logs whose directory does not say it; it is written there.
+            is_replicated: Whether a partition has other replicas. Asked by the jobs.
 
         Raises:
             LoadingStoppedError: The broker stops.
@@ -189,7 +195,8 @@ class LogStartup:
         """
 
         def open_log(job: LoadJob) -> None:
-            self._load(job, config_for, new_epoch_of, latest_epoch_of, topic_id_of, on_loaded)
+            known = (new_epoch_of, latest_epoch_of, topic_id_of, is_replicated)
+            self._load(job, config_for, *known, on_loaded)
 
         found: dict[LogDirectory, list[PartitionDirectory]] = {}
         # All are listed before the first is examined: a partition may lie where it should not.
@@ -438,6 +445,7 @@ class LogStartup:
         new_epoch_of: Callable[[TopicPartition], int | None],
         latest_epoch_of: Callable[[TopicPartition], int | None],
         topic_id_of: Callable[[TopicPartition], UUID | None],
+        is_replicated: Callable[[TopicPartition], bool],
         on_loaded: Callable[[Log], None] | None,
     ) -> None:
         directory, topic_partition = job.directory, job.topic_partition
@@ -455,6 +463,7 @@ class LogStartup:
                     job,
                     new_epoch_of(topic_partition),
                     latest_epoch=latest_epoch_of(topic_partition),
+                    has_other_replicas=is_replicated(topic_partition),
                 )
                 self._keep_flush_limit(log)
                 self._set_aside_alerts.report(topic_partition, log.set_aside)

@@ -89,6 +89,7 @@ class LogOpening:
             new_epoch_of=self._begun.get,
             latest_epoch_of=self._latest_epoch,
             topic_id_of=self._topic_id,
+            is_replicated=self._is_replicated,
         )
         return jobs
 
@@ -103,6 +104,12 @@ class LogOpening:
         image = self._opened_for
         found = None if image is None else image.partition(*topic_partition)
         return None if found is None else found.leader_epoch
+
+    def _is_replicated(self, topic_partition: TopicPartition) -> bool:
+        """Whether the image has it on other brokers, too; in any thread."""
+        image = self._opened_for
+        found = None if image is None else image.partition(*topic_partition)
+        return found is not None and len(found.replicas) > 1
 
     async def open(self, jobs: "Sequence[LoadJob]", *, threads: int) -> None:
         """Open logs; those with least to recover serve first."""

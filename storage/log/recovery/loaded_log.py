@@ -24,6 +24,7 @@ class CheckpointedLog:
             start (KIP-320): it begins at the log's end, in whatever state that was found.
         latest_epoch: The cluster has begun no later one in this log, so batches of epochs up to it
             are believed where the epochs' checkpoint lags behind; None: that is not known.
+        has_other_replicas: What is missing here may be fetched again.
     """
 
     recovery_point: int | None = 0
@@ -35,6 +36,7 @@ class CheckpointedLog:
     is_doubtful: bool = False
     new_leader_epoch: int | None = None
     latest_epoch: int | None = None
+    has_other_replicas: bool = False
 
 
 @dataclass(frozen=True, slots=True)

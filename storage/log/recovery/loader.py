@@ -26,7 +26,9 @@ kernel writes pages back in any order. That is assumed of a gap between segments
                                              at all, nothing is known
     the log was never compacted              not by its settings, nor by the cleaner's checkpoint,
                                              nor by gaps that cannot be anything else
-    something is there before it             else the log begins later, as after retention
+    something is there before it             else the log begins later, as after retention. Unless
+                                             nothing is there behind it either; or the log has other
+                                             replicas, so that it is fetched again from the gap on
 
 Only what is cut off is synced, so that it cannot come back behind new records. The recovery point
 does not move up (but to the end of the log after a clean stop): a second crash finds no more trust
@@ -111,6 +113,7 @@ class LogLoader:
         self._is_compacted = was_compacted
         self._log_start_offset = checkpointed.log_start_offset
         self._is_doubtful = checkpointed.is_doubtful
+        self._has_other_replicas = checkpointed.has_other_replicas
         self._last_known_epoch = (
             checkpointed.latest_epoch if new_leader_epoch is None else new_leader_epoch - 1
         )
@@ -339,7 +342,10 @@ class LogLoader:
                     segment.path,
                     rest[0].path,
                 )
-                self._found.set_aside(rest)
+                if any(one.size for one in self._segments):
+                    self._found.set_aside(rest)
+                else:
+                    self._found.drop_all(rest)
             else:
                 _log.info(
                     "log %s continues at offset %d after a gap that begins at offset %d",
@@ -354,7 +360,8 @@ class LogLoader:
             return False
         before = [s for s in self._segments if s.base_offset < rest[0].base_offset]
         if not any(segment.size for segment in before):
-            return False
+            # A replica that went on behind the gap would never be given what is missing.
+            return self._has_other_replicas or not any(segment.size for segment in rest)
         is_compacted = self._was_compacted(before) or any(map(begins_after_gap, rest))
         if is_compacted:
             self._gaps_until = OFFSET_MAX

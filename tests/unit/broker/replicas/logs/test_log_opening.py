@@ -129,3 +129,23 @@ async def test_a_member_begins_no_leader_epoch_after_a_kill(member: Member, tmp_
     assert (again.names, again.log("t").leader_epochs.latest_epoch) == (["t-0"], 3)
     assert not again.log("t").needs_new_epoch
     again.close()
+
+
+@pytest.mark.parametrize(("replicas", "end"), [((1, 2), 0), ((1,), 2)])
+async def test_only_a_replica_gives_up_what_lies_behind_lost_records(
+    member: Member, tmp_path: Path, replicas: tuple[int, ...], end: int
+) -> None:
+    """A power cut has left the name of its first segment: it is fetched again from there on."""
+    member.images.set(topic_of("t", replicas))
+    await member.start()
+    member.append("t")
+    member.log("t").writer.roll()
+    member.append("t")
+    member.close(clean=False)
+    first = tmp_path / "data" / "t-0" / f"{0:020d}.log"
+    first.write_bytes(b"")
+    again = Member(tmp_path / "data")
+    again.images.set(topic_of("t", replicas))
+    await again.start()
+    assert (again.log("t").log_start_offset, again.log("t").log_end_offset) == (0, end)
+    again.close()

@@ -139,6 +139,58 @@ def test_empty_segments_at_the_beginning_are_as_if_retention_had_come_by() -> No
     assert (offsets_of(log), log.log_end_offset) == ([20, 21], 22)
 
 
+@pytest.mark.parametrize(
+    ("config", "opened", "end"),
+    [
+        (WIDE, Opened(0), 0),
+        (WIDE, Opened(0, log_start_offset=12), 12),
+        (WIDE, Opened(20), 20),
+        (WIDE, Opened(None), 20),
+        (WIDE, Opened(20, clean_shutdown=True), 20),
+        (small_segments(10_000, cleanup_policy=("compact",)), Opened(0), 20),
+    ],
+)
+def test_a_log_that_has_lost_all_its_records_is_an_empty_one(
+    config: TopicConfig, opened: Opened, end: int
+) -> None:
+    """A power cut has left the names of its segments.
+
+    Ended where the last of them begins, a replica would never be given what it had below, and be
+    elected in the end.
+    """
+    filesystem = empty_partition()
+    for base_offset in (0, 10, 20):
+        put_segment(filesystem, base_offset)
+    log = open_log(filesystem, config, opened=opened)
+    assert log.log_end_offset == end
+    assert set_aside_files(filesystem) == {}
+    assert append(log, make_batch(b"next")).first_offset == end
+    again = open_log(filesystem.after_crash(KEEP_ALL), config, opened=opened)
+    assert again.log_end_offset == end + 1
+
+
+@pytest.mark.parametrize("has_other_replicas", [False, True])
+def test_a_replica_that_has_lost_its_first_records_fetches_them_again(
+    has_other_replicas: bool,
+) -> None:
+    """Else it would be elected in the end without them. Of a log that is alone the rest is kept."""
+    filesystem = empty_partition()
+    put_segment(filesystem, 0)
+    put_segment(filesystem, 10)
+    put_segment(filesystem, 20, batch_at(20), batch_at(21))
+    log = Log.open(
+        DIRECTORY,
+        TOPIC_PARTITION,
+        topic_id=TOPIC_ID,
+        config=WIDE,
+        environment=FakeEnvironment(filesystem=filesystem, clock=ManualClock(NOW_MS)),
+        checkpointed=CheckpointedLog(has_other_replicas=has_other_replicas),
+    )
+    assert log.log_end_offset == (0 if has_other_replicas else 22)
+    kept = [name for name in set_aside_files(filesystem) if name.endswith("20.log")]
+    assert len(kept) == has_other_replicas
+
+
 @pytest.mark.parametrize(("recovery_point", "end"), [(0, 20), (9, 20), (10, 35)])
 def test_a_first_segment_that_lost_all_its_records_is_no_sign_of_compaction(
     recovery_point: int, end: int
