@@ -243,7 +243,7 @@ class TransactionIndex:
             return [*self._read(file, 0, count), *self.unwritten]
 
     def truncate_to(self, offset: int) -> None:
-        """Drop the entries whose marker lies at `offset` or above."""
+        """Drop the entries whose marker lies at `offset` or above; waits until they are gone."""
         self.unwritten = tuple(txn for txn in self.unwritten if txn.last_offset < offset)
         if self._entry_count() == 0 or self._last_offset < offset:
             return
@@ -251,15 +251,21 @@ class TransactionIndex:
         self._forget()
         with self._opened() as file:
             file.truncate(keep * ENTRY_SIZE)
+            # No flush syncs a file that has no entries: what came back after a crash would hide
+            # committed records of other transactions.
+            file.sync()
             self._count = keep
             self._last_offset = self._read(file, keep - 1, 1)[0].last_offset if keep else -1
 
     def reset(self) -> None:
-        """Drop all entries, before they are rebuilt from the log."""
+        """Drop all entries, before they are rebuilt from the log; waits until they are gone."""
         self.unwritten = ()
         if self._count != 0 and self._filesystem.exists(self.path):
             with self._opened() as file:
-                file.truncate(0)
+                if file.size():
+                    file.truncate(0)
+                    # See `truncate_to`: perhaps there is none to be rebuilt.
+                    file.sync()
         self._forget()
         self._count = 0
         self._last_offset = -1

@@ -132,6 +132,23 @@ def test_truncate(filesystem: FakeFilesystem, offset: int, left: int) -> None:
     assert index.entry_count == left + 1
 
 
+@pytest.mark.parametrize("offset", [36, 16, 0, None])
+def test_what_was_dropped_does_not_come_back(
+    filesystem: FakeFilesystem, offset: int | None
+) -> None:
+    """No flush syncs an index that has no entries."""
+    index = filled(filesystem)
+    index.flush()
+    for directory in ("/", "/d"):
+        filesystem.sync_directory(directory)
+    if offset is None:
+        index.reset()
+    else:
+        index.truncate_to(offset)
+    again = TransactionIndex(PATH, filesystem.after_crash())
+    assert again.entries() == index.entries()
+
+
 def test_refused_write_is_not_counted(filesystem: FakeFilesystem) -> None:
     """The next append takes the same place."""
     index = filled(filesystem)

@@ -67,8 +67,8 @@ def transactional(log: Log, sequence: int) -> None:
     log.writer.append_as_leader(batch, leader_epoch=0, now_ms=NOW_MS)
 
 
-def committed(log: Log) -> None:
-    marker = TransactionMarker(7, 0, True, 1, 0)
+def committed(log: Log, *, aborted: bool = False) -> None:
+    marker = TransactionMarker(7, 0, not aborted, 1, 0)
     log.markers.append([marker], leader_epoch=0, now_ms=NOW_MS)
 
 
@@ -105,6 +105,31 @@ def test_a_transaction_that_is_not_committed_yet_is_not_stable_behind_a_cut() ->
     log.update_high_watermark(4)
     log.truncation.truncate_to(4)
     assert (log.log_end_offset, log.high_watermark, log.last_stable_offset) == (4, 4, 3)
+
+
+def test_what_was_aborted_above_a_cut_does_not_come_back_with_a_power_cut() -> None:
+    """The index had no entry left, and nothing synced it: what it had hid committed records."""
+    filesystem = FakeFilesystem()
+    filesystem.mkdir("/data")
+    filesystem.sync_directory("/")
+    log = open_log(filesystem, small_segments(4000))
+    append(log, make_batch(b"a"))
+    transactional(log, 0)
+    committed(log, aborted=True)
+    log.flusher.flush()
+    assert log.reader.aborted_transactions(0, 3)
+    log.truncation.truncate_to(1)
+    transactional(log, 0)
+    committed(log)
+    log.flusher.flush()
+    log.writer.roll()
+    append(log, make_batch(b"b"))
+    log.flusher.flush()
+    again = open_log(
+        filesystem.after_crash(), small_segments(4000), opened=Opened(log.recovery_point)
+    )
+    assert again.log_end_offset == 4
+    assert again.reader.aborted_transactions(0, 4) == []
 
 
 def test_a_truncation_to_the_end_removes_nothing() -> None:
