@@ -54,6 +54,7 @@ class LogCopy:
         end_offset: The copy holds all below it.
         size_bytes: Of segments, in the copy.
         cancelled: May be set in any thread: what runs soon raises CopyCancelledError.
+        is_log_closed: The log was closed cleanly, to be copied to its end.
     """
 
     def __init__(
@@ -64,6 +65,7 @@ class LogCopy:
         self.target = target
         self.end_offset = 0
         self.cancelled = False
+        self.is_log_closed = False
         self._filesystem = filesystem
         self._throttle = throttle
         self._copied: dict[str, int] = {}

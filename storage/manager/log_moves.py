@@ -15,6 +15,7 @@ Source: Kafka, LogManager.scala (replaceCurrentWithFutureLog).
 """
 
 import errno
+from contextlib import suppress
 from posixpath import dirname, join
 
 from config.topic import TopicConfig
@@ -141,6 +142,7 @@ class LogMoves:
         assert source is not None
         with self._table.failing(source):
             log.close(clean=True)
+        copy.is_log_closed = True
         with _FailingTarget(self._table, copy):
             copy.finish()
         offsets = _offsets_of(log)
@@ -169,8 +171,7 @@ class LogMoves:
         source = self._table.directory_of(log)
         assert source is not None
         with self._table.failing(target):
-            self._table.filesystem.rename(copy.target, join(target.path, str(topic_partition)))
-            self._table.filesystem.sync_directory(target.path)
+            self._rename_copy(copy, join(target.path, str(topic_partition)))
         with self._table.lock:
             self._table.loading[topic_partition] = target
             source.loading.discard(topic_partition)
@@ -184,10 +185,24 @@ class LogMoves:
             pass
         return self._serve_again(target, log, config)
 
+    def _rename_copy(self, copy: LogCopy, path: str) -> None:
+        filesystem = self._table.filesystem
+        filesystem.rename(copy.target, path)
+        try:
+            filesystem.sync_directory(dirname(path))
+        except DiskError:
+            # Under that name a start would serve it, if the store still says that it moves.
+            with suppress(DiskError):
+                filesystem.rename(path, copy.target)
+            raise
+
     def put_back(
         self, log: Log, copy: LogCopy, target: LogDirectory, config: TopicConfig
     ) -> Log | None:
         """Open a log again that was taken out: it is not moved.
+
+        One that could not be closed is read again, as after a kill: what closing was to write for
+        its next opening, its producers above all, is not all there.
 
         Returns:
             None: its directory has gone offline meanwhile, and the log with it.
@@ -198,7 +213,7 @@ class LogMoves:
         source = self._table.directory_of(log)
         assert source is not None
         target.loading.discard(log.topic_partition)
-        opened = self._serve_again(source, log, config)
+        opened = self._serve_again(source, log, config, was_closed=copy.is_log_closed)
         self.drop_copy(copy, target)
         return opened
 
@@ -226,11 +241,21 @@ class LogMoves:
         due_ms = self._table.clock.monotonic_ms() + log.config.file_delete_delay_ms
         self._deletion.schedule(path, due_ms)
 
-    def _serve_again(self, directory: LogDirectory, log: Log, config: TopicConfig) -> Log | None:
+    def _serve_again(
+        self, directory: LogDirectory, log: Log, config: TopicConfig, *, was_closed: bool = True
+    ) -> Log | None:
         with self._table.failing(directory):
             opened = self._opener.open(
-                directory, log.topic_partition, log.topic_id, config, None, is_new=False
+                directory,
+                log.topic_partition,
+                log.topic_id,
+                config,
+                None,
+                is_new=False,
+                was_closed=was_closed,
             )
+        # Whatever was scanned, it is this process that wrote it: nothing of it can be lost.
+        opened.needs_new_epoch = False
         return opened if self._opener.serve(directory, opened) else None
 
 

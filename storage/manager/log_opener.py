@@ -42,10 +42,12 @@ class LogOpener:
         latest_epoch: int | None = None,
         has_other_replicas: bool = False,
         is_new: bool | None = None,
+        was_closed: bool = True,
     ) -> Log:
-        """Open a log: a job's, a new one, which no checkpoint knows, or one that was closed clean.
+        """Open a log: a job's, a new one, which no checkpoint knows, or one of this process.
 
-        `is_new` is by default whether there is no job.
+        `is_new` is by default whether there is no job; `was_closed`: one of this process was closed
+        cleanly.
         """
         is_known = job is not None if is_new is None else not is_new
 
@@ -72,7 +74,7 @@ class LogOpener:
                 new_leader_epoch=new_leader_epoch,
                 latest_epoch=latest_epoch,
                 has_other_replicas=has_other_replicas,
-                clean_shutdown=job is None or directory.had_clean_shutdown,
+                clean_shutdown=was_closed if job is None else directory.had_clean_shutdown,
                 is_doubtful=job is not None and directory.had_failed,
             ),
             producers=ProducerSettings(

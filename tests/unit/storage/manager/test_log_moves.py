@@ -17,7 +17,7 @@ from storage.manager.log_manager import LogManager
 from storage.types.topic_partition import TopicPartition
 from storage.types.uuid_text import NIL
 from tests.effort import swept
-from tests.fakes.filesystem import Keep, PowerCut
+from tests.fakes.filesystem import KEEP_ALL, Keep, PowerCut
 from tests.unit.storage.log.log_model import NOW_MS, make_batch
 from tests.unit.storage.manager.log_disk import A0, CONFIG, ID_A, ID_B, Disk, append
 
@@ -156,6 +156,61 @@ def test_all_that_a_producer_has_in_flight_may_be_sent_again(fails: bool) -> Non
         log = node.move(log, "/two")
     assert [send(log, sequence) for sequence in range(5)] == [(True, offset) for offset in sent]
     assert not send(log, 5)[0]
+
+
+@pytest.mark.parametrize(
+    ("kind", "path"), [("create", ".snapshot"), ("open", ".log"), ("sync_directory", "/one")]
+)
+def test_a_log_that_could_not_be_closed_is_put_back_whole(kind: str, path: str) -> None:
+    """For want of a descriptor: what closing writes for the next opening is not there.
+
+    The log is one of which nothing was synced before.
+    """
+    node = Node()
+    node.place = node.directory("/one").id
+    log = node.manager.creation.get_or_create(A0, ID_A, CONFIG)
+    sent = [send(log, sequence)[1] for sequence in range(5)]
+    target = node.directory("/two")
+    copy = node.manager.moves.begin_move(log, target)
+    node.manager.moves.before_take_out(log)
+    node.manager.moves.take_out(log)
+    for segment in log.segments:
+        segment.close()
+    node.disk.filesystem.fail(kind, errno.EMFILE, path=path)
+    with pytest.raises(DiskError):
+        node.manager.moves.finish_move(log, copy, target)
+    opened = node.manager.moves.put_back(log, copy, target, CONFIG)
+    assert opened is not None
+    assert not opened.needs_new_epoch
+    assert [send(opened, sequence) for sequence in range(5)] == [(True, offset) for offset in sent]
+    append(opened, 10)
+    opened.flusher.flush()
+    node.disk.filesystem.crash()
+    again = node.start().get(A0)
+    assert again is not None
+    assert again.log_end_offset == 15
+    assert send(again, 4) == (True, sent[4])
+
+
+def test_a_copy_whose_name_could_not_be_synced_does_not_serve_later() -> None:
+    """The store still says that the log moves, and the log goes on where it was."""
+    node = Node()
+    log = node.create()
+    target = node.directory("/two")
+    copy = node.manager.moves.begin_move(log, target)
+    node.manager.moves.before_take_out(log)
+    node.manager.moves.take_out(log)
+    node.manager.moves.finish_move(log, copy, target)
+    node.place = target.id
+    node.disk.filesystem.fail("sync_directory", errno.EMFILE, path="/two")
+    with pytest.raises(DiskError):
+        node.manager.moves.swap(log, copy, target, SMALL)
+    opened = node.manager.moves.put_back(log, copy, target, SMALL)
+    assert opened is not None
+    append(opened, 10)
+    opened.flusher.flush()
+    node.disk.filesystem.crash(KEEP_ALL)
+    check(node.start().get(A0), RECORDS + 10)
 
 
 def test_a_log_that_is_deleted_instead_of_taken_out_is_forgotten() -> None:
