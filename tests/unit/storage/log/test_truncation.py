@@ -262,6 +262,30 @@ def test_a_log_goes_on_behind_what_is_elsewhere() -> None:
     assert (again.log_end_offset, again.producer_state.last_entry(7) is not None) == (12, True)
 
 
+@pytest.mark.parametrize("records", [0, 3])
+@pytest.mark.parametrize("behind", [False, True])
+def test_where_a_log_begins_anew_is_durable_when_that_is_said(records: int, behind: bool) -> None:
+    """Its recovery point is: of a log that ends below, records would count as lost."""
+    filesystem = FakeFilesystem()
+    filesystem.mkdir("/data")
+    filesystem.sync_directory("/")
+    log = open_log(filesystem, remote_segments())
+    for _ in range(records):
+        append(log, make_batch(b"old"), leader_epoch=1)
+    log.close(clean=True)
+    log = open_log(filesystem, remote_segments())
+    if behind:
+        log.truncation.start_behind(below(), log_start_offset=5, now_ms=NOW_MS)
+    else:
+        log.truncation.truncate_fully_and_start_at(12)
+    assert log.recovery_point == 12
+    again = open_log(
+        filesystem.after_crash(), remote_segments(), opened=Opened(12, log.log_start_offset)
+    )
+    assert [segment.base_offset for segment in again.segments] == [12]
+    assert (again.log_start_offset, again.log_end_offset) == (log.log_start_offset, 12)
+
+
 @pytest.mark.parametrize("keep", ["what was synced", "all", "some"])
 def test_wherever_a_crash_stops_it_a_log_that_begins_there_knows_what_lies_before(
     keep: str,
