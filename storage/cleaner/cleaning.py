@@ -104,6 +104,11 @@ class CleanableLog(Protocol):
         """First offset that may still belong to an open transaction, or is not replicated."""
         ...
 
+    @property
+    def indexed_end_offset(self) -> int:
+        """The aborted transactions that begin below are all in the files of their indexes."""
+        ...
+
     def segment_facts(self) -> Sequence[CleanableSegment]:
         """All segments, ascending; the last one is the active segment."""
         ...

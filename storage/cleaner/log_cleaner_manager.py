@@ -11,7 +11,8 @@ Of the compacted logs, the one with the greatest part that is dirty, if that par
 Uncleanable: the active segment, what lies beyond the last stable offset, segments with records
 younger than `min.compaction.lag.ms`, and what is not on disk: a power cut would take a key's last
 record, and the one before it, which was there for long, would be gone from the segment that
-compaction has synced.
+compaction has synced. Nor is what an aborted transaction has written of which no file says so: its
+marker is in the log, and for the entry of the transaction index there was no room.
 
 State of a partition here:
 
@@ -98,6 +99,8 @@ def measure(log: CleanableLog, checkpoint: int | None, now_ms: int) -> LogToClea
     closed = segments[:-1]
     # A segment counts from its base offset; one that the dirty range begins in counts as clean.
     bound = min(log.last_stable_offset, log.recovery_point, segments[-1].base_offset)
+    # Read after what is stable: what was aborted below that is in a file or counted here.
+    bound = min(bound, log.indexed_end_offset)
     lag_ms = log.config.min_compaction_lag_ms
     if lag_ms > 0:
         for segment in _closed_from(segments, first_dirty):

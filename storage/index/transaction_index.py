@@ -34,7 +34,7 @@ from struct import Struct
 from typing import Final, NamedTuple
 
 from storage.environment.filesystem import File, Filesystem
-from storage.errors import CorruptFileError, DiskError
+from storage.errors import CorruptFileError
 from storage.index.reads import WAITING, Reads
 
 TRANSACTION_INDEX_SUFFIX: Final = ".txnindex"
@@ -159,13 +159,11 @@ class TransactionIndex:
         Raises:
             DiskError: The disk refused; it is kept.
         """
-        txns, self.unwritten = self.unwritten, ()
+        txns = self.unwritten
         if txns:
-            try:
-                self.extend(txns)
-            except DiskError:
-                self.unwritten = txns
-                raise
+            self.extend(txns)
+            # Not earlier: another thread asks what is not in the file.
+            self.unwritten = ()
 
     def _keep_appended(self, count: int, data: bytes) -> None:
         """Take what was written behind `count` entries into the blocks that are in memory."""

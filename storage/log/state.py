@@ -340,6 +340,21 @@ class LogState:
         """All segments, ascending; the last one is the active segment. Not to be changed."""
         return tuple(self.segments)
 
+    @property
+    def indexed_end_offset(self) -> int:
+        """The aborted transactions that begin below are all in files; in any thread.
+
+        Others found no room there, and are in memory.
+        """
+        end = self.log_end_offset
+        for segment in reversed(self.segment_facts()):
+            for txn in segment.transaction_index.unwritten:
+                end = min(end, txn.first_offset)
+            # A flush has written them.
+            if segment.base_offset <= self.recovery_point:
+                break
+        return end
+
 
 def _nothing(_error: CutSegmentError) -> None:
     """Nothing is done about it."""

@@ -36,6 +36,7 @@ class FakeLog:
     log_start_offset: int = 0
     last_stable_offset: int = 50
     recovery_point: int = 50
+    indexed_end_offset: int = 50
     directory: str = "/d/a-0"
     producer_state: ProducerStateManager = field(
         default_factory=lambda: ProducerStateManager(A, "/d", FakeFilesystem())
@@ -102,6 +103,12 @@ def test_checkpoint_below_the_log_start() -> None:
 def test_last_stable_offset_bounds(stable: int, bound: int) -> None:
     """The segment that holds it is not touched."""
     assert measure(FakeLog(last_stable_offset=stable), 0, NOW).first_uncleanable_offset == bound
+
+
+@pytest.mark.parametrize(("indexed", "bound"), [(50, 40), (30, 30), (29, 20), (5, 0)])
+def test_what_is_aborted_and_in_no_index_bounds(indexed: int, bound: int) -> None:
+    """The segment in which such a transaction begins is not read."""
+    assert measure(FakeLog(indexed_end_offset=indexed), 0, NOW).first_uncleanable_offset == bound
 
 
 @pytest.mark.parametrize(("lag", "bound"), [(0, 40), (60_000, 40), (60_001, 30), (100_000, 0)])

@@ -1,5 +1,6 @@
 """Compaction: which log is next, what stops it, and that nothing is lost or comes back by it."""
 
+import errno
 from collections.abc import Callable
 
 import pytest
@@ -7,8 +8,9 @@ import pytest
 from config.topic import TopicConfig
 from protocol.records.batch import LOG_OVERHEAD, iterate_batches
 from storage.checkpoints.checkpoint_files import CLEANER_CHECKPOINT, RECOVERY_POINT_CHECKPOINT
+from storage.types.transaction_marker import TransactionMarker
 from tests.fakes.filesystem import FakeFilesystem
-from tests.unit.storage.log.log_model import read_records, small_segments
+from tests.unit.storage.log.log_model import NOW_MS, make_batch, read_records, small_segments
 from tests.unit.storage.manager.log_disk import A0, A1, B0, ID_A, ID_B, Disk, append, append_durably
 
 DAY_MS = 86_400_000
@@ -32,6 +34,38 @@ def test_a_power_cut_takes_no_key_of_which_a_record_was_on_disk() -> None:
         found = disk.started(SMALL).get(A0)
         assert found is not None
         assert b"k" in {record.key for record in read_records(found)}
+
+
+@pytest.mark.parametrize("code", [errno.EMFILE, errno.ENOSPC])
+def test_what_a_transaction_wrote_that_no_file_names_as_aborted_replaces_nothing(code: int) -> None:
+    """There was no room for the entry of the index: it is in memory, where no cleaner reads it."""
+    disk = Disk()
+    manager = disk.started(SMALL)
+    log = manager.creation.get_or_create(A0, ID_A, SMALL)
+    append(log, key=b"k", value=b"committed")
+    aborted = make_batch(
+        b"aborted", producer_id=7, producer_epoch=0, base_sequence=0, transactional=True
+    )
+    log.writer.append_as_leader(aborted, leader_epoch=0, now_ms=NOW_MS)
+    append(log, 10, key=b"x")
+    log.flusher.flush()
+    disk.filesystem.fail("open", code, path=".txnindex")
+    disk.filesystem.fail("create", code, path=".txnindex")
+    marker = TransactionMarker(7, 0, False, 1, 0)
+    log.markers.append([marker], leader_epoch=0, now_ms=NOW_MS)
+    log.update_high_watermark(log.log_end_offset)
+    assert log.last_stable_offset == log.log_end_offset
+    manager.compaction.clean_dirtiest()
+    assert b"committed" in {record.value for record in read_records(log)}
+    disk.filesystem.heal()
+    for _ in range(2):
+        manager.room.check()
+    append(log, 10, key=b"x")
+    log.flusher.flush()
+    assert manager.compaction.clean_dirtiest() is not None
+    values = {record.value for record in read_records(log)}
+    assert b"committed" in values
+    assert b"aborted" not in values
 
 
 def test_what_is_written_behind_a_cut_is_compacted_again() -> None:
