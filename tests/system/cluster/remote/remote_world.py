@@ -232,6 +232,7 @@ class World:
     def expire_local(self) -> None:
         for broker in self.brokers:
             broker.log.durable_log_start_offset = broker.log.log_start_offset
+            broker.log.durable_remote_offset = broker.log.highest_remote_offset
             broker.log.retention.delete_old_segments()
             broker.log.deletion.remove_deleted_files(now=True)
 
