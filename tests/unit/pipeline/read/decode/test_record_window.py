@@ -20,7 +20,9 @@ from protocol.errors import DecodeError
 from protocol.records.builder import append_record
 from protocol.records.compression import Codec, compress
 from protocol.records.varint import encode_varint
+from tests.effort import swept
 from tests.unit.pipeline.read.batches import (
+    KERNEL_NAMES,
     KERNELS,
     NAME,
     batch_around,
@@ -30,17 +32,22 @@ from tests.unit.pipeline.read.batches import (
 )
 
 MIB = 1 << 20
+LARGE = bytes(60 * MIB)
 kernels = pytest.mark.parametrize("kernel", KERNELS)
+DEFAULT = KERNEL_NAMES[0]
+"""The one that workers take."""
 
 
-def block_of(count: int, value_size: int) -> bytearray:
+@lru_cache(maxsize=1)
+def block_of(count: int, value_size: int) -> bytes:
+    """Records one after the other, which take longer to make than to decode."""
     noise = random.Random(count)
     block = bytearray()
     for index in range(count):
         value = None if index % 7 == 0 else noise.randbytes(noise.randrange(value_size + 1))
         headers = [("h", b"x" * (index % 50))] if index % 5 == 0 else []
         append_record(block, index, index, b"%d" % index, value, headers)
-    return block
+    return bytes(block)
 
 
 @lru_cache(maxsize=1)
@@ -65,14 +72,19 @@ def test_a_batch_of_many_mebibytes(kernel: str, codec: Codec) -> None:
     assert got.rows["offset"] == [9000, 9001, 9002]
 
 
+@lru_cache(maxsize=1)
+def batch_of_nulls(count: int) -> bytes:
+    block = bytearray()
+    for index in range(count):
+        append_record(block, index, 0, None, None, ())
+    return batch_around(compress(Codec.ZSTD, block), count, attributes=4)
+
+
 @kernels
 def test_a_batch_of_very_many_records(kernel: str) -> None:
     """More than the table of records has room for."""
     count = ROWS_MAX * 2 + 5
-    block = bytearray()
-    for index in range(count):
-        append_record(block, index, 0, None, None, ())
-    log = batch_around(compress(Codec.ZSTD, block), count, attributes=4)
+    log = batch_of_nulls(count)
     got = decode(log, kernel, columns=["offset"])
     assert got.rows["offset"] == list(range(count))
     assert got.error is None
@@ -90,17 +102,23 @@ def test_a_record_larger_than_a_window(kernel: str) -> None:
     assert decode(log, kernel) == (rows, None)
 
 
+@lru_cache(maxsize=1)
+def batch_with(key: bytes, value: bytes, header: bytes | None) -> bytes:
+    """A record between small ones."""
+    block = bytearray()
+    append_record(block, 0, 0, b"a", b"small", ())
+    append_record(block, 1, 0, key, value, () if header is None else (("h", header),))
+    append_record(block, 2, 0, b"c", b"small", ())
+    return batch_around(compress(Codec.ZSTD, block), 3, attributes=4)
+
+
 @kernels
 @pytest.mark.parametrize("part", ["key", "value", "headers"])
 def test_a_record_larger_than_all_else_a_worker_holds(kernel: str, part: str) -> None:
     """It comes out, alone: 60 MiB of a few kilobytes."""
-    large = bytes(60 * MIB)
-    block = bytearray()
-    append_record(block, 0, 0, b"a", b"small", ())
+    large = LARGE
     key, value = (large, b"v") if part == "key" else (b"k", large if part == "value" else b"v")
-    append_record(block, 1, 0, key, value, (("h", large),) if part == "headers" else ())
-    append_record(block, 2, 0, b"c", b"small", ())
-    log = memoryview(batch_around(compress(Codec.ZSTD, block), 3, attributes=4))
+    log = memoryview(batch_with(key, value, large if part == "headers" else None))
     decoder = RowDecoder(("key", "value", "headers", "offset"), NAME, kernel_of(kernel))
     batches = [*decoder.decode(log, 0, 3, (), read_committed=True)]
     assert [batch.column(3).to_pylist() for batch in batches] == [[0], [1], [2]]
@@ -147,7 +165,7 @@ def windows(pieces: Iterator[bytes], records: int, kernel: str, record_max: int)
 @pytest.mark.parametrize("size", [1, 2, 7, 100, 10_000])
 def test_pieces_of_any_size(kernel: str, size: int) -> None:
     """Records and varints are cut wherever it happens."""
-    block = bytes(block_of(300, 90))
+    block = block_of(300, 90)
     assert windows(cut(block, size), 300, kernel, MIB) == list(range(300))
 
 
@@ -161,12 +179,12 @@ def test_a_record_that_nobody_can_hold_is_named(kernel: str) -> None:
         windows(cut(bytes(block), MIB), 2, kernel, MIB)
 
 
-@pytest.mark.parametrize("seed", range(12))
+@pytest.mark.parametrize("seed", swept(range(12), 4))
 def test_damage_in_a_large_batch_has_one_outcome(seed: int) -> None:
     """The same rows before it and the same words, by every kernel."""
     noise = random.Random(seed)
     count = 20_000
-    block = block_of(count, 1200)
+    block = bytearray(block_of(count, 1200))
     block[noise.randrange(len(block))] ^= 1 << noise.randrange(8)
     log = batch_around(block, count)
     assert len(block) > 8 * MIB
@@ -188,7 +206,7 @@ def test_damage_in_a_large_batch_has_one_outcome(seed: int) -> None:
 )
 def test_counts_and_ends_that_lie(kernel: str, count: int, tail: bytes, problem: str) -> None:
     """Found at the end of a large batch, when the rows before were given."""
-    log = batch_around(bytes(block_of(12_000, 2000)) + tail, count)
+    log = batch_around(block_of(12_000, 2000) + tail, count)
     got = decode(log, kernel, columns=["offset"])
     assert len(got.rows["offset"]) == min(count, 12_000)
     assert got.error is not None
@@ -228,7 +246,10 @@ print(rows, size >> 20, peak() - before)
 """
 
 
-@kernels
+@pytest.mark.parametrize(
+    "kernel",
+    [name if name == DEFAULT else pytest.param(name, marks=pytest.mark.merge) for name in KERNELS],
+)
 def test_half_a_gibibyte_out_of_one_batch(kernel: str) -> None:
     """A few windows of memory, whatever comes out: measured from outside of Python's books."""
     done = subprocess.run(

@@ -1,7 +1,9 @@
 """From batches to rows: the same by every kernel, and what `iterate_records` gives."""
 
 import random
+from functools import lru_cache
 from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
 import pytest
@@ -17,6 +19,7 @@ from protocol.records.builder import append_record, build_batch, rebuild_batch
 from protocol.records.compression import Codec
 from protocol.records.record import iterate_records
 from protocol.records.varint import encode_varint
+from tests.effort import swept
 from tests.unit.pipeline.read.batches import (
     KERNELS,
     NAME,
@@ -33,8 +36,9 @@ GOLDEN = Path(__file__).parents[4] / "golden" / "records"
 kernels = pytest.mark.parametrize("kernel", KERNELS)
 
 
+@lru_cache(maxsize=2)
 def many_batches(count: int, records: int, codec: int = 0) -> bytes:
-    """So many that they are walked side by side."""
+    """So many that they are walked side by side; made once for all kernels."""
     noise = random.Random(count)
     return log_of(
         *(
@@ -88,16 +92,21 @@ def test_hostile_bytes_have_one_outcome(log: bytes, harm: list[tuple[int, int]])
         )
 
 
+@lru_cache(maxsize=1)
+def rows_of_many(count: int, records: int, codec: int = 0) -> dict[str, list[Any]]:
+    """Of `many_batches`."""
+    return expected(many_batches(count, records, codec))[0]
+
+
 @kernels
 @pytest.mark.parametrize("codec", list(Codec))
 def test_many_batches_side_by_side(kernel: str, codec: Codec) -> None:
     """Of different lengths, with nulls and headers."""
     log = many_batches(200, 60, codec)
-    rows, _ = expected(log)
-    assert decode(log, kernel) == (rows, None)
+    assert decode(log, kernel) == (rows_of_many(200, 60, codec), None)
 
 
-@pytest.mark.parametrize("seed", range(40))
+@pytest.mark.parametrize("seed", swept(range(40), 4))
 def test_damage_among_many_batches(seed: int) -> None:
     """Rows of all batches before the damaged one, then its position, by every kernel."""
     noise = random.Random(seed)
@@ -332,13 +341,18 @@ def test_rows_come_in_pieces(kernel: str) -> None:
     assert max(piece.nbytes for piece in pieces) <= PIECE_BYTES * 1.01
 
 
+@lru_cache(maxsize=1)
+def batches_of_values(batches: int, records: int, size: int) -> bytes:
+    return log_of(*([(None, bytes(size), (), 1)] * records for _ in range(batches)))
+
+
 @kernels
 @pytest.mark.parametrize("size", [1, 10, 100, 1000])
 def test_no_piece_is_small_beside_the_others(kernel: str, size: int) -> None:
     """A stream's memory is a little more than whole groups: the rest is no group of its own."""
     records = 16_000 // (size + 10)
     batches = 4 * (1 << 20) // 16_000 + 3
-    log = log_of(*([(None, bytes(size), (), 1)] * records for _ in range(batches)))
+    log = batches_of_values(batches, records, size)
     decoder = RowDecoder(KAFKA_COLUMNS, NAME, kernel_of(kernel))
     pieces = list(decoder.decode(memoryview(log), 0, 2**60, (), read_committed=True))
     assert sum(piece.num_rows for piece in pieces) == records * batches
@@ -365,8 +379,7 @@ def test_rows_do_not_change_with_the_data(kernel: str) -> None:
 @pytest.mark.parametrize("name", COLUMNS)
 def test_each_column_alone(kernel: str, name: str) -> None:
     """The same as among all."""
-    log = many_batches(30, 20)
-    rows, _ = expected(log)
+    log, rows = many_batches(30, 20), rows_of_many(30, 20)
     assert decode(log, kernel, columns=[name]).rows == {name: rows[name]}
 
 
