@@ -1,7 +1,7 @@
 """How much a property tries: a profile scales what each test asks for.
 
     profile    inputs of a property   steps of a machine   which inputs            of a sweep
-    fast       at most 20             at most 20           the same in every run   each n-th case
+    fast       at most 12             at most 20           the same in every run   each n-th case
     settled    as asked for           as asked for         the same in every run   all cases
     search     as asked for           as asked for         new ones in every run   all cases
 
@@ -19,7 +19,7 @@ from typing import Final, TypeVar
 
 from hypothesis import HealthCheck, settings
 
-FAST_EXAMPLES: Final = 20
+FAST_EXAMPLES: Final = 12
 FAST_STEPS: Final = 20
 
 DEFAULT_EXAMPLES: Final = 100
