@@ -49,7 +49,7 @@ native: $(DEVELOPMENT) ## compile the hot path (mypyc) and what is in C; minutes
 run-pipeline: $(DEVELOPMENT) test-tools ## a broker, its tier, and three tables behind it, in ./data/pipeline (ARGS="--local": no Spark)
 	@$(BIN)/python -m bench.pipeline_demo $(ARGS)
 
-test: $(DEVELOPMENT) test-tools ## run the fast tests, compiled and as Python, in three processes (ARGS="tests/unit -k name")
+test: $(DEVELOPMENT) test-tools ## run the fast tests, compiled and as Python, in four processes (ARGS="tests/unit -k name")
 	@$(BIN)/python -m native --if-possible --c
 	@$(BIN)/python -m tests.tiers --compile fast $(ARGS)
 	@echo "More: make test-system (whole brokers), test-interop (real clients, Kafka's tools), test-spark, test-deep (hours)."

@@ -25,7 +25,7 @@ more, alone, in a new process; what then passes is named in the summary, to be l
 failures, or one that fails twice, fail the run.
 
 Modules run two at a time, and those that judge time or memory (`measures`) come after them, one by
-one, with the machine to themselves. The whole fast tier is divided among three processes
+one, with the machine to themselves. The whole fast tier is divided among four processes
 beforehand (`tests.shares`); a part of it that is asked for is not.
 
 With `--compile` as the first argument what has changed of the hot path is compiled, beside the
@@ -53,11 +53,12 @@ TESTS: Final = Path(__file__).resolve().parent
 
 PROCESSES: Final = 2
 
-FAST_PROCESSES: Final = 3
-"""On two cores: a tenth of these tests' time is waiting for leases and time-outs."""
+FAST_PROCESSES: Final = 4
+"""On two cores: a third of these tests' time is waiting for leases, time-outs, disks, programs."""
 
 SHARES: Final = 2
-"""Of each of these processes, one after the other: what shares cost is not known well."""
+"""Of each of these processes, one after the other: what shares cost is not known well. Of what runs
+compiled, which comes last and is less, each has one: to import it takes as long as to run it."""
 
 SILENT_S: Final = 480
 """So much longer than one test may take may pytest say nothing: its end may take its time, too."""
@@ -130,23 +131,26 @@ TIERS: Final = {
 SUMMARY: Final = re.compile(rb"(\d+) (passed|failed|skipped|errors?|xfailed|warnings?)\b")
 
 
-def parts(tier: Tier, arguments: list[str], modules: list[Path] | None = None) -> list[Part]:
+def parts(
+    tier: Tier, arguments: list[str], modules: list[Path] | None = None, shares_each: int = SHARES
+) -> list[Part]:
     """Pytest's arguments: first for what may run side by side, then for what measures.
 
     Args:
         tier: What is run.
         arguments: For pytest; they may name what of the tier.
         modules: These are divided among the processes beforehand.
+        shares_each: In so many shares for each process.
     """
     # pytest's own watchdog is a thread for each test: a tenth of the time of thousands of units.
     watchdog = ["-o", "faulthandler_timeout=0"]
     limits = ["-p", "tests.unfinished", *watchdog, "--timeout", str(tier.longest_s)]
     if modules is not None:
         # Each process would write what it alone has seen, and remove what others have left.
-        count = tier.processes * SHARES
-        apart = ["-p", "no:cacheprovider", "-o", f"tmp_path_retention_count={4 * count}"]
+        kept = 4 * tier.processes * (SHARES + 1)
+        apart = ["-p", "no:cacheprovider", "-o", f"tmp_path_retention_count={kept}"]
         costs = [cost(module, TESTS) for module in modules]
-        divided = shares(modules, costs, count)
+        divided = shares(modules, costs, tier.processes * shares_each)
         return [[["-m", tier.markers, *limits, *apart, *map(str, each)] for each in divided]]
     named = any(Path(word.partition("::")[0]).exists() for word in arguments)
     where = [*arguments, *(() if named else tier.folders)]
@@ -277,7 +281,7 @@ def run_tier(
             (part,) = parts(tier, again)
         else:
             chosen = set(again)
-            (part,) = parts(tier, [], [module for module in modules if str(module) in chosen])
+            (part,) = parts(tier, [], [each for each in modules if str(each) in chosen], 1)
         return part
 
     # Not more than one of what xdist has processes for.
