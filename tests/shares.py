@@ -42,7 +42,6 @@ COSTLY: Final[dict[str, float]] = {
     "unit/pipeline/lake/reconcile/test_reconcile.py": 4,
     "unit/pipeline/lake/sinks/test_continuity.py": 7,
     "unit/pipeline/lake/sinks/test_delta_history.py": 4,
-    "unit/pipeline/lake/work/test_local_runner.py": 4,
     "unit/pipeline/read/bytes/test_chunk_stream.py": 4,
     "unit/pipeline/read/decode/test_record_window.py": 11,
     "unit/pipeline/read/decode/test_row_decoder.py": 9,
