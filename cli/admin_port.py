@@ -63,12 +63,24 @@ def _request(address: str, method: str, path: str) -> tuple[int, bytes]:
     assert target is not None, "the option's type has checked it"
     timeout_s = ACTION_TIMEOUT_S if method == "POST" else TIMEOUT_S
     connection = http.client.HTTPConnection(*target, timeout=timeout_s)
+    is_connected = False
     try:
+        connection.connect()
+        is_connected = True
         # The header says that no web page has made a browser send this.
         connection.request(method, path, headers={"Varve-Action": "1"})
         response = connection.getresponse()
         return response.status, response.read()
     except (OSError, http.client.HTTPException) as error:
+        if is_connected and isinstance(error, TimeoutError):
+            raise CommandError(
+                f"the broker at {address} has not answered within {timeout_s:.0f} s"
+            ) from error
+        if is_connected and isinstance(error, ConnectionError | http.client.IncompleteRead):
+            raise CommandError(
+                f"{address} has ended the connection before its answer: the broker has ended, or "
+                "this is not its admin port (admin.listener, --admin names another)"
+            ) from error
         reason = (error.strerror if isinstance(error, OSError) else None) or str(error)
         raise CommandError(
             f"no admin port at {address}: {reason or type(error).__name__} "

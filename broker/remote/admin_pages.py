@@ -30,6 +30,7 @@ from storage.types.uuid_text import format_uuid
 from tiered.errors import TieredError
 from tiered.fetch.gaps import find_gaps
 from tiered.format.object_keys import ObjectKeys
+from tiered.maintenance.unanswered import Unanswered
 from tiered.metadata.history_reader import verify_history
 from tiered.segment_metadata import (
     RemoteLogSegmentMetadata,
@@ -216,24 +217,32 @@ class TierPages:
         segments = [segment for one in wanted for segment in self._finished(one)]
         faulty: list[object] = []
         unread: list[str] = []
-        size = 0
-        for segment in segments:
+        unanswered = Unanswered()
+        read = size = 0
+        for position, segment in enumerate(segments, 1):
             assert manager is not None
             try:
                 faults = await manager.verifier.verify(segment)
             except TieredError as error:
                 unread.append(f"{segment.partition} {segment.id}: {error}")
+                unanswered.failed(error)
+                if unanswered.is_over:
+                    unread += unanswered.left(len(segments) - position)
+                    break
                 continue
+            unanswered.answered()
+            read += 1
             size += segment.segment_size_bytes
             if faults:
                 faulty.append(
                     {**_segment(segment), "faults": [fault._asdict() for fault in faults]}
                 )
+        with_history = () if unanswered.is_over else wanted
         return _page(
             {
                 "partitions": len(wanted),
-                "historyFaults": await self._history_faults(wanted, unread),
-                "segments": len(segments),
+                "historyFaults": await self._history_faults(with_history, unread),
+                "segments": read,
                 "bytes": size,
                 "faulty": faulty,
                 "unread": unread,

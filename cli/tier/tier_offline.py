@@ -103,16 +103,18 @@ def verify_bucket(args: argparse.Namespace) -> dict[str, Any]:
 
 async def _verify(tier: "Tier", which: dict[str, str] | None) -> dict[str, Any]:
     from tiered.errors import TieredError
+    from tiered.maintenance.unanswered import Unanswered
     from tiered.metadata.history_reader import histories_among, verify_history
 
     unread: list[str] = []
+    unanswered = Unanswered()
     topics = None if which is None else [which["topic"]]
     objects: dict[str, int] = {}
     manifests = await _manifests(tier, which, unread, objects)
     faulty: list[dict[str, object]] = []
     there: list[SegmentManifest] = []
-    size = 0
-    for one in manifests:
+    read = size = 0
+    for position, one in enumerate(manifests, 1):
         metadata = one.metadata
         try:
             faults = await tier.verify_segment(metadata)
@@ -122,7 +124,13 @@ async def _verify(tier: "Tier", which: dict[str, str] | None) -> dict[str, Any]:
         except TieredError as error:
             there.append(one)
             unread.append(f"{metadata.partition} {metadata.id}: {error}")
+            unanswered.failed(error)
+            if unanswered.is_over:
+                unread += unanswered.left(len(manifests) - position)
+                break
             continue
+        unanswered.answered()
+        read += 1
         size += metadata.segment_size_bytes
         if faults:
             faulty.append(
@@ -138,14 +146,14 @@ async def _verify(tier: "Tier", which: dict[str, str] | None) -> dict[str, Any]:
     history_faults = [
         fault
         for name in histories_among(objects, topics)
-        if only in name
+        if only in name and not unanswered.is_over
         for fault in await verify_history(tier, name)
     ]
     return {
         "historyFaults": history_faults,
-        "missing": await _missing(tier, which, there, objects),
+        "missing": ([] if unanswered.is_over else await _missing(tier, which, there, objects)),
         "partitions": len({one.metadata.partition for one in there}),
-        "segments": len(there),
+        "segments": read,
         "bytes": size,
         "faulty": faulty,
         "unread": unread,

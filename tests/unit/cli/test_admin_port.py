@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from cli import admin_port
 from cli.admin_port import ask_admin
 from cli.connection import CommandError
 
@@ -96,4 +97,23 @@ def test_nobody_there_is_one_line_too() -> None:
         taken.bind(("127.0.0.1", 0))
         port = taken.getsockname()[1]
         with pytest.raises(CommandError, match=rf"no admin port at 127.0.0.1:{port}: .*--admin"):
+            ask_admin(f"127.0.0.1:{port}", "GET", "/tier", {})
+
+
+def test_a_broker_that_ends_meanwhile_is_no_mistaken_address() -> None:
+    """As one that is killed while it reads a bucket for the command."""
+    with socket.create_server(("127.0.0.1", 0)) as listening:
+        thread = threading.Thread(target=lambda: listening.accept()[0].close())
+        thread.start()
+        port = listening.getsockname()[1]
+        with pytest.raises(CommandError, match="ended the connection before its answer"):
+            ask_admin(f"127.0.0.1:{port}", "POST", "/tier/verify", {})
+        thread.join()
+
+
+def test_a_broker_that_does_not_answer_is_said_to_be_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(admin_port, "TIMEOUT_S", 0.05)
+    with socket.create_server(("127.0.0.1", 0)) as listening:
+        port = listening.getsockname()[1]
+        with pytest.raises(CommandError, match=f"at 127.0.0.1:{port} has not answered within 0 s"):
             ask_admin(f"127.0.0.1:{port}", "GET", "/tier", {})

@@ -17,6 +17,7 @@ from tests.fakes.filesystem import FakeFilesystem
 from tests.fakes.tiered.scripted_tier import FakeTier
 from tiered.errors import RemoteStorageError, StoreUnavailableError
 from tiered.maintenance.garbage_collector import ScrubReport
+from tiered.maintenance.unanswered import UNANSWERED_MAX
 from tiered.maintenance.verifier import SegmentFaults
 from tiered.segment_metadata import (
     RemoteLogSegmentId,
@@ -321,4 +322,18 @@ async def test_segments_are_verified_on_demand() -> None:
     assert document(await world.post("/tier/verify", topic="u"))["segments"] == 0
     manager.fails = True
     told = document(await world.post("/tier/verify", topic="t", partition="0"))
-    assert (len(told["unread"]), told["bytes"]) == (2, 0)
+    assert (len(told["unread"]), told["segments"], told["bytes"]) == (2, 0, 0)
+
+
+async def test_verification_is_given_up_when_the_store_does_not_answer() -> None:
+    """Where it hangs, each call lasts a minute."""
+    manager = Manager([T0])
+    world = World(manager)
+    world.remote.metadata = Metadata({T0: [segment(T0, at, at + 4) for at in range(0, 50, 5)]})
+    told = document(await world.post("/tier/verify", topic="t", partition="0"))
+    assert (told["segments"], told["unread"]) == (10, [])
+    manager.fails = True
+    told = document(await world.post("/tier/verify", topic="t", partition="0"))
+    assert told["segments"] == 0
+    assert len(told["unread"]) == UNANSWERED_MAX + 1
+    assert told["unread"][-1] == "7 more segments, as the object store does not answer"

@@ -19,7 +19,9 @@ from tests.fakes.kafka.library_clients import FakeCluster
 from tests.unit.cli.commands import Outcome, Shell
 from tests.unit.cli.tier.test_tier_bucket import parsed
 from tests.unit.tiered.format.closed_segments import FACTS, make_segment
+from tiered.errors import StoreTimeoutError
 from tiered.format.object_keys import ObjectKeys
+from tiered.maintenance.unanswered import UNANSWERED_MAX
 from tiered.metadata.history import HistoryState, HistorySummary, PartitionHistory, encode_history
 from tiered.segment_metadata import RemoteLogSegmentMetadata
 from tiered.storage_manager.remote_storage_manager import RemoteStorageManager
@@ -143,6 +145,23 @@ def test_verify_passes_over_what_is_removed_meanwhile(
     done = shell("verify", "--root", str(root), "--json")
     assert (done.status, done.document["segments"], done.document["faulty"]) == (status, 2, [])
     assert len(done.document["missing"]) == status
+
+
+def test_verify_gives_up_when_the_store_does_not_answer(
+    shell: Type, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    root = tmp_path / "store"
+    fill(tmp_path, "--root", str(root), segments=5)
+
+    async def unanswered(*_: object) -> Sequence[Fault]:
+        raise StoreTimeoutError("no answer")
+
+    monkeypatch.setattr(RemoteStorageManager, "verify_segment", unanswered)
+    done = shell("verify", "--root", str(root), "--json")
+    assert (done.status, done.document["segments"]) == (1, 0)
+    assert done.document["unread"][UNANSWERED_MAX:] == [
+        "2 more segments, as the object store does not answer"
+    ]
 
 
 def test_ls_complains_of_segments_that_are_not_whole(shell: Type, tmp_path: Path) -> None:
