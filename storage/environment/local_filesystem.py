@@ -9,6 +9,7 @@ import ctypes
 import errno
 import fcntl
 import os
+import resource
 import shutil
 import stat
 import sys
@@ -102,6 +103,12 @@ def describe_missing() -> tuple[str, ...]:
         missing.append("no posix_fallocate: preallocate reserves a length, not blocks")
     if _sync_file_range is None:
         missing.append("no sync_file_range: a slow disk is noticed when it holds the broker up")
+    limit, _ = resource.getrlimit(resource.RLIMIT_FSIZE)
+    if limit != resource.RLIM_INFINITY:
+        missing.append(
+            f"files of {limit} bytes at most (ulimit -f): a log directory goes offline when a "
+            "segment, or what is kept in reserve for a full disk, does not fit"
+        )
     return tuple(missing)
 
 

@@ -259,6 +259,12 @@ def test_linux_lacks_nothing() -> None:
         assert describe_missing()
 
 
+def test_a_limit_of_files_is_told_at_the_start(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A segment that gets there fails like a disk: nothing else would name the cause."""
+    monkeypatch.setattr(resource, "getrlimit", lambda _: (8 << 20, resource.RLIM_INFINITY))
+    assert describe_missing()[-1].startswith("files of 8388608 bytes at most (ulimit -f): ")
+
+
 # -- the fake alone --------------------------------------------------------------------------
 
 
