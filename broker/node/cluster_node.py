@@ -186,8 +186,8 @@ def check_directories(
         if filesystem.exists(path):
             raise NodeStoreError(
                 f"{path} is the metadata store of a node that was alone, and metadata.store names "
-                "a cluster's: give this broker other log directories, or make it the first of a "
-                "cluster with `varve metadata copy`"
+                "a cluster's: start it with metadata.store=sqlite, as before, or make it the first "
+                "of a cluster with `varve metadata copy`; or give this broker other log directories"
             )
     if not any(d.meta is not None and d.meta.store_id is not None for d in online):
         for directory in online:
