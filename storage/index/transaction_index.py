@@ -256,14 +256,11 @@ class TransactionIndex:
             self._last_offset = self._read(file, keep - 1, 1)[0].last_offset if keep else -1
 
     def reset(self) -> None:
-        """Drop all entries, before they are rebuilt from the log; waits until they are gone."""
+        """Drop all entries, before they are rebuilt from the log; `sync` follows."""
         self.unwritten = ()
         if self._count != 0 and self._filesystem.exists(self.path):
             with self._opened() as file:
-                if file.size():
-                    file.truncate(0)
-                    # See `truncate_to`: perhaps there is none to be rebuilt.
-                    file.sync()
+                file.truncate(0)
         self._forget()
         self._count = 0
         self._last_offset = -1
@@ -306,6 +303,12 @@ class TransactionIndex:
         """Wait until the entries are on disk."""
         self.write_unwritten()
         if self._entry_count():
+            with self._opened() as file:
+                file.sync()
+
+    def sync(self) -> None:
+        """Wait until the file is on disk as it is, also if all of its entries have gone."""
+        if self._filesystem.exists(self.path):
             with self._opened() as file:
                 file.sync()
 

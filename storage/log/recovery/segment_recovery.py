@@ -167,6 +167,8 @@ class SegmentRecovery:
             segment.open_file().sync()
         segment.offset_index.save()
         segment.time_index.save()
+        # The recovery point may be the log's end already: then no flush comes before it is trusted.
+        segment.transaction_index.sync()
         self.next_offset = next_offset
 
     def _scan(self, segment: Segment, file_size: int) -> tuple[int, int]:

@@ -143,6 +143,7 @@ def test_what_was_dropped_does_not_come_back(
         filesystem.sync_directory(directory)
     if offset is None:
         index.reset()
+        index.sync()
     else:
         index.truncate_to(offset)
     again = TransactionIndex(PATH, filesystem.after_crash())

@@ -1,5 +1,7 @@
 """Transactions of a log across segments, restarts, retention and deletion."""
 
+from random import Random
+
 import pytest
 
 from config.topic import TopicConfig
@@ -199,6 +201,27 @@ def test_markers_in_other_segments_than_their_data() -> None:
     assert sorted(log.reader.aborted_transactions(0, 3)) == [(5, 0), (6, 1)]
     assert log.reader.aborted_transactions(1, 2) == [(6, 1), (5, 0)]
     assert log.last_stable_offset == 15
+
+
+@pytest.mark.parametrize("seed", [None, 1, 2, 3])
+def test_an_index_that_was_rebuilt_is_there_after_the_next_power_cut(seed: int | None) -> None:
+    """The recovery point is the log's end: no flush comes before the segment counts as sound."""
+    filesystem = FakeFilesystem()
+    filesystem.mkdir("/data")
+    filesystem.sync_directory("/")
+    log = open_log(filesystem, small_segments())
+    write(log)
+    end(log)
+    log.flusher.flush()
+    filesystem.crash()
+    log = open_log(filesystem, small_segments(), opened=Opened(2))
+    assert log.recovery_point == log.log_end_offset == 2
+    log.writer.roll()
+    # As with any file that is replaced there.
+    filesystem.sync_directory(log.directory)
+    filesystem.crash(None if seed is None else Random(seed))
+    log = open_log(filesystem, small_segments(), opened=Opened(2))
+    assert log.reader.aborted_transactions(0, 2) == [(PID, 0)]
 
 
 def test_a_marker_is_never_too_large() -> None:
