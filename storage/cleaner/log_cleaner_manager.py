@@ -11,8 +11,10 @@ Of the compacted logs, the one with the greatest part that is dirty, if that par
 Uncleanable: the active segment, what lies beyond the last stable offset, segments with records
 younger than `min.compaction.lag.ms`, and what is not on disk: a power cut would take a key's last
 record, and the one before it, which was there for long, would be gone from the segment that
-compaction has synced. Nor is what an aborted transaction has written of which no file says so: its
-marker is in the log, and for the entry of the transaction index there was no room.
+compaction has synced. The same goes for what a transaction has written whose marker is not on disk:
+after a power cut it is open again, and may be aborted. Nor is touched what an aborted transaction
+has written of which no file says so: its marker is in the log, and for the entry of the transaction
+index there was no room.
 
 State of a partition here:
 
@@ -98,9 +100,15 @@ def measure(log: CleanableLog, checkpoint: int | None, now_ms: int) -> LogToClea
         first_dirty = start
     closed = segments[:-1]
     # A segment counts from its base offset; one that the dirty range begins in counts as clean.
-    bound = min(log.last_stable_offset, log.recovery_point, segments[-1].base_offset)
-    # Read after what is stable: what was aborted below that is in a file or counted here.
+    recovery_point = log.recovery_point
+    bound = min(log.last_stable_offset, recovery_point, segments[-1].base_offset)
+    # Read after what is stable: what was aborted below that is in a file or counted here, and what
+    # was ended is on disk or counted.
     bound = min(bound, log.indexed_end_offset)
+    ends = log.producer_state.unflushed_ends
+    unflushed = None if ends is None else ends.first_offset(recovery_point)
+    if unflushed is not None:
+        bound = min(bound, unflushed)
     lag_ms = log.config.min_compaction_lag_ms
     if lag_ms > 0:
         for segment in _closed_from(segments, first_dirty):

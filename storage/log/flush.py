@@ -201,6 +201,9 @@ class LogFlusher:
         self.last_flush_ms = state.clock.monotonic_ms()
         if ticket.end_offset > state.recovery_point:
             state.recovery_point = ticket.end_offset
+            ends = state.producer_state.unflushed_ends
+            if ends is not None:
+                ends.let_go(ticket.end_offset)
         if self._unsynced_snapshots:
             self._unsynced_snapshots = [
                 at for at in self._unsynced_snapshots if at > ticket.end_offset

@@ -488,4 +488,6 @@ class ProducerStateManager(ProducerTable):
     def hand_over(self, other: "ProducerStateManager") -> None:
         """`other` takes this one's place: what is not in the log stays known."""
         other._verifications = self._verifications
+        # It has read what is in the log; what was ended below the high watermark has not changed.
+        other.unflushed_ends = self.unflushed_ends
         other.requires_verification = self.requires_verification

@@ -19,6 +19,7 @@ from storage.producers.capture import ProducerCapture
 from storage.producers.entry import NO_OFFSET, ProducerEntry
 from storage.producers.snapshot import decode_snapshot
 from storage.producers.snapshot_files import SnapshotFiles
+from storage.producers.unflushed_ends import UnflushedEnds
 from storage.producers.verification import Verifications
 from storage.types.topic_partition import TopicPartition
 
@@ -47,6 +48,8 @@ class ProducerTable:
             it is read for every fetch.
         expiration_ms: `producer.id.expiration.ms`.
         snapshots: Files with the state as of an offset.
+        unflushed_ends: Transactions that have ended below the high watermark, until a flush has
+            reached their markers; None as long as none has.
     """
 
     __slots__ = (
@@ -64,6 +67,7 @@ class ProducerTable:
         "first_unstable_offset",
         "map_end_offset",
         "snapshots",
+        "unflushed_ends",
     )
 
     def __init__(
@@ -103,6 +107,7 @@ class ProducerTable:
         self._captures: list[ProducerCapture] | None = None
         self.map_end_offset = 0
         self.first_unstable_offset: int | None = None
+        self.unflushed_ends: UnflushedEnds | None = None
 
     # -- offsets that move -------------------------------------------------------------------
 
@@ -113,6 +118,10 @@ class ProducerTable:
             return
         done = [first for first, last in unreplicated.items() if last < high_watermark]
         if done:
+            if self.unflushed_ends is None:
+                self.unflushed_ends = UnflushedEnds()
+            # First: another thread asks for it after it has seen what is stable.
+            self.unflushed_ends.note(min(done), max(unreplicated[first] for first in done))
             for first in done:
                 del unreplicated[first]
             self._update_first_unstable_offset()
@@ -223,6 +232,7 @@ class ProducerTable:
     def truncate_fully_and_start_at(self, offset: int) -> None:
         """Forget everything and delete all snapshots; the log is empty and starts at `offset`."""
         self._clear()
+        self.unflushed_ends = None
         for snapshot in tuple(self.snapshots.offsets()):
             self.snapshots.delete(snapshot)
         self._last_snapshot_offset = 0

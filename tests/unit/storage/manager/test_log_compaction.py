@@ -36,6 +36,67 @@ def test_a_power_cut_takes_no_key_of_which_a_record_was_on_disk() -> None:
         assert b"k" in {record.key for record in read_records(found)}
 
 
+def test_a_power_cut_that_opens_a_transaction_again_takes_no_committed_record() -> None:
+    """Its records were on disk, and its marker not: what it was to replace stays until then."""
+    disk = Disk()
+    manager = disk.started(SMALL)
+    log = manager.creation.get_or_create(A0, ID_A, SMALL)
+    append(log, key=b"k", value=b"committed")
+    replacing = make_batch(
+        b"new", producer_id=7, producer_epoch=0, base_sequence=0, transactional=True
+    )
+    log.writer.append_as_leader(replacing, leader_epoch=0, now_ms=NOW_MS)
+    append(log, 10, key=b"x")
+    log.flusher.flush()
+    marker = TransactionMarker(7, 0, True, 1, 0)
+    log.markers.append([marker], leader_epoch=0, now_ms=NOW_MS)
+    append(log, key=b"x")
+    assert log.last_stable_offset == log.log_end_offset > log.recovery_point
+    manager.compaction.clean_dirtiest()
+    disk.filesystem.crash()
+    manager = disk.started(SMALL)
+    found = manager.get(A0)
+    assert found is not None
+    assert found.producer_state.first_undecided_offset == 1
+    marker = TransactionMarker(7, 0, False, 1, 0)
+    found.markers.append([marker], leader_epoch=0, now_ms=NOW_MS)
+    append(found, 10, key=b"x")
+    found.flusher.flush()
+    assert manager.compaction.clean_dirtiest() is not None
+    values = {record.value for record in read_records(found)}
+    assert b"committed" in values
+    assert b"new" not in values
+
+
+def test_what_was_flushed_with_its_marker_is_compacted() -> None:
+    """A transaction that ends after the flush keeps what it has written, and no more, from that."""
+    disk = Disk()
+    manager = disk.started(SMALL)
+    log = manager.creation.get_or_create(A0, ID_A, SMALL)
+    for sequence in range(20):
+        batch = make_batch(
+            b"%d" % sequence,
+            producer_id=7,
+            producer_epoch=0,
+            base_sequence=sequence,
+            transactional=True,
+        )
+        log.writer.append_as_leader(batch, leader_epoch=0, now_ms=NOW_MS)
+        marker = TransactionMarker(7, 0, True, 1, 0)
+        log.markers.append([marker], leader_epoch=0, now_ms=NOW_MS)
+        log.update_high_watermark(log.log_end_offset)
+        if sequence == 9:
+            log.flusher.flush()
+            flushed = log.log_end_offset
+    stats = manager.compaction.clean_dirtiest()
+    assert stats is not None
+    assert flushed - 6 < stats.end_offset <= flushed
+    log.flusher.flush()
+    stats = manager.compaction.clean_dirtiest()
+    assert stats is not None
+    assert stats.end_offset == log.segments.active.base_offset
+
+
 @pytest.mark.parametrize("code", [errno.EMFILE, errno.ENOSPC])
 def test_what_a_transaction_wrote_that_no_file_names_as_aborted_replaces_nothing(code: int) -> None:
     """There was no room for the entry of the index: it is in memory, where no cleaner reads it."""
