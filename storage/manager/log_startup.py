@@ -469,6 +469,7 @@ class LogStartup:
                 self._set_aside_alerts.report(topic_partition, log.set_aside)
                 self._note_gaps(directory, log)
                 self._compaction.ends_at(directory, topic_partition, log.log_end_offset)
+                self._lower_recovery_point(directory, log)
                 if self._opener.serve(directory, log) and on_loaded is not None:
                     on_loaded(log)
         except DiskError as error:
@@ -496,6 +497,18 @@ class LogStartup:
             and recovery_point < log.active_base_offset
         ):
             self._compaction.note_gaps(directory, log.topic_partition)
+
+    def _lower_recovery_point(self, directory: LogDirectory, log: Log) -> None:
+        """The log ends below its recovery point: what is written there next is not on disk.
+
+        Before it is, or a power cut would leave records that no start looks at.
+        """
+        known = directory.checkpointed(RECOVERY_POINT_CHECKPOINT, log.topic_partition)
+        if known is not None and log.log_end_offset < known:
+            lower = {log.topic_partition: log.recovery_point}
+            directory.write_checkpoint(
+                RECOVERY_POINT_CHECKPOINT, lambda offsets: {**offsets, **lower}
+            )
 
     def _keep_flush_limit(self, log: Log) -> None:
         """What `flush.messages` promises of what is acknowledged holds before the log serves."""

@@ -12,7 +12,7 @@ from storage.types.uuid_text import NIL
 from tests.effort import drawn, swept
 from tests.fakes.environment import FakeEnvironment
 from tests.fakes.filesystem import KEEP_ALL, Event, FakeFilesystem
-from tests.unit.storage.log.log_model import small_segments
+from tests.unit.storage.log.log_model import read_records, small_segments
 from tests.unit.storage.manager.log_disk import A0, A1, B0, CONFIG, ID_A, Disk, append, killed
 
 
@@ -89,6 +89,32 @@ def test_crash_at_every_step_keeps_what_was_flushed() -> None:
                 manager.checkpoints.write()
         disk.filesystem.observer = None
     assert points > drawn(1_500, 4)
+
+
+def test_a_log_that_ends_below_its_recovery_point_is_looked_at_from_its_end_on() -> None:
+    """Also by the start after the next: what it has written since is not on disk."""
+    config = small_segments(300)
+    disk = Disk()
+    manager = disk.started(config)
+    log = manager.creation.get_or_create(A0, ID_A, config)
+    append(log, 20)
+    log.flusher.flush()
+    manager.checkpoints.write()
+    # The power goes in a truncation, before the checkpoint has been written.
+    log.truncation.truncate_to(5)
+    disk.filesystem.crash()
+    log = disk.started(config).get(A0)
+    assert log is not None
+    assert log.log_end_offset == 5
+    append(log, 10)
+    assert log.segments.active.base_offset > 8
+    # As with any file that is replaced there.
+    disk.filesystem.sync_directory(log.directory)
+    disk.filesystem.crash()
+    log = disk.started(config).get(A0)
+    assert log is not None
+    assert log.log_end_offset == 5
+    assert [record.offset for record in read_records(log)] == list(range(5))
 
 
 @pytest.mark.parametrize("flush_messages", [1, 7, 1000, (1 << 63) - 1])
