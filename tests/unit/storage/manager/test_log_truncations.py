@@ -1,5 +1,6 @@
 """Truncations of logs that follow: compaction is stopped, checkpoints go down with the log."""
 
+import errno
 import threading
 from typing import Any
 
@@ -7,9 +8,11 @@ import pytest
 
 from storage.checkpoints.checkpoint_files import CLEANER_CHECKPOINT, RECOVERY_POINT_CHECKPOINT
 from storage.checkpoints.log_directory import LogDirectory
+from storage.errors import DiskError
 from storage.log.truncation import StateBelow
 from storage.producers.snapshot import encode_rows
 from tests.code_path import python_only
+from tests.unit.storage.log.log_model import read_records, small_segments
 from tests.unit.storage.manager.log_disk import A0, A1, CONFIG, ID_A, Disk, append
 
 
@@ -70,6 +73,43 @@ def test_a_log_that_begins_behind_its_remote_part_does_so_after_a_crash() -> Non
     found = disk.started().get(A0)
     assert found is not None
     assert (found.log_start_offset, found.local_log_start_offset) == (0, 20)
+
+
+@pytest.mark.parametrize(("code", "starts_anew"), [(errno.EMFILE, False), (errno.ENOSPC, True)])
+def test_nothing_is_cut_before_the_recovery_point_is_lower(code: int, starts_anew: bool) -> None:
+    """There is no room for its checkpoint: the log could go on, and lose power."""
+    config = small_segments(300)
+    disk = Disk("/one")
+    manager = disk.started(config)
+    log = manager.creation.get_or_create(A0, ID_A, config)
+    append(log, 20)
+    log.flusher.flush()
+    manager.checkpoints.write()
+
+    def truncate() -> None:
+        if starts_anew:
+            manager.truncation.start_at(log, 5)
+        else:
+            manager.truncation.truncate_to(log, 5)
+
+    disk.filesystem.fail("create", code, path=RECOVERY_POINT_CHECKPOINT)
+    with pytest.raises(DiskError):
+        truncate()
+    assert (log.failure, log.log_end_offset) == (None, 20)
+    for _ in range(2):
+        manager.room.check()
+    truncate()
+    append(log, 10)
+    assert log.segments.active.base_offset > 8
+    # As with any file that is replaced there.
+    disk.filesystem.sync_directory(log.directory)
+    disk.filesystem.crash()
+    found = disk.started(config).get(A0)
+    assert found is not None
+    assert found.log_end_offset == 5
+    assert [record.offset for record in read_records(found)] == (
+        [] if starts_anew else list(range(5))
+    )
 
 
 def test_a_checkpoint_that_is_being_written_does_not_put_it_up_again(
