@@ -5,9 +5,10 @@ create(name) ──> queue ──> one request for all of this loop iteration �
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable, Coroutine, Iterator, Sequence
+from collections.abc import Awaitable, Callable, Coroutine, Iterable, Iterator, Sequence
 from typing import Any, Final
 
+from broker.controller.images import topic_names
 from broker.controller.images.cluster_image import ClusterImage
 from broker.controller.images.results import CreateTopicResult
 from broker.controller.images.topic_names import name_problem
@@ -19,6 +20,14 @@ LOGGER = logging.getLogger(__name__)
 
 AUTO_CREATIONS_MAX: Final = 10_000
 """Topics that may be on their way to be created without being asked for; more are left alone."""
+
+FACTOR_SETTINGS: Final = {
+    topic_names.CONSUMER_OFFSETS: "offsets.topic.replication.factor",
+    topic_names.TRANSACTION_STATE: "transaction.state.log.replication.factor",
+    topic_names.SHARE_GROUP_STATE: "share.coordinator.state.topic.replication.factor",
+    topic_names.REMOTE_LOG_METADATA: "rlmm.config.remote.log.metadata.topic.replication.factor",
+}
+"""What decides how many replicas an internal topic gets."""
 
 
 class AutoCreation:
@@ -102,6 +111,10 @@ class AutoCreation:
             ]
             for part in _parts(wanted, self._settings):
                 results.update((result.name, result) for result in await self._create(part))
+            if not self._lowers_replication and _has_machines(image):
+                _warn_of_one_replica(
+                    topic for topic in wanted if topic.name in self._image().topics
+                )
         except Exception:  # this task is not awaited: the futures get a result below
             LOGGER.exception("automatic creation failed topics=%d", len(names))
         finally:
@@ -125,6 +138,25 @@ class AutoCreation:
         future = self._running.pop(name)
         if not future.done():
             future.set_result(result)
+
+
+def _has_machines(image: ClusterImage) -> bool:
+    """Whether there is another broker that may live while one is dead: not of the same rack."""
+    racks = {broker.rack for broker in image.brokers.values()}
+    return len(image.brokers) > 1 and (len(racks) > 1 or None in racks)
+
+
+def _warn_of_one_replica(internal: Iterable[NewTopic]) -> None:
+    """Kafka's default is three: who expects that finds out here, not when a broker dies."""
+    for topic in internal:
+        if topic.replication_factor == 1:
+            LOGGER.warning(
+                "internal topic has one replica: what it coordinates waits while its broker is"
+                " away, and is lost with its disk; `varve cluster reassign` gives it more"
+                " topic=%s setting=%s",
+                topic.name,
+                FACTOR_SETTINGS[topic.name],
+            )
 
 
 def _parts(topics: Sequence[NewTopic], settings: BrokerConfig) -> Iterator[list[NewTopic]]:

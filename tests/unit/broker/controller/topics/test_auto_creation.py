@@ -1,13 +1,24 @@
 """Topics that come into being because somebody uses them."""
 
 import asyncio
+from collections.abc import Sequence
+from dataclasses import replace
+from uuid import UUID
 
 import pytest
 
+from broker.controller.images.broker_records import BrokerEndpoint, BrokerImage
+from broker.controller.images.cluster_image import ClusterImage, TopicImage
+from broker.controller.images.results import CreateTopicResult
+from broker.controller.images.topic_names import CONSUMER_OFFSETS
+from broker.controller.topics.auto_creation import AutoCreation
 from broker.controller.topics.topics import NewTopic
+from config.broker import BrokerConfig
 from protocol.error_codes import ErrorCode
-from tests.fakes.broker.controller import open_controller
+from tests.fakes.broker.controller import LISTENER, open_controller
 from tests.fakes.broker.metadata_store import Fault, MemoryStore
+
+MADE = TopicImage("made", UUID(int=1), (), {}, internal=False)
 
 
 async def test_automatic_creations_are_shared() -> None:
@@ -92,3 +103,46 @@ async def test_many_large_automatic_topics_are_split() -> None:
     futures = [controller.auto_create(f"t{i}") for i in range(4)]
     results = [await future for future in futures if future is not None]
     assert {result.error for result in results} == {ErrorCode.NONE}
+
+
+@pytest.mark.parametrize(
+    ("racks", "factor", "is_alone", "is_told"),
+    [
+        ((None, None), 1, False, True),
+        (("a", "b"), 1, False, True),
+        (("a", "a"), 1, False, False),
+        ((None, None), 2, False, False),
+        ((None,), 1, False, False),
+        ((None,), 3, True, False),
+    ],
+)
+async def test_one_replica_of_an_internal_topic_is_told_in_a_cluster(
+    racks: tuple[str | None, ...],
+    factor: int,
+    is_alone: bool,
+    is_told: bool,
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    """Kafka's default is three; brokers of one rack are those of one machine."""
+    endpoint = {LISTENER: BrokerEndpoint("h", 1)}
+    brokers = [BrokerImage(node, endpoint, rack) for node, rack in enumerate(racks)]
+    images = [ClusterImage.empty().with_brokers(brokers)]
+
+    async def create(topics: Sequence[NewTopic]) -> list[CreateTopicResult]:
+        images.append(replace(images[0], topics={topic.name: MADE for topic in topics}))
+        return [CreateTopicResult(topic.name, topic=MADE) for topic in topics]
+
+    creation = AutoCreation(
+        BrokerConfig().replace(offsets_topic_replication_factor=factor),
+        image=lambda: images[-1],
+        create=create,
+        start=asyncio.ensure_future,
+        lowers_replication=is_alone,
+    )
+    for name in (CONSUMER_OFFSETS, "t"):
+        future = creation.create(name)
+        assert future is not None
+        assert (await future).topic is MADE
+        images[:] = images[:1]
+    assert ("setting=offsets.topic.replication.factor" in caplog.text) is is_told
+    assert caplog.text.count("one replica") == is_told
