@@ -41,6 +41,7 @@ from protocol.messages.txn_offset_commit import (
 if TYPE_CHECKING:
     from broker.requests.request_context import RequestContext
     from broker.services import Services
+    from storage.producers.verification import VerificationGuard
 
 API_KEY = ApiKey.TXN_OFFSET_COMMIT
 VERSIONS = (0, 5)
@@ -73,43 +74,72 @@ def handle(
     if not commits:
         return response
     answer: Answer[TxnOffsetCommitResponse] = Answer()
-
-    def done(code: ErrorCode) -> None:
-        if code is not ErrorCode.NONE:
-            if (
-                code is ErrorCode.COORDINATOR_LOAD_IN_PROGRESS
-                and context.api_version < LOADING_IS_KNOWN_FROM_VERSION
-            ):
-                code = ErrorCode.COORDINATOR_NOT_AVAILABLE
-            for commit in commits:
-                commit.response.error_code = code
-        answer(response)
-
+    commit = _Commit(services, context.api_version, request, commits, response, answer)
     offsets = services.replica_manager.leader_of(
         OFFSETS_TOPIC, services.groups.partition_for(request.group_id)
     )
     if offsets is None or not request.group_id:
         # The group coordinator returns the error.
-        services.groups.commit_transactional_offsets(request, context.api_version, commits, done)
+        commit.write(None)
         return answer.result()
-    topic_partition = offsets.topic_partition
-
-    def verified(verdicts: Verdicts) -> None:
-        verdict = verdicts[topic_partition]
-        if verdict.error is ErrorCode.NETWORK_EXCEPTION:
-            done(ErrorCode.COORDINATOR_LOAD_IN_PROGRESS)
-        elif verdict.error is not ErrorCode.NONE:
-            done(code_for_clients(verdict.error))
-        else:
-            services.groups.commit_transactional_offsets(
-                request, context.api_version, commits, done, guard=verdict.guard
-            )
-
     TransactionVerifier(services.registrar, services.clock).verify(
         request.transactional_id,
         ProducerIdAndEpoch(request.producer_id, request.producer_epoch),
         [(offsets, NO_SEQUENCE)],
         operation_of_txn_offset_commit(context.api_version),
-        verified,
+        commit.verified,
     )
     return answer.result()
+
+
+class _Commit:
+    """One request: verified, then written, then answered.
+
+    No functions within `handle`: compiled, those that name each other are a circle that is left to
+    the garbage collector with each request.
+    """
+
+    __slots__ = ("_answer", "_api_version", "_commits", "_request", "_response", "_services")
+
+    def __init__(
+        self,
+        services: "Services",
+        api_version: int,
+        request: TxnOffsetCommitRequest,
+        commits: list[TransactionalOffsetCommit],
+        response: TxnOffsetCommitResponse,
+        answer: Answer[TxnOffsetCommitResponse],
+    ) -> None:
+        self._services = services
+        self._api_version = api_version
+        self._request = request
+        self._commits = commits
+        self._response = response
+        self._answer = answer
+
+    def verified(self, verdicts: Verdicts) -> None:
+        """Write the offsets, if the group's partition is part of the transaction."""
+        (verdict,) = verdicts.values()
+        if verdict.error is ErrorCode.NETWORK_EXCEPTION:
+            self._done(ErrorCode.COORDINATOR_LOAD_IN_PROGRESS)
+        elif verdict.error is not ErrorCode.NONE:
+            self._done(code_for_clients(verdict.error))
+        else:
+            self.write(verdict.guard)
+
+    def write(self, guard: "VerificationGuard | None") -> None:
+        """Have the group coordinator write the offsets, then answer."""
+        self._services.groups.commit_transactional_offsets(
+            self._request, self._api_version, self._commits, self._done, guard=guard
+        )
+
+    def _done(self, code: ErrorCode) -> None:
+        if code is not ErrorCode.NONE:
+            if (
+                code is ErrorCode.COORDINATOR_LOAD_IN_PROGRESS
+                and self._api_version < LOADING_IS_KNOWN_FROM_VERSION
+            ):
+                code = ErrorCode.COORDINATOR_NOT_AVAILABLE
+            for commit in self._commits:
+                commit.response.error_code = code
+        self._answer(self._response)

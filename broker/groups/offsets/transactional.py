@@ -13,6 +13,7 @@ Source: Kafka, OffsetMetadataManager.java (commitTransactionalOffset, replay, en
 """
 
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import NamedTuple, Protocol
 from uuid import UUID
 
@@ -149,19 +150,12 @@ class TransactionalOffsets:
             transactional=True,
         )
 
-        def written(code: ErrorCode, _offset: int) -> None:
-            if code in OUTCOME_UNKNOWN:
-                # What waits in memory may be in no log; then its marker ends the wait of those
-                # alone whose offsets the log has given out again.
-                self._shard.log.fail(code)
-            done(code_for_clients(code))
-
         # A batch has one producer: it shares none, and comes behind what was committed before it.
         self._shard.log.flush()
         base_offset = self._appender.append_coordinated(
             self._shard.log.topic_partition,
             batch,
-            written,
+            partial(self._written, done),
             terms=None if guard is None else TransactionTerms(guard),
         )
         if base_offset < 0:
@@ -171,6 +165,14 @@ class TransactionalOffsets:
             self._shard.offsets.put_pending(
                 request.producer_id, key, OffsetAndMetadata(value, base_offset + position)
             )
+
+    def _written(self, done: Done, code: ErrorCode, _offset: int) -> None:
+        """The batch of a commit is committed, or was refused, or its outcome is unknown."""
+        if code in OUTCOME_UNKNOWN:
+            # What waits in memory may be in no log; then its marker ends the wait of those
+            # alone whose offsets the log has given out again.
+            self._shard.log.fail(code)
+        done(code_for_clients(code))
 
     def _validate(self, request: TxnOffsetCommitRequest, api_version: int) -> ErrorCode:
         group = self._shard.groups.get(request.group_id)
