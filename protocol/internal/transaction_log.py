@@ -134,7 +134,20 @@ def encode_transaction_log_value(value: TransactionLogValue, version: int) -> by
     Raises:
         ValueError: The version is not known, or a topic's name does not fit.
     """
-    return encode_with_topics(value, encode_topics(value.partitions, version), version)
+    return encode_with_topics(
+        version,
+        value.producer_id,
+        value.producer_epoch,
+        value.transaction_timeout_ms,
+        value.state,
+        encode_topics(value.partitions, version),
+        value.last_update_timestamp_ms,
+        value.start_timestamp_ms,
+        value.previous_producer_id,
+        value.next_producer_id,
+        value.client_transaction_version,
+        value.next_producer_epoch,
+    )
 
 
 def encode_topics(partitions: Mapping[str, Sequence[int]] | None, version: int) -> bytes:
@@ -165,30 +178,39 @@ def encode_topics(partitions: Mapping[str, Sequence[int]] | None, version: int) 
     return b"".join(pieces)
 
 
-def encode_with_topics(value: TransactionLogValue, topics: bytes, version: int) -> bytes:
+def encode_with_topics(
+    version: int,
+    producer_id: int,
+    producer_epoch: int,
+    transaction_timeout_ms: int,
+    state: int,
+    topics: bytes,
+    last_update_timestamp_ms: int,
+    start_timestamp_ms: int,
+    previous_producer_id: int = _NO_PRODUCER,
+    next_producer_id: int = _NO_PRODUCER,
+    client_transaction_version: int = 0,
+    next_producer_epoch: int = _NO_PRODUCER,
+) -> bytes:
     """As `encode_transaction_log_value`, with the partitions out of `encode_topics`."""
-    (
-        producer_id,
-        producer_epoch,
-        timeout_ms,
-        state,
-        _,
-        last_update_ms,
-        start_ms,
-        previous_id,
-        next_id,
-        client_version,
-        next_epoch,
-    ) = value
-    head = _VALUE.pack(version, producer_id, producer_epoch, timeout_ms, state)
-    times = _TIMES.pack(last_update_ms, start_ms)
+    head = _VALUE.pack(version, producer_id, producer_epoch, transaction_timeout_ms, state)
+    times = _TIMES.pack(last_update_timestamp_ms, start_timestamp_ms)
     if version < FLEXIBLE_VALUE_VERSION:
         return b"".join((head, topics, times))
-    if previous_id == next_id == next_epoch == _NO_PRODUCER:
-        tags = _VERSION_TAGS.get(client_version)
+    if previous_producer_id == next_producer_id == next_producer_epoch == _NO_PRODUCER:
+        tags = _VERSION_TAGS.get(client_transaction_version)
         if tags is not None:
             return b"".join((head, topics, times, tags))
-    return b"".join((head, topics, times, _tags(value)))
+    fields = []
+    if previous_producer_id != _NO_PRODUCER:
+        fields.append(b"\x00\x08" + _INT64.pack(previous_producer_id))
+    if next_producer_id != _NO_PRODUCER:
+        fields.append(b"\x01\x08" + _INT64.pack(next_producer_id))
+    if client_transaction_version:
+        fields.append(b"\x02\x02" + _INT16.pack(client_transaction_version))
+    if next_producer_epoch != _NO_PRODUCER:
+        fields.append(b"\x03\x02" + _INT16.pack(next_producer_epoch))
+    return b"".join((head, topics, times, bytes((len(fields),)), *fields))
 
 
 _VERSION_TAGS = {0: b"\x00", 1: b"\x01\x02\x02\x00\x01", 2: b"\x01\x02\x02\x00\x02"}
@@ -199,19 +221,6 @@ def _pack_indexes(indexes: Sequence[int]) -> bytes:
     count = len(indexes)
     packer = _ARRAYS[count] if count < len(_ARRAYS) else Struct(f">{count}i")
     return packer.pack(*indexes)
-
-
-def _tags(value: TransactionLogValue) -> bytes:
-    fields = []
-    if value.previous_producer_id != _NO_PRODUCER:
-        fields.append(b"\x00\x08" + _INT64.pack(value.previous_producer_id))
-    if value.next_producer_id != _NO_PRODUCER:
-        fields.append(b"\x01\x08" + _INT64.pack(value.next_producer_id))
-    if value.client_transaction_version:
-        fields.append(b"\x02\x02" + _INT16.pack(value.client_transaction_version))
-    if value.next_producer_epoch != _NO_PRODUCER:
-        fields.append(b"\x03\x02" + _INT16.pack(value.next_producer_epoch))
-    return bytes((len(fields),)) + b"".join(fields)
 
 
 def decode_transaction_log_value(data: bytes) -> TransactionLogValue:

@@ -16,7 +16,7 @@ Not thread-safe: belongs to its log.
 Source: Kafka, VerificationStateEntry.java, VerificationGuard.java, ProducerStateManager.java.
 """
 
-from typing import Final, NamedTuple
+from typing import Final
 
 VERIFICATIONS_MAX: Final = 10_000
 """Verifications of one partition at a time; beyond, the oldest has to start over.
@@ -32,16 +32,19 @@ class VerificationGuard:
     __slots__ = ()
 
 
-class TransactionTerms(NamedTuple):
-    """What is known of a batch's transaction beyond the batch itself.
+class TransactionTerms:
+    """What is known of a batch's transaction beyond the batch itself; never changed.
 
     Attributes:
         guard: What the verification began with; None: the transaction must be open already.
         version: `transaction.version` of a marker; with 2 its epoch must be above the log's.
     """
 
-    guard: VerificationGuard | None = None
-    version: int = 0
+    __slots__ = ("guard", "version")
+
+    def __init__(self, guard: VerificationGuard | None = None, version: int = 0) -> None:
+        self.guard = guard
+        self.version = version
 
 
 class Verification:

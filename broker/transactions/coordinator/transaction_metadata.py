@@ -83,21 +83,18 @@ class Transition(NamedTuple):
             topics = _topics(partitions, version)
         previous = self.previous_producer_id
         return encode_with_topics(
-            TransactionLogValue(
-                self.producer_id,
-                self.producer_epoch,
-                self.timeout_ms,
-                self.state,
-                None,
-                self.last_update_timestamp_ms,
-                self.start_timestamp_ms,
-                # It only matters when it is another one; Kafka never writes it.
-                NO_PRODUCER_ID if previous == self.producer_id else previous,
-                self.next_producer_id,
-                self.client_transaction_version,
-            ),
-            topics,
             version,
+            self.producer_id,
+            self.producer_epoch,
+            self.timeout_ms,
+            self.state,
+            topics,
+            self.last_update_timestamp_ms,
+            self.start_timestamp_ms,
+            # It only matters when it is another one; Kafka never writes it.
+            NO_PRODUCER_ID if previous == self.producer_id else previous,
+            self.next_producer_id,
+            self.client_transaction_version,
         )
 
 

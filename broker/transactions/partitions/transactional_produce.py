@@ -363,9 +363,11 @@ def terms_of(verdict: Verdict, operation: SupportedOperation) -> TransactionTerm
 
 def _is_to_be_retried(verdicts: Verdicts, operation: SupportedOperation) -> bool:
     """Whether the last transaction is still completing: to wait is cheaper than a retry."""
-    return operation.supports_epoch_bump and any(
-        verdict.error is ErrorCode.CONCURRENT_TRANSACTIONS for verdict in verdicts.values()
-    )
+    if operation.supports_epoch_bump:
+        for verdict in verdicts.values():
+            if verdict.error is ErrorCode.CONCURRENT_TRANSACTIONS:
+                return True
+    return False
 
 
 def _copied(request: ProduceRequest) -> ProduceRequest:

@@ -13,7 +13,7 @@ Source: Kafka, AddPartitionsToTxnManager.java, ReplicaManager.scala
 
 from collections.abc import Callable, Mapping, Sequence
 from enum import Enum, auto
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from broker.transactions.interfaces import PartitionErrors, PartitionRegistrar, ProducerIdAndEpoch
 from protocol.error_codes import ErrorCode
@@ -62,14 +62,19 @@ def operation_of_txn_offset_commit(api_version: int) -> SupportedOperation:
     return SupportedOperation.DEFAULT_ERROR
 
 
-class Verdict(NamedTuple):
-    """The result for one partition: an error, or the guard of the append.
+class Verdict:
+    """The result for one partition: an error, or the guard of the append; never changed.
 
     No error and no guard: the transaction is open there already, or need not be verified.
     """
 
-    error: ErrorCode = ErrorCode.NONE
-    guard: VerificationGuard | None = None
+    __slots__ = ("error", "guard")
+
+    def __init__(
+        self, error: ErrorCode = ErrorCode.NONE, guard: VerificationGuard | None = None
+    ) -> None:
+        self.error = error
+        self.guard = guard
 
 
 Verdicts = Mapping[TopicPartition, Verdict]
