@@ -8,7 +8,9 @@ where a default Kafka with a 1 GiB heap dies at 16.
     size class   where it comes from
     <= 4 KiB     a bytearray
     <= 4 MiB     an anonymous mapping, rounded up to a power of two; a bounded number is kept for
-                 reuse, because touching fresh pages costs more than the receive itself
+                 reuse, because touching fresh pages costs more than the receive itself. All of such
+                 a mapping is memory already, so no more than a part of the limit is lent at a time:
+                 a frame that is only announced would hold it
     above        an anonymous mapping of its own, given back to the system after use
 
 `charged` is what the limit `queued.max.request.bytes` is compared with: bytes that arrived. Who
@@ -27,17 +29,22 @@ POOLED_SIZE_MAX = 4 * 1024 * 1024
 POOL_BYTES_MAX = 32 * 1024 * 1024
 """Idle buffers kept in all; a burst of large frames does not stay in memory for ever."""
 
+LENT_AGAIN_SHARE = 4
+"""Buffers whose pages were touched before are lent up to this fraction of the limit."""
+
 
 class ReceiveBuffer:
     """Memory of a frame, as `protocol.framing.FrameMemory`; `kept` beyond its request at times."""
 
-    __slots__ = ("_memory", "filled", "handled", "kept", "size", "view")
+    __slots__ = ("_memory", "filled", "handled", "kept", "size", "touched", "view")
 
-    def __init__(self, memory: bytearray | mmap.mmap, size: int) -> None:
+    def __init__(self, memory: bytearray | mmap.mmap, size: int, touched: int = 0) -> None:
         self._memory: bytearray | mmap.mmap | None = memory
         self.view = memoryview(memory)
         self.size = size
         self.filled = 0
+        # Bytes of it that were memory before any had arrived.
+        self.touched = touched
         # How many keep it, and whether its request has been handled meanwhile.
         self.kept = 0
         self.handled = False
@@ -69,6 +76,7 @@ class ReceiveBuffers:
     __slots__ = (
         "_idle",
         "_idle_bytes",
+        "_lent_again",
         "charged",
         "is_short",
         "kept",
@@ -79,6 +87,7 @@ class ReceiveBuffers:
     def __init__(self, limit: int) -> None:
         self._idle: dict[int, list[mmap.mmap]] = {}
         self._idle_bytes = 0
+        self._lent_again = 0
         self.charged = 0
         self.limit = limit
         self.is_short = False
@@ -103,9 +112,10 @@ class ReceiveBuffers:
             return ReceiveBuffer(mmap.mmap(-1, size), size)
         capacity = 1 << (size - 1).bit_length()
         idle = self._idle.get(capacity)
-        if idle:
+        if idle and (self._lent_again + capacity) * LENT_AGAIN_SHARE <= self.limit:
             self._idle_bytes -= capacity
-            return ReceiveBuffer(idle.pop(), size)
+            self._lent_again += capacity
+            return ReceiveBuffer(idle.pop(), size, capacity)
         return ReceiveBuffer(mmap.mmap(-1, capacity), size)
 
     def uncharge(self, count: int) -> None:
@@ -132,7 +142,8 @@ class ReceiveBuffers:
             self.kept += 1
             return
         self.charged -= buffer.filled
-        buffer.filled = 0
+        self._lent_again -= buffer.touched
+        buffer.filled = buffer.touched = 0
         if self.is_short and self.when_freed is not None:
             self.when_freed()
         memory = buffer.detach()

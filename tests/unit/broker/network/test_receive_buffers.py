@@ -57,3 +57,23 @@ def test_a_view_kept_by_mistake_does_not_crash() -> None:
     kept = buffer.view[:10]
     buffers.give_back(buffer)
     assert len(kept) == 10
+
+
+def test_what_is_only_announced_holds_no_memory_that_was_used_before() -> None:
+    """Buffers of frames that come and go would end with whoever announces and sends nothing."""
+    limit = 16 * 1024 * 1024
+    buffers = ReceiveBuffers(limit)
+    held = []
+    before = resident_bytes()
+    for _ in range(60):
+        busy = buffers.take(POOLED_SIZE_MAX)
+        busy.view[:] = bytes(POOLED_SIZE_MAX)
+        buffers.give_back(busy)
+        held.append(buffers.take(POOLED_SIZE_MAX))
+    grown = resident_bytes() - before
+    assert grown <= POOL_BYTES_MAX + limit // 4 + 8 * 1024 * 1024
+    for buffer in held:
+        buffers.give_back(buffer)
+    assert buffers.idle_bytes <= POOL_BYTES_MAX
+    again = buffers.take(POOLED_SIZE_MAX)
+    assert again.touched == POOLED_SIZE_MAX
