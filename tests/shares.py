@@ -48,7 +48,6 @@ COSTLY: Final[dict[str, float]] = {
     "unit/pipeline/read/test_memory.py": 2,
     "unit/pipeline/read/test_random_worlds.py": 3,
     "unit/protocol/hot/test_fetch.py": 2,
-    "unit/protocol/test_framing.py": 3,
     "unit/protocol/test_messages_hostile.py": 3,
     "unit/protocol/test_records_compression.py": 4,
     "unit/protocol/test_records_keys.py": 4,
