@@ -5,6 +5,7 @@ Source: Kafka, LogManager.scala (checkpointLogRecoveryOffsets and its like).
 
 import threading
 from collections.abc import Callable, Mapping
+from functools import partial
 from posixpath import dirname
 
 from storage.checkpoints.checkpoint_files import (
@@ -50,6 +51,29 @@ class LogCheckpoints:
             )
             for log, offset in written:
                 log.durable_log_start_offset = offset
+
+    def lower(self, log: Log, log_start_offset: int) -> None:
+        """Before a log is truncated: have its recovery point on disk, and where it will begin.
+
+        Only if they are higher there.
+
+        Raises:
+            DiskError: The disk refused.
+        """
+        directory = self._table.directory_of(log)
+        if directory is None:
+            return
+        topic_partition = log.topic_partition
+        lower = {
+            RECOVERY_POINT_CHECKPOINT: log.recovery_point,
+            LOG_START_OFFSET_CHECKPOINT: log_start_offset,
+        }
+        with self._log_start_lock, self._table.failing(directory):
+            for name, offset in lower.items():
+                written = directory.checkpointed(name, topic_partition)
+                if written is not None and offset < written:
+                    one = {topic_partition: offset}
+                    directory.write_checkpoint(name, partial(_changed, one))
 
     def write_high_watermarks(self) -> None:
         """Write the high watermarks."""
@@ -104,6 +128,12 @@ def _remote_offset(log: Log) -> int | None:
     if log.remote_storage:
         offset = max(offset, log.highest_remote_offset)
     return offset if offset >= 0 else None
+
+
+def _changed(
+    changes: Mapping[TopicPartition, int], before: Mapping[TopicPartition, int]
+) -> Mapping[TopicPartition, int]:
+    return {**before, **changes}
 
 
 class _Offsets:

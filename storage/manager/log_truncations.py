@@ -1,16 +1,16 @@
 """Truncating logs that follow a leader, with what is noted of them beside their files.
 
-    stop its compaction ──> recovery point, if it goes down ──> truncate ──> cleaner's checkpoint
+    stop its compaction ──> recovery point, log start ──> truncate ──> cleaner's checkpoint
 
-The recovery point goes first, as there may be no room to write it: a log that had been cut and went
-on with a higher one would have records below it that no start looks at after a power cut.
+The two go first, as there may be no room to write them: a log that had been cut and went on with a
+higher recovery point would have records below it that no start looks at after a power cut, and with
+a higher log start some that count as deleted.
 
 Source: Kafka, LogManager.scala (truncateTo, truncateFullyAndStartAt).
 """
 
 from collections.abc import Callable
 
-from storage.checkpoints.checkpoint_files import RECOVERY_POINT_CHECKPOINT
 from storage.log.log import Log
 from storage.manager.log_checkpoints import LogCheckpoints
 from storage.manager.log_compaction import LogCompaction
@@ -37,7 +37,7 @@ class LogTruncations:
 
         Raises:
             DiskError: The disk refused; the log is as before if there was no room for its
-                recovery point.
+                checkpoints.
         """
         self._truncate(log, lambda: log.truncation.truncate_to(offset), offset)
 
@@ -61,33 +61,23 @@ class LogTruncations:
 
     def _truncate(self, log: Log, act: Callable[[], object], offset: int | None = None) -> None:
         cleaning = self._table.cleaning
-        log_start_offset = log.durable_log_start_offset
         cleaning.abort_and_pause(log.topic_partition)
         try:
+            recovery_point, log_start_offset = log.recovery_point, log.durable_log_start_offset
             if offset is not None:
-                log.recovery_point = min(log.recovery_point, offset)
-                self._lower_recovery_point(log)
-            recovery_point = log.recovery_point
+                log.recovery_point = min(recovery_point, offset)
+                self._checkpoints.lower(log, min(log_start_offset, offset))
+                recovery_point = log.recovery_point
+                log_start_offset = min(log_start_offset, offset)
             act()
             self._compaction.truncated(log, log.log_end_offset)
         finally:
             cleaning.resume(log.topic_partition)
+        # Lower still, where a batch went whole or the log begins behind its remote part.
         if log.recovery_point < recovery_point:
-            # Of a batch that went whole. Before the next append, too.
+            # Before the next append: a crash would find records above it that were not scanned.
             self._checkpoints.write_recovery_points()
         if log.log_start_offset < log_start_offset:
             # What comes below the checkpointed one, or is remote there, would count as deleted
             # after a crash.
             self._checkpoints.write_log_start_offsets()
-
-    def _lower_recovery_point(self, log: Log) -> None:
-        directory = self._table.directory_of(log)
-        if directory is None:
-            return
-        written = directory.checkpointed(RECOVERY_POINT_CHECKPOINT, log.topic_partition)
-        if written is not None and log.recovery_point < written:
-            lower = {log.topic_partition: log.recovery_point}
-            with self._table.failing(directory):
-                directory.write_checkpoint(
-                    RECOVERY_POINT_CHECKPOINT, lambda offsets: {**offsets, **lower}
-                )

@@ -6,12 +6,17 @@ from typing import Any
 
 import pytest
 
-from storage.checkpoints.checkpoint_files import CLEANER_CHECKPOINT, RECOVERY_POINT_CHECKPOINT
+from storage.checkpoints.checkpoint_files import (
+    CLEANER_CHECKPOINT,
+    LOG_START_OFFSET_CHECKPOINT,
+    RECOVERY_POINT_CHECKPOINT,
+)
 from storage.checkpoints.log_directory import LogDirectory
 from storage.errors import DiskError
 from storage.log.truncation import StateBelow
 from storage.producers.snapshot import encode_rows
 from tests.code_path import python_only
+from tests.fakes.filesystem import KEEP_ALL
 from tests.unit.storage.log.log_model import read_records, small_segments
 from tests.unit.storage.manager.log_disk import A0, A1, CONFIG, ID_A, Disk, append
 
@@ -110,6 +115,28 @@ def test_nothing_is_cut_before_the_recovery_point_is_lower(code: int, starts_ane
     assert [record.offset for record in read_records(found)] == (
         [] if starts_anew else list(range(5))
     )
+
+
+@pytest.mark.parametrize("starts_anew", [True, False])
+def test_nothing_is_cut_before_the_log_start_is_lower(starts_anew: bool) -> None:
+    """There is no room for its checkpoint: what is fetched next would count as deleted."""
+    disk = Disk("/one")
+    manager = disk.started()
+    log = manager.creation.get_or_create(A0, ID_A, CONFIG)
+    append(log, 10)
+    log.delete_records(8)
+    manager.checkpoints.write()
+    truncate = manager.truncation.start_at if starts_anew else manager.truncation.truncate_to
+    disk.filesystem.fail("create", errno.EMFILE, path=LOG_START_OFFSET_CHECKPOINT)
+    with pytest.raises(DiskError):
+        truncate(log, 3)
+    assert (log.failure, log.log_start_offset, log.log_end_offset) == (None, 8, 10)
+    truncate(log, 3)
+    append(log, 10)
+    disk.filesystem.crash(KEEP_ALL)
+    found = disk.started().get(A0)
+    assert found is not None
+    assert (found.log_start_offset, found.log_end_offset) == (3, 13)
 
 
 def test_a_checkpoint_that_is_being_written_does_not_put_it_up_again(
