@@ -92,7 +92,8 @@ class ClassicMembers:
         try:
             self._join(group, request, attempt)
         except ApiError as error:
-            attempt.refuse(error.code, request.member_id)
+            # Without the member's id, as Kafka answers here.
+            attempt.refuse(error.code)
 
     def _join(self, group: ConsumerGroup, request: JoinGroupRequest, attempt: JoinAttempt) -> None:
         member_id, instance_id = request.member_id, attempt.group_instance_id
@@ -100,11 +101,6 @@ class ClassicMembers:
             raise ApiError(ErrorCode.GROUP_MAX_SIZE_REACHED)
         if not _supports(group, attempt) or not fits_into_record(attempt.protocols):
             raise ApiError(ErrorCode.INCONSISTENT_GROUP_PROTOCOL)
-        try:
-            subscription = decode_subscription(attempt.protocols[0][1])
-        except DecodeError:
-            # Kafka fails here with UNKNOWN_SERVER_ERROR, which a client takes for retriable.
-            raise ApiError(ErrorCode.INCONSISTENT_GROUP_PROTOCOL) from None
         is_unknown = not member_id
         if is_unknown:
             prefix = instance_id or attempt.client_id[:CLIENT_ID_IN_MEMBER_ID_MAX]
@@ -113,6 +109,11 @@ class ClassicMembers:
                 # The id need not be kept: a member may join with any id.
                 attempt.refuse(ErrorCode.MEMBER_ID_REQUIRED, member_id)
                 return
+        try:
+            subscription = decode_subscription(attempt.protocols[0][1])
+        except DecodeError:
+            # Kafka fails here with UNKNOWN_SERVER_ERROR, which a client takes for retriable.
+            raise ApiError(ErrorCode.INCONSISTENT_GROUP_PROTOCOL) from None
         member, replaced = _find(group, member_id, instance_id, is_unknown=is_unknown)
         self._consumers.check_log()
         updated = _updated(member, attempt, subscription)

@@ -74,13 +74,23 @@ def test_old_clients_get_an_id_and_join_at_once(h: MigrationHarness) -> None:
     [
         {"protocol_type": "connect"},
         {"protocols": ()},
-        {"protocols": (("range", b"\0"),)},
+        {"protocols": (("range", b"\0"),), "member_id": "mine"},
     ],
 )
 def test_only_consumers_may_join(h: MigrationHarness, options: dict[str, Any]) -> None:
     """Whose subscription the coordinator can read."""
     refused = h.join(**({"protocols": wants()} | options))
     assert refused.error is ErrorCode.INCONSISTENT_GROUP_PROTOCOL
+    assert refused.response.member_id == ""
+
+
+def test_an_id_is_given_before_the_subscription_is_read(h: MigrationHarness) -> None:
+    """It is that of the second JoinGroup which counts."""
+    first = h.join(protocols=(("range", b""),))
+    assert first.error is ErrorCode.MEMBER_ID_REQUIRED
+    joined = h.join(protocols=wants(), member_id=first.response.member_id)
+    h.timer.advance(1_000)
+    assert joined.error is ErrorCode.NONE
 
 
 def test_classic_members_agree_on_a_protocol(h: MigrationHarness) -> None:
