@@ -94,7 +94,12 @@ def pytest_report_header() -> str:
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
-    """Say so where a real store was missing."""
+    """Say so where a real store was missing, and of what failed which code it was.
+
+    Processes of both paths run side by side, and a quiet run prints no header.
+    """
+    if terminalreporter.stats.get("failed") or terminalreporter.stats.get("error"):
+        terminalreporter.write_line(f"code: {CODE.describe()}")
     skipped = sum(
         isinstance(report.longrepr, tuple) and NO_ETCD in report.longrepr[2]
         for report in terminalreporter.stats.get("skipped", ())

@@ -47,7 +47,7 @@ def test_what_passes_at_the_second_try_is_named(
     assert test.endswith("test_runs.py::test_once")
     said = capfd.readouterr().out
     assert "said once" in said
-    assert f"a second try, alone: {test}" in said
+    assert f"-- python: a second try, alone: {test}" in said
 
 
 def test_a_second_try_is_on_the_path_of_the_first(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -226,7 +226,7 @@ def _noting(batch: Batch, folder: Path) -> Batch:
 def _tried_again(first: End, batch: Batch, failed: list[str], silent_s: float) -> End:
     if first.code != FAILED or not 0 < len(failed) <= SECOND_TRIES_MAX:
         return first
-    print(f"-- a second try, alone: {' '.join(failed)}", flush=True)
+    print(f"-- {first.path}: a second try, alone: {' '.join(failed)}", flush=True)
     command = batch.commands()[0]
     limits = command[command.index("-p") : command.index("--timeout") + 2]
     second = run([[*limits, *failed]], batch.profile, batch.path, batch.variable, silent_s)
@@ -384,8 +384,9 @@ def main(arguments: list[str]) -> int:
         in_all = f"in all {minutes(taken[name].seconds)}, {taken[name].cpu_s:.0f} s of CPU"
         code_of_all = worst(end.code for end in ends)
         print(f"-- {name}: {describe(ends)}; {in_all} (exit code {code_of_all})")
-        for test in (test for end in ends for test in end.second_try):
-            print(f"--   passed at the second try only: {test}")
+        for end in ends:
+            for test in end.second_try:
+                print(f"--   passed at the second try only: {test} ({end.path})")
     if not arguments:
         keep_times({name: round(each.seconds) for name, each in taken.items()})
     if len(names) > 1:
