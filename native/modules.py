@@ -9,6 +9,8 @@ A module that is listed must mean the same when it is interpreted. What mypyc ma
   `__init__`; an interpreted class cannot inherit from one, unless that is allowed
   (`native.subclasses`): Python says so when the first object is made;
 - what is annotated is checked at run time: an `int` that is none raises TypeError;
+- a name that is imported from a module of Python is looked up at every use; a `Final` name for it
+  is not, so what each request calls there has one;
 - `Final` values that are known are copied to where they are used, from modules of Python, too;
 - functions and methods cannot be replaced (`monkeypatch`) for callers within the build;
 - a function within another knows its variables, and they know it, as soon as both name the same
@@ -166,7 +168,10 @@ COMPILED: Final = (
 )
 """Names of modules, in order; no packages."""
 
-IN_C: Final[Mapping[str, str]] = {"protocol.quick": "native/quick.c"}
+IN_C: Final[Mapping[str, str]] = {
+    "protocol.quick": "native/quick.c",
+    "storage.environment.quick_clock": "native/quick_clock.c",
+}
 """Modules that are written in C a second time, and where. Such a source is part of the build, whose
 modules call what it defines as they call Python."""
 

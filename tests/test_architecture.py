@@ -299,6 +299,7 @@ def test_names_say_what_is_inside() -> None:
 
 
 SEAMS = {
+    "storage/environment/quick_clock.py": {"time"},
     "storage/environment/clock.py": {"time"},
     "storage/environment/descriptors.py": {"resource"},
     "storage/environment/local_filesystem.py": {"os"},

@@ -64,6 +64,7 @@ class ReplicaManager:
         "_disk",
         "_led",
         "_loop",
+        "_now_s",
         "_open",
         "_ready_to_wake",
         "_unread_line",
@@ -103,6 +104,7 @@ class ReplicaManager:
     ) -> None:
         """`writers`: of the log directories; without them appends write in place."""
         self._clock = clock
+        self._now_s = clock.monotonic_s
         self._writers = writers
         self._disk = disk
         self._loop = loop
@@ -439,7 +441,7 @@ class ReplicaManager:
 
     def monotonic_ms(self) -> float:
         """The clock that waits are measured by."""
-        return self._clock.monotonic_ms()
+        return self._now_s() * 1000.0
 
     async def read_internal(
         self, topic_partition: TopicPartition, offset: int, max_bytes: int

@@ -1,16 +1,16 @@
 """Clock: the source of time, passed in as a dependency.
 
-Only this module asks the operating system for the time: everything else takes a `Clock`, so that
-tests and simulations can move it by hand.
+Only this module, and `quick_clock` for it, asks the operating system for the time: everything else
+takes a `Clock`, so that tests and simulations can move it by hand.
 """
 
 import os
 import time
 from collections.abc import Callable
-from functools import partial
-from typing import Final, Protocol
+from typing import Protocol
 
 from native.subclasses import mypyc_attr
+from storage.environment.quick_clock import monotonic_s, now_ms
 
 
 class Clock(Protocol):
@@ -52,28 +52,17 @@ def sleep_ms(duration_ms: float) -> None:
     time.sleep(duration_ms / 1000.0)
 
 
-_monotonic_s: Final = (
-    partial(time.clock_gettime, time.CLOCK_BOOTTIME)
-    if hasattr(time, "CLOCK_BOOTTIME")
-    else time.monotonic
-)
-"""It goes on while the machine sleeps, as other machines' clocks do."""
-
-
 @mypyc_attr(allow_interpreted_subclasses=True)
 class SystemClock:
     """The machine's clocks."""
 
-    __slots__ = ("monotonic_s",)
+    __slots__ = ("monotonic_s", "now_ms")
 
     def __init__(self) -> None:
-        # The call itself: one frame less for each look at it.
-        self.monotonic_s: Callable[[], float] = _monotonic_s
-
-    def now_ms(self) -> int:
-        """Milliseconds since 1970 UTC."""
-        return time.time_ns() // 1_000_000
+        # The calls themselves: one frame less for each look at a clock.
+        self.monotonic_s: Callable[[], float] = monotonic_s
+        self.now_ms: Callable[[], int] = now_ms
 
     def monotonic_ms(self) -> float:
         """Milliseconds since some moment before the process started."""
-        return _monotonic_s() * 1000.0
+        return self.monotonic_s() * 1000.0
