@@ -30,6 +30,9 @@ TOPIC: Final = "t"
 REQUESTS: Final = 64
 """In a round; each counts, also where several are sent at once."""
 
+PRODUCERS: Final = 50
+"""Idempotent ones; from the second time on their batches are in the log."""
+
 MIB: Final = 1 << 20
 _ERROR_AT: Final = wire.ProduceResponseLayout.of(TOPIC).error_code - 4
 
@@ -41,6 +44,9 @@ class Work:
         self._producer = PlayedClient(broker)
         self._consumer = PlayedClient(broker)
         self._end = 0
+        # A producer's requests, for each time that they are measured, and how many have been sent.
+        self._sequences: list[list[bytes]] = []
+        self._producers = 0
 
     async def begin(self) -> None:
         """Create the topic, and fill its second partition with 8 MiB."""
@@ -50,6 +56,8 @@ class Work:
         frame = wire.produce_frame(TOPIC, 1, batch)
         for _ in range(8 * MIB // len(batch)):
             await self._produce([frame])
+        for producer in range(PRODUCERS):
+            self._sequences.append([_idempotent(producer, at) for at in range(REQUESTS)])
 
     async def _produce(self, frames: list[bytes]) -> None:
         for answer in await self._producer.ask(frames):
@@ -62,6 +70,13 @@ class Work:
         frame = wire.produce_frame(TOPIC, 0, wire.record_batch([b"x" * size]))
         for _ in range(REQUESTS // at_once):
             await self._produce([frame] * at_once)
+        self._end += REQUESTS
+
+    async def produce_in_sequence(self) -> None:
+        """The batches of 100 B of an idempotent producer, one at a time."""
+        for frame in self._sequences[self._producers % PRODUCERS]:
+            await self._produce([frame])
+        self._producers += 1
         self._end += REQUESTS
 
     async def fetch(self) -> None:
@@ -90,9 +105,17 @@ class Work:
             "Produce 100 B": lambda: self.produce(100, 1),
             "Produce 100 B, 8 at once": lambda: self.produce(100, 8),
             "Produce 16 KiB": lambda: self.produce(16 << 10, 1),
+            "Produce 100 B, idempotent": self.produce_in_sequence,
             "Fetch 1 MiB": self.fetch,
             "Produce 100 B and a Fetch that waits for it": self.produce_to_a_waiting_fetch,
         }
+
+
+def _idempotent(producer: int, sequence: int) -> bytes:
+    batch = wire.record_batch(
+        [b"x" * 100], producer_id=producer, producer_epoch=0, base_sequence=sequence
+    )
+    return wire.produce_frame(TOPIC, 0, batch)
 
 
 async def measure(rounds: int, only: str) -> dict[str, float]:

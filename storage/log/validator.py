@@ -71,12 +71,17 @@ CODEC_LAST: Final = 4
 KEEP_CODEC: Final = -1
 NO_TIMESTAMP: Final = -1
 
+PLAIN_MS_MAX: Final = 1 << 60
+"""Bounds of timestamps beyond are left to `check`, the default of both among them: compiled code
+adds and subtracts numbers of 62 bits without objects. It is 36 million years."""
+
 NAMED_RECORDS_MAX: Final = 1_000
 NAMED_BYTES_MAX: Final = 1 << 18
 """Of a batch that is refused for its timestamps; in a larger one no record is named: it would hold
 the loop for longer than 10 ms."""
 
 _CLIENT_FORBIDDEN: Final = CONTROL_BIT | TIMESTAMP_TYPE_BIT
+_plain_batch: Final = plain_batch
 _unpack: Final = HEADER.unpack_from
 _CLIENT: Final = AppendOrigin.CLIENT
 
@@ -95,6 +100,8 @@ class BatchValidator:
         "_codec",
         "_level",
         "_max_message_bytes",
+        "_plain_after_ms",
+        "_plain_before_ms",
         "_records_size_max",
         "_require_key",
         "_segment_bytes",
@@ -110,6 +117,8 @@ class BatchValidator:
         self._size_max = min(config.max_message_bytes, config.segment_bytes)
         self._before_max_ms = config.message_timestamp_before_max_ms
         self._after_max_ms = config.message_timestamp_after_max_ms
+        self._plain_before_ms = min(self._before_max_ms, PLAIN_MS_MAX)
+        self._plain_after_ms = min(self._after_max_ms, PLAIN_MS_MAX)
         self._require_key = "compact" in config.cleanup_policy
         self._walk = self._require_key or config.record_validation == "full"
         self._codec = target_codec(config)
@@ -213,8 +222,8 @@ class BatchValidator:
         Returns:
             Its header, or None where `check` has to look, and to say what is wrong.
         """
-        return plain_batch(
-            records, self._size_max, now_ms - self._before_max_ms, now_ms + self._after_max_ms
+        return _plain_batch(
+            records, self._size_max, now_ms - self._plain_before_ms, now_ms + self._plain_after_ms
         )
 
     def check_own(self, records: memoryview, now_ms: int) -> HeaderFields | None:

@@ -21,9 +21,11 @@ from storage.errors import (
 )
 from storage.log.validator import BatchValidator, HeaderFields
 from storage.types.append_origin import AppendOrigin
+from tests.code_path import CODE
 from tests.unit.storage.log.log_model import NOW_MS, make_batch, small_segments
 
 CLIENT = AppendOrigin.CLIENT
+IN_C = CODE.modules > 0
 
 
 def _check(
@@ -52,6 +54,20 @@ def test_a_good_batch_passes_untouched() -> None:
     before = bytes(batch)
     assert _check(batch) == [tuple(read_header(batch))]
     assert bytes(batch) == before
+
+
+@pytest.mark.parametrize("timestamp", [-(1 << 62), -(1 << 61), -2, -1, 0, NOW_MS, 1 << 61])
+@pytest.mark.parametrize("before_max_ms", [1000, (1 << 63) - 1])
+def test_a_batch_in_one_call_is_judged_as_ever(timestamp: int, before_max_ms: int) -> None:
+    """Far beyond any clock's time it is left to whoever knows the topic's own bounds."""
+    config = TopicConfig(message_timestamp_before_max_ms=before_max_ms)
+    batch = _with(make_batch(b"a"), base_timestamp=timestamp, max_timestamp=timestamp)
+    found = BatchValidator(config).check_plain(batch, NOW_MS)
+    if found is not None:
+        assert _check(batch, config) == [found]
+    if IN_C:
+        is_near = before_max_ms > 1000 and -(1 << 60) < timestamp <= NOW_MS
+        assert (found is not None) is (is_near or timestamp in (-1, NOW_MS))
 
 
 @pytest.mark.parametrize(
