@@ -1,7 +1,8 @@
 /* `protocol.quick` in C: the same functions with the same results, whose docstrings are there.
  *
  * What is of another shape, or wrong, is None: the general code reads it again. So nothing here
- * raises, but for a missing argument, one of another type, or memory that is not there.
+ * raises, but for a missing argument, one of another type, memory that is not there, or what has to be
+ * written and cannot be.
  */
 #define PY_SSIZE_T_CLEAN
 #include <Python.h>
@@ -12,6 +13,8 @@ enum {
     HEADER_SIZE = 10,       /* of a request, without the client id */
     BATCH_HEADER_SIZE = 61,
     LOG_OVERHEAD = 12,
+    ATTRIBUTES_AT = 22,     /* of a batch: the lower byte */
+    PLACE_SIZE = 16,        /* base offset, length, leader epoch: what a batch begins with */
     CRC_START = 21,
     CODEC_MASK = 0x07,
     CODEC_LAST = 4,
@@ -19,6 +22,7 @@ enum {
     ZSTD_FROM_VERSION = 7,
     TOPIC_ID_FROM_VERSION = 13,   /* of a Fetch */
     REPLICA_TAG_FROM_VERSION = 15, /* of a Fetch; before, the replica id comes first */
+    TRANSACTIONAL = 0x10,
     NOT_A_CLIENTS = 0x08 | 0x20, /* timestamp type, control */
     QUICK_CRC_MAX = 4096,   /* above, `fastcrc` is quicker than one instruction after the other */
 };
@@ -92,6 +96,56 @@ static PyObject *tuple_of(PyObject **items, Py_ssize_t count)
     return tuple;
 }
 
+static PyObject *slice_of(PyObject *data, Py_ssize_t begin, Py_ssize_t end)
+{
+    PyObject *first = PyLong_FromSsize_t(begin), *last = PyLong_FromSsize_t(end), *part = NULL;
+    if (first != NULL && last != NULL) {
+        PyObject *slice = PySlice_New(first, last, NULL);
+        if (slice != NULL) {
+            part = PyObject_GetItem(data, slice);
+            Py_DECREF(slice);
+        }
+    }
+    Py_XDECREF(first);
+    Py_XDECREF(last);
+    return part;
+}
+
+static PyObject *split_frames(PyObject *Py_UNUSED(self), PyObject *const *args, Py_ssize_t count)
+{
+    Py_buffer data;
+    if (!count_is(count, 6, "split_frames"))
+        return NULL;
+    int64_t at = clamped(args[1]), end = clamped(args[2]);
+    int64_t size_min = clamped(args[3]), size_max = clamped(args[4]), count_max = clamped(args[5]);
+    if (PyErr_Occurred())
+        return NULL;
+    if (PyObject_GetBuffer(args[0], &data, PyBUF_SIMPLE) < 0)
+        return NULL;
+    PyObject *frames = PyList_New(0);
+    if (size_min < 0)
+        size_min = 0;
+    if (end > data.len)
+        end = data.len;
+    while (frames != NULL && at >= 0 && at <= end - 4 && PyList_GET_SIZE(frames) < count_max) {
+        int64_t size = int32_at((const unsigned char *)data.buf + at);
+        if (size < size_min || size > size_max || size > end - at - 4)
+            break;
+        PyObject *frame = slice_of(args[0], at + 4, at + 4 + size);
+        if (frame == NULL || PyList_Append(frames, frame) < 0)
+            Py_CLEAR(frames);
+        Py_XDECREF(frame);
+        at += 4 + size;
+    }
+    PyBuffer_Release(&data);
+    if (frames != NULL && PyList_GET_SIZE(frames) == 0) {
+        Py_DECREF(frames);
+        Py_RETURN_NONE;
+    }
+    PyObject *items[] = {frames, PyLong_FromLongLong(at)};
+    return tuple_of(items, 2);
+}
+
 static PyObject *read_header(PyObject *Py_UNUSED(self), PyObject *const *args, Py_ssize_t count)
 {
     Py_buffer frame;
@@ -138,6 +192,23 @@ static const unsigned char *read_length(const unsigned char *at, const unsigned 
             return at;
     }
     return NULL;
+}
+
+static PyObject *last_name;
+
+/* The name of a topic: the object of the request before, if that had the same one, since its hash is
+ * known. */
+static PyObject *name_of(const char *at, Py_ssize_t length)
+{
+    Py_ssize_t known = -1;
+    const char *last = last_name == NULL ? NULL : PyUnicode_AsUTF8AndSize(last_name, &known);
+    if (last != NULL && known == length && memcmp(last, at, (size_t)length) == 0)
+        return Py_NewRef(last_name);
+    PyErr_Clear();
+    PyObject *name = PyUnicode_DecodeUTF8(at, length, "replace");
+    if (name != NULL)
+        Py_XSETREF(last_name, Py_NewRef(name));
+    return name;
 }
 
 /* Where one topic's fields of a Produce lie; 0 if it has another shape. */
@@ -190,19 +261,18 @@ static int find_produce(const unsigned char *at, Py_ssize_t size, Py_ssize_t her
     return at[here] == 0 && at[here + 1] == 0 && at[here + 2] == 0;
 }
 
-static PyObject *slice_of(PyObject *data, Py_ssize_t begin, Py_ssize_t end)
+static PyObject *produce_topic(const char *at, const ProduceShape *found, int by_id)
 {
-    PyObject *first = PyLong_FromSsize_t(begin), *last = PyLong_FromSsize_t(end), *part = NULL;
-    if (first != NULL && last != NULL) {
-        PyObject *slice = PySlice_New(first, last, NULL);
-        if (slice != NULL) {
-            part = PyObject_GetItem(data, slice);
-            Py_DECREF(slice);
-        }
-    }
-    Py_XDECREF(first);
-    Py_XDECREF(last);
-    return part;
+    if (by_id)
+        return PyBytes_FromStringAndSize(at + found->topic, found->topic_length);
+    return name_of(at + found->topic, found->topic_length);
+}
+
+/* Whether records are one whole batch of format 2, as far as its length and magic say. */
+static int are_one_batch(const unsigned char *at, Py_ssize_t size)
+{
+    return size >= BATCH_HEADER_SIZE && (int64_t)int32_at(at + 8) + LOG_OVERHEAD == size &&
+           at[16] == 2;
 }
 
 static PyObject *read_produce(PyObject *Py_UNUSED(self), PyObject *const *args, Py_ssize_t count)
@@ -231,13 +301,43 @@ static PyObject *read_produce(PyObject *Py_UNUSED(self), PyObject *const *args, 
         id,
         PyLong_FromLong(found.acks),
         PyLong_FromLong(found.timeout_ms),
-        by_id ? PyBytes_FromStringAndSize(at + found.topic, found.topic_length)
-              : PyUnicode_DecodeUTF8(at + found.topic, found.topic_length, "replace"),
+        produce_topic(at, &found, by_id),
         PyLong_FromLong(found.index),
         slice_of(args[0], found.records, found.records_end),
     };
     PyBuffer_Release(&data);
     return tuple_of(items, 6);
+}
+
+static PyObject *read_plain_produce(PyObject *Py_UNUSED(self), PyObject *const *args,
+                                    Py_ssize_t count)
+{
+    Py_buffer data;
+    ProduceShape found;
+    if (!count_is(count, 3, "read_plain_produce"))
+        return NULL;
+    Py_ssize_t position = PyLong_AsSsize_t(args[1]);
+    int by_id = PyObject_IsTrue(args[2]);
+    if ((position == -1 && PyErr_Occurred()) || by_id < 0)
+        return NULL;
+    if (PyObject_GetBuffer(args[0], &data, PyBUF_SIMPLE) < 0)
+        return NULL;
+    const unsigned char *at = data.buf;
+    if (!find_produce(at, data.len, position, by_id, &found) || found.id_length >= 0 ||
+        !are_one_batch(at + found.records, found.records_end - found.records) ||
+        (at[found.records + ATTRIBUTES_AT] & TRANSACTIONAL)) {
+        PyBuffer_Release(&data);
+        Py_RETURN_NONE;
+    }
+    PyObject *items[] = {
+        PyLong_FromLong(found.acks),
+        PyLong_FromLong(found.timeout_ms),
+        produce_topic(data.buf, &found, by_id),
+        PyLong_FromLong(found.index),
+        slice_of(args[0], found.records, found.records_end),
+    };
+    PyBuffer_Release(&data);
+    return tuple_of(items, 5);
 }
 
 /* Where one topic's fields of a Fetch lie. */
@@ -326,7 +426,7 @@ static PyObject *read_fetch(PyObject *Py_UNUSED(self), PyObject *const *args, Py
     else if (version >= TOPIC_ID_FROM_VERSION)
         topic = PyBytes_FromStringAndSize(found.topic, found.topic_length);
     else
-        topic = PyUnicode_DecodeUTF8(found.topic, found.topic_length, "replace");
+        topic = name_of(found.topic, found.topic_length);
     PyObject *items[] = {
         PyLong_FromLong(found.replica_id),
         PyLong_FromLongLong(found.replica_epoch),
@@ -395,9 +495,8 @@ static PyObject *is_one_batch(PyObject *Py_UNUSED(self), PyObject *const *args, 
     if (PyObject_GetBuffer(args[0], &records, PyBUF_SIMPLE) < 0)
         return NULL;
     const unsigned char *at = records.buf;
-    int is_one = records.len >= BATCH_HEADER_SIZE &&
-                 (int64_t)int32_at(at + 8) + LOG_OVERHEAD == records.len && at[16] == 2 &&
-                 (version >= ZSTD_FROM_VERSION || (at[22] & CODEC_MASK) != ZSTD);
+    int is_one = are_one_batch(at, records.len) &&
+                 (version >= ZSTD_FROM_VERSION || (at[ATTRIBUTES_AT] & CODEC_MASK) != ZSTD);
     PyBuffer_Release(&records);
     return PyBool_FromLong(is_one);
 }
@@ -562,6 +661,33 @@ static int numbers_of(PyObject *const *args, const char *sizes, int64_t *found)
     return 1;
 }
 
+static PyObject *place_batch(PyObject *Py_UNUSED(self), PyObject *const *args, Py_ssize_t count)
+{
+    Py_buffer records;
+    int64_t number[4] = {0};
+    if (!count_is(count, 5, "place_batch"))
+        return NULL;
+    int fits = numbers_of(args + 1, "8844", number);
+    if (fits < 0)
+        return NULL;
+    if (fits == 0) {
+        PyErr_SetString(PyExc_OverflowError, "a number does not fit its field");
+        return NULL;
+    }
+    if (PyObject_GetBuffer(args[0], &records, PyBUF_WRITABLE) < 0)
+        return NULL;
+    int64_t position = number[0];
+    if (position < 0 || position > records.len - PLACE_SIZE) {
+        PyBuffer_Release(&records);
+        PyErr_SetString(PyExc_ValueError, "there is no batch at the position");
+        return NULL;
+    }
+    unsigned char *at = (unsigned char *)records.buf + position;
+    put32(put32(put64(at, (uint64_t)number[1]), (uint32_t)number[2]), (uint32_t)number[3]);
+    PyBuffer_Release(&records);
+    Py_RETURN_NONE;
+}
+
 static PyObject *encode_produced(PyObject *Py_UNUSED(self), PyObject *const *args, Py_ssize_t count)
 {
     if (!count_is(count, 7, "encode_produced"))
@@ -673,6 +799,7 @@ static PyMethodDef functions[] = {
     FUNCTION(read_header),     FUNCTION(read_produce),   FUNCTION(read_fetch),
     FUNCTION(read_fetched),    FUNCTION(is_one_batch),   FUNCTION(plain_batch),
     FUNCTION(encode_produced), FUNCTION(encode_fetched), FUNCTION(frame_bytes),
+    FUNCTION(split_frames),    FUNCTION(place_batch),    FUNCTION(read_plain_produce),
     {NULL, NULL, 0, NULL},
 };
 

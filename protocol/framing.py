@@ -45,9 +45,12 @@ from typing import Final, Generic, Protocol, TypeVar
 
 from typing_extensions import override
 
+from protocol.quick import split_frames
+
 SIZE: Final = Struct(">i")
 """The prefix."""
 
+_split_frames: Final = split_frames
 _size_at: Final = SIZE.unpack_from
 
 REQUEST_SIZE_MIN: Final = 8
@@ -224,7 +227,13 @@ class FrameReader(Generic[Memory]):
                 self._pool.charged -= self._kept
         size_min = self._size_min
         size_max = self._size_max
-        frames: list[memoryview] = []
+        found = _split_frames(data, at, end, size_min, size_max, FRAMES_MAX)
+        if found is not None:
+            frames, at = found
+            self._at = at
+            self.has_more = at < end or self._kept > 0
+            return frames
+        frames = []
         while at + 4 <= end:
             (size,) = _size_at(data, at)
             if size < size_min or size > size_max:

@@ -10,6 +10,7 @@ quicker than the general code is always None here.
 Both take any contiguous buffer, and keep nothing of it but the slices that they return.
 """
 
+from collections.abc import Callable
 from struct import Struct
 from typing import TYPE_CHECKING, Final
 
@@ -24,6 +25,25 @@ _BATCH_LENGTH: Final = Struct(">i")
 _BATCH_HEADER_SIZE: Final = 61
 _ZSTD: Final = 4
 _ZSTD_FROM_VERSION: Final = 7
+
+
+def split_frames(
+    data: memoryview, at: int, end: int, size_min: int, size_max: int, count_max: int
+) -> tuple[list[memoryview], int] | None:
+    """Find whole frames, each with its size of four bytes before it.
+
+    Args:
+        data: Bytes that were received.
+        at: Where the first frame's size is.
+        end: Where they end.
+        size_min: Bytes of the smallest frame.
+        size_max: Of the largest.
+        count_max: Most frames.
+
+    Returns:
+        Slices, without their sizes, and where the next size is. They end before a size that is out
+        of range. None: there is none, or this is not C.
+    """
 
 
 def read_header(frame: memoryview, client_id: bytes) -> tuple[int, int, int, int, int, int] | None:
@@ -61,6 +81,21 @@ def read_produce(
     Returns:
         Transactional id, acks, timeout in ms, topic name or id, partition, records. None: it has
         another shape, or is damaged, or this is not C.
+    """
+
+
+def read_plain_produce(
+    data: memoryview, position: int, by_id: bool
+) -> tuple[int, int, str | bytes, int, memoryview] | None:
+    """As `read_produce`, where the records are one whole batch outside of a transaction.
+
+    Args:
+        data: As there; it has no transactional id either.
+        position: As there.
+        by_id: As there.
+
+    Returns:
+        Acks, timeout in ms, topic name or id, partition, records. None: as there.
     """
 
 
@@ -126,6 +161,14 @@ def plain_batch(
         The thirteen fields of its header. None: `storage.log.validator` refuses it, or would
         rewrite it, or this is not C.
     """
+
+
+place_batch: Final[Callable[[memoryview, int, int, int, int], None]] = Struct(">qii").pack_into
+"""Give a batch its place in the log: (records, position, base offset, length, leader epoch).
+
+These are the first fields of its header, before the bytes of its sum. The records are writable; a
+number that its field cannot hold is an exception.
+"""
 
 
 def encode_produced(
@@ -209,9 +252,12 @@ __all__ = [
     "encode_produced",
     "frame_bytes",
     "is_one_batch",
+    "place_batch",
     "plain_batch",
     "read_fetch",
     "read_fetched",
     "read_header",
+    "read_plain_produce",
     "read_produce",
+    "split_frames",
 ]

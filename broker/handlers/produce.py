@@ -64,7 +64,14 @@ from broker.transactions.partitions.transactional_produce import (
 from broker.transactions.partitions.verification import operation_of_produce
 from protocol.api_keys import ApiKey
 from protocol.error_codes import ErrorCode
-from protocol.hot.produce import ProducePartitionResponse, decode_request, encode_response
+from protocol.hot.produce import (
+    ProducePartitionResponse,
+    ProduceTopic,
+    decode_plain,
+    decode_request,
+    encode_appended,
+    encode_response,
+)
 from protocol.quick import is_one_batch
 from protocol.records.batch import HEADER_SIZE, MAGIC, MAGIC_POSITION
 from storage.errors import (
@@ -82,7 +89,7 @@ if TYPE_CHECKING:
     from broker.requests.request_context import RequestContext
     from broker.transactions.interfaces import PartitionRegistrar
     from broker.transactions.partitions.verification import Verdicts
-    from protocol.hot.produce import ProduceRequest, ProduceTopic
+    from protocol.hot.produce import ProduceRequest
     from storage.environment.clock import Clock
     from storage.producers.verification import TransactionTerms
     from storage.types.append_info import AppendInfo
@@ -92,6 +99,8 @@ LOGGER = logging.getLogger(__name__)
 API_KEY = ApiKey.PRODUCE
 VERSIONS = (3, 13)
 ADVERTISED_FROM = 0
+
+_BROKERS_OWN: Final = BROKERS_OWN_TOPICS
 
 ACKS_ALL: Final = -1
 ACKS_0_FAILED: Final = "produce with acks=0 failed"
@@ -141,6 +150,7 @@ class ProduceHandler:
     __slots__ = (
         "_clock",
         "_is_from_broker",
+        "_now_ms",
         "_open_reply",
         "_refused",
         "_replicas",
@@ -171,6 +181,7 @@ class ProduceHandler:
         self._refused = RefusedBatches() if refused is None else refused
         self._replicas = replicas
         self._clock = clock
+        self._now_ms: Callable[[], int] = clock.now_ms
         self._open_reply = open_reply
         self._transactional = TransactionalProduce(
             replicas, clock, open_reply, registrar, self._append
@@ -180,6 +191,14 @@ class ProduceHandler:
         self, connection: "Connection", context: "RequestContext", frame: memoryview, position: int
     ) -> HotResult:
         """Handle one request in place."""
+        plain = decode_plain(frame, position, context.api_version)
+        if plain is not None:
+            acks, timeout_ms, name_or_id, index, batch = plain
+            partition = self._plain_partition(acks, name_or_id, index)
+            if partition is not None:
+                return self._append_plain(
+                    connection, context, partition, acks, timeout_ms, name_or_id, index, batch
+                )
         request = decode_request(frame, position, context.api_version)
         if len(frame) > ELEMENTS_MAX:
             check_partitions(sum(len(topic.partitions) + 1 for topic in request.topics))
@@ -194,6 +213,95 @@ class ProduceHandler:
                 ):
                     return self._refuse_all(connection, context, request)
         return self._append(connection, context, request, None, None)
+
+    def _plain_partition(self, acks: int, topic: str | bytes, index: int) -> "Partition | None":
+        """Where the batch of a plain request goes; None where `_append` has more to look at."""
+        replicas = self._replicas
+        name = replicas.names_by_id.get(topic) if isinstance(topic, bytes) else topic
+        partition = None if name is None else replicas.leader_of(name, index)
+        if (
+            partition is None
+            or not -1 <= acks <= 1
+            or name in _BROKERS_OWN
+            or partition.log.writer.works_by_record
+            or self._refused.watched_until_ms > 0
+            or (
+                acks != ACKS_ALL
+                and partition.leading is not None
+                and partition.is_in_doubt(self._clock.monotonic_ms())
+            )
+        ):
+            return None
+        return partition
+
+    def _append_plain(
+        self,
+        connection: "Connection",
+        context: "RequestContext",
+        partition: "Partition",
+        acks: int,
+        timeout_ms: int,
+        topic: str | bytes,
+        index: int,
+        records: memoryview,
+    ) -> HotResult:
+        """As `_append`, of a plain request: the same, without what may be several."""
+        acks_all = acks == ACKS_ALL
+        partition.stats.produces += 1
+        try:
+            info = partition.append(
+                records,
+                self._now_ms(),
+                memory=connection,
+                acks_all=acks_all,
+                is_alone=connection.is_last,
+            )
+        except (StorageError, ApiError) as error:
+            if isinstance(topic, bytes):
+                refused = ProduceTopic(None, topic, [(index, records)])
+            else:
+                refused = ProduceTopic(topic, b"", [(index, records)])
+            response = self._refusal(refused, index, records, error)
+            if not acks:
+                connection.close(ACKS_0_FAILED)
+                return None
+            return self._encode([(topic, [response])], context)
+        if not partition.has_reached(info.last_offset + 1, acks_all=acks_all):
+            response = response_of(index, info)
+            delayed = self._wait_for(partition, info, response, acks, None, connection)
+            if delayed is not None:
+                reply = self._open_reply(connection, context)
+                self._wait(reply, context, timeout_ms, [(topic, [response])], delayed)
+                return PARKED
+        if not acks:
+            return None
+        return encode_appended(
+            topic,
+            index,
+            info.first_offset,
+            info.log_append_time_ms,
+            info.log_start_offset,
+            context.api_version,
+        )
+
+    @staticmethod
+    def _wait_for(
+        partition: "Partition",
+        info: "AppendInfo",
+        response: ProducePartitionResponse,
+        acks: int,
+        delayed: DelayedProduce | None,
+        connection: "Connection",
+    ) -> DelayedProduce | None:
+        """Records are not where the acks ask for them yet: what waits for them; None: nothing."""
+        if acks:
+            if delayed is None:
+                delayed = DelayedProduce()
+            waits = partition.waits(acks_all=acks == ACKS_ALL)
+            delayed.wait_for(waits, info.last_offset + 1, response)
+        if partition.is_congested:
+            partition.hold_back(connection)
+        return delayed
 
     def _append(
         self,
@@ -213,7 +321,7 @@ class ProduceHandler:
             reply: The place of the response, if it has been reserved already.
         """
         version = context.api_version
-        now_ms = self._clock.now_ms()
+        now_ms = self._now_ms()
         acks_all = request.acks == ACKS_ALL
         # When the broker may have been deposed without having heard of it; 0: it has not been.
         doubtful_ms = 0.0
@@ -239,7 +347,6 @@ class ProduceHandler:
                     assert records is not None
                     if doubtful_ms and partition.is_in_doubt(doubtful_ms):
                         raise ApiError(ErrorCode.NOT_LEADER_OR_FOLLOWER)
-                    response = ProducePartitionResponse(index, 0, -1)
                     log = partition.log
                     terms = None
                     if verdicts is not None:
@@ -254,6 +361,7 @@ class ProduceHandler:
                     if log.writer.works_by_record and self._needs_offload(
                         partition, records, offloaded
                     ):
+                        response = ProducePartitionResponse(index, 0, -1)
                         offloaded.append((partition, records, response, terms))
                     else:
                         info = partition.append(
@@ -264,26 +372,11 @@ class ProduceHandler:
                             acks_all=acks_all,
                             is_alone=is_alone,
                         )
-                        response.base_offset = info.first_offset
-                        response.log_append_time_ms = info.log_append_time_ms
-                        response.log_start_offset = info.log_start_offset
-                        leading = partition.leading
-                        reached = (
-                            log.high_watermark
-                            if acks_all or leading is None
-                            else leading.own_end_offset
-                        )
-                        if reached <= info.last_offset:
-                            if request.acks:
-                                if delayed is None:
-                                    delayed = DelayedProduce()
-                                delayed.wait_for(
-                                    partition.waits(acks_all=acks_all),
-                                    info.last_offset + 1,
-                                    response,
-                                )
-                            if partition.is_congested:
-                                partition.hold_back(connection)
+                        response = response_of(index, info)
+                        if not partition.has_reached(info.last_offset + 1, acks_all=acks_all):
+                            delayed = self._wait_for(
+                                partition, info, response, request.acks, delayed, connection
+                            )
                     responses.append(response)
                 except (StorageError, ApiError) as error:
                     failed = True
@@ -300,7 +393,7 @@ class ProduceHandler:
         if delayed is not None:
             if reply is None:
                 reply = self._open_reply(connection, context)
-            self._wait(reply, context, request, topics, delayed)
+            self._wait(reply, context, request.timeout_ms, topics, delayed)
             return PARKED
         return self._encode(topics, context) if failed else encode_response(topics, version)
 
@@ -327,7 +420,7 @@ class ProduceHandler:
             raise ApiError(self._replicas.missing_error(name, index))
         if not -1 <= request.acks <= 1:
             raise ApiError(ErrorCode.INVALID_REQUIRED_ACKS)
-        if name in BROKERS_OWN_TOPICS and not may_produce_to(
+        if name in _BROKERS_OWN and not may_produce_to(
             name, context.client_id, is_broker=self._is_from_broker(context)
         ):
             raise ApiError(
@@ -468,7 +561,7 @@ class ProduceHandler:
                 if left:
                     return
                 if reply is not None:
-                    self._wait(reply, context, request, topics, delayed)
+                    self._wait(reply, context, request.timeout_ms, topics, delayed)
                 elif any(one.error_code for _, responses in topics for one in responses):
                     connection.close(ACKS_0_FAILED)
 
@@ -487,7 +580,7 @@ class ProduceHandler:
         self,
         reply: Reply,
         context: "RequestContext",
-        request: "ProduceRequest",
+        timeout_ms: int,
         topics: TopicResponses,
         delayed: DelayedProduce,
     ) -> None:
@@ -496,7 +589,7 @@ class ProduceHandler:
             reply.send(self._encode(topics, context))
             return
         reply.when_abandoned(delayed.abandon)
-        if not self._replicas.delayed_produce.park(delayed, request.timeout_ms):
+        if not self._replicas.delayed_produce.park(delayed, timeout_ms):
             delayed.complete(expired=True)
 
     def _encode(self, topics: TopicResponses, context: "RequestContext") -> bytes:
@@ -507,6 +600,13 @@ class ProduceHandler:
             return encode_response(topics, version)
         endpoints = hints.add(topics, PRODUCE_CODES, context.connection.listener_name)
         return encode_response(topics, version, node_endpoints=endpoints)
+
+
+def response_of(index: int, info: "AppendInfo") -> ProducePartitionResponse:
+    """What a partition answers whose records were appended."""
+    return ProducePartitionResponse(
+        index, 0, info.first_offset, info.log_append_time_ms, info.log_start_offset
+    )
 
 
 def check_single_batch(records: memoryview | None, version: int) -> None:

@@ -57,6 +57,7 @@ HEADER: Final = Struct(">hhih")
 """API key, version, correlation id, length of the client id (-1: null)."""
 
 HEADER_SIZE: Final = 10
+_read_header: Final = read_header
 API_VERSIONS: Final = int(ApiKey.API_VERSIONS)
 
 HotHandler = Callable[["Connection", RequestContext, memoryview, int], HotResult]
@@ -396,7 +397,7 @@ class KafkaApis(Router):
 
         None when the connection has been answered, or closed, for what the header says.
         """
-        header = read_header(frame, connection.client_id_raw)
+        header = _read_header(frame, connection.client_id_raw)
         if header is None:
             self._malformed(connection, "request header is cut off")
             return None

@@ -7,6 +7,7 @@ from broker.network.response import Pieces, ResponseSlot
 from broker.requests.request_context import RequestContext
 from protocol.quick import frame_bytes
 
+_frame_bytes: Final = frame_bytes
 GATHERED_SIZE_MAX: Final = 64 * 1024
 """Bodies up to this size are joined with their header; above, the copy would cost more."""
 
@@ -37,13 +38,13 @@ def frame_response(context: RequestContext, body: Body) -> Pieces:
         for piece in body:
             size += len(piece)
         first: bytes = body[0]
-        body[0] = frame_bytes(
+        body[0] = _frame_bytes(
             context.correlation_id, context.flexible_response, first, size - len(first)
         )
         return body
     if len(body) <= GATHERED_SIZE_MAX:
-        return [frame_bytes(context.correlation_id, context.flexible_response, body, 0)]
-    head = frame_bytes(context.correlation_id, context.flexible_response, b"", len(body))
+        return [_frame_bytes(context.correlation_id, context.flexible_response, body, 0)]
+    head = _frame_bytes(context.correlation_id, context.flexible_response, b"", len(body))
     return [head, body]
 
 

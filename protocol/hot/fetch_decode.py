@@ -28,6 +28,8 @@ from protocol.hot.wire import (
 )
 from protocol.quick import read_fetch
 
+_read_fetch: Final = read_fetch
+
 _HEAD_V4: Final = Struct(">iiiibi")
 _HEAD_V7: Final = Struct(">iiiibiii")
 # Each of these with the byte behind it, mostly the whole of a count: one look less.
@@ -59,7 +61,7 @@ def decode_request(data: memoryview, position: int, version: int) -> FetchReques
     """
     try:
         if version >= FIRST_FLEXIBLE_VERSION:
-            one = read_fetch(data, position, version)
+            one = _read_fetch(data, position, version)
             return _decode_flexible(data, position, version) if one is None else _request_of(one)
         return _decode_fixed(data, position, version)
     except (IndexError, struct_error):

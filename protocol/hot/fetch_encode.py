@@ -18,6 +18,7 @@ from protocol.hot.wire import (
 )
 from protocol.quick import encode_fetched
 
+_encode_fetched: Final = encode_fetched
 _RESPONSE_V4: Final = Struct(">ii")
 _RESPONSE_V7: Final = Struct(">ihii")
 _RESPONSE_V12: Final = Struct(">ihi")
@@ -134,7 +135,7 @@ def encode_response(
             if not it.aborted and it.diverging_epoch is None and it.current_leader is None:
                 records = it.records
                 length = 0 if records is None else records_length(records)
-                start = encode_fetched(
+                start = _encode_fetched(
                     topic,
                     throttle_time_ms,
                     error_code,

@@ -19,6 +19,8 @@ from protocol.quick import read_fetched
 API_KEY: Final = 1
 VERSION: Final = 18
 
+_read_fetched: Final = read_fetched
+
 _HEAD: Final = Struct(">iiibii")
 # With one topic that has one partition, and nothing to forget: what most requests are.
 _HEAD_OF_ONE: Final = Struct(">iiibiib16sb")
@@ -170,7 +172,7 @@ def decode_answer(data: memoryview) -> FollowerAnswer:
     Raises:
         DecodeError: It is malformed.
     """
-    one = read_fetched(data)
+    one = _read_fetched(data)
     if one is not None:
         (
             throttle_time_ms,

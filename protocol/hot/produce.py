@@ -41,7 +41,7 @@ Source: Kafka, ProduceRequest.json, ProduceResponse.json.
 from collections.abc import Sequence
 from struct import Struct
 from struct import error as struct_error
-from typing import Final
+from typing import Final, TypeAlias
 
 from protocol.errors import DecodeError
 from protocol.hot.wire import (
@@ -59,13 +59,16 @@ from protocol.hot.wire import (
     string,
     uvarint,
 )
-from protocol.quick import encode_produced, read_produce
+from protocol.quick import encode_produced, read_plain_produce, read_produce
 
 MIN_VERSION: Final = 3
 MAX_VERSION: Final = 13
 FIRST_FLEXIBLE_VERSION: Final = 9
 FIRST_TOPIC_ID_VERSION: Final = 13
 
+_read_plain_produce: Final = read_plain_produce
+_read_produce: Final = read_produce
+_encode_produced: Final = encode_produced
 _ACKS_TIMEOUT: Final = Struct(">hi")
 _ACKS_TIMEOUT_COUNT: Final = Struct(">hii")
 _TWO_INT32: Final = Struct(">ii")
@@ -119,6 +122,10 @@ class ProduceRequest:
         self.topics = topics
 
 
+PlainProduce: TypeAlias = tuple[int, int, str | bytes, int, memoryview]
+"""Acks, timeout in ms, topic name or id, partition, records: of a request that is plain."""
+
+
 class ProducePartitionResponse:
     """What became of one partition's records.
 
@@ -165,6 +172,17 @@ class ProducePartitionResponse:
         self.current_leader = current_leader
 
 
+def decode_plain(data: memoryview, position: int, version: int) -> PlainProduce | None:
+    """Decode a body of one partition, whose records are one whole batch outside of a transaction.
+
+    Returns:
+        What it says; None: it is not plain, or is not known to be: `decode_request` decodes it.
+    """
+    if version < FIRST_FLEXIBLE_VERSION:
+        return None
+    return _read_plain_produce(data, position, version >= FIRST_TOPIC_ID_VERSION)
+
+
 def decode_request(data: memoryview, position: int, version: int) -> ProduceRequest:
     """Decode the request body that begins at `position`.
 
@@ -177,7 +195,7 @@ def decode_request(data: memoryview, position: int, version: int) -> ProduceRequ
     try:
         if version >= FIRST_FLEXIBLE_VERSION:
             by_id = version >= FIRST_TOPIC_ID_VERSION
-            one = read_produce(data, position, by_id)
+            one = _read_produce(data, position, by_id)
             if one is None:
                 return _decode_flexible(data, position, by_id)
             transactional_id, acks, timeout_ms, topic, index, records = one
@@ -360,11 +378,30 @@ def encode_response(
     return _encode_fixed(topics, version, throttle_time_ms)
 
 
+def encode_appended(
+    topic: str | bytes,
+    index: int,
+    base_offset: int,
+    log_append_time_ms: int,
+    log_start_offset: int,
+    version: int,
+) -> bytes:
+    """Encode the body of a response to one partition whose records were appended.
+
+    Arguments as for `ProducePartitionResponse` and `encode_response`; version 9 or later.
+    """
+    body = _encode_produced(topic, index, 0, base_offset, log_append_time_ms, log_start_offset, 0)
+    if body is not None:
+        return body
+    it = ProducePartitionResponse(index, 0, base_offset, log_append_time_ms, log_start_offset)
+    return _encode_single(topic, it, version, 0)
+
+
 def _encode_single(
     topic: str | bytes, it: ProducePartitionResponse, version: int, throttle_time_ms: int
 ) -> bytes:
     if version >= FIRST_FLEXIBLE_VERSION:
-        body = encode_produced(
+        body = _encode_produced(
             topic,
             it.index,
             it.error_code,

@@ -85,9 +85,12 @@ class UnsupportedMagicError(DecodeError):
 # batch and needs few fields: in CPython an item costs a fifth of a named tuple's attribute.
 BATCH_LENGTH_FIELD: Final = 1
 ATTRIBUTES_FIELD: Final = 5
+LAST_OFFSET_DELTA_FIELD: Final = 6
 BASE_TIMESTAMP_FIELD: Final = 7
 MAX_TIMESTAMP_FIELD: Final = 8
 PRODUCER_ID_FIELD: Final = 9
+PRODUCER_EPOCH_FIELD: Final = 10
+BASE_SEQUENCE_FIELD: Final = 11
 
 
 class BatchHeader(NamedTuple):
@@ -269,6 +272,7 @@ def update_crc(view: memoryview, position: int, size: int) -> None:
 
 __all__ = [
     "ATTRIBUTES_FIELD",
+    "BASE_SEQUENCE_FIELD",
     "BASE_TIMESTAMP_FIELD",
     "BATCH_LENGTH_FIELD",
     "CODEC_MASK",
@@ -278,6 +282,7 @@ __all__ = [
     "DELETE_HORIZON_BIT",
     "HEADER",
     "HEADER_SIZE",
+    "LAST_OFFSET_DELTA_FIELD",
     "LOG_OVERHEAD",
     "MAGIC",
     "MAGIC_POSITION",
@@ -287,6 +292,7 @@ __all__ = [
     "NO_PRODUCER_ID",
     "NO_SEQUENCE",
     "NO_TIMESTAMP",
+    "PRODUCER_EPOCH_FIELD",
     "PRODUCER_ID_FIELD",
     "SEQUENCE_COUNT",
     "TIMESTAMP_TYPE_BIT",

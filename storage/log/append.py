@@ -12,14 +12,19 @@ Source: Kafka, UnifiedLog.java (append, maybeRoll).
 """
 
 from collections.abc import Callable, Sequence
-from struct import Struct
 from typing import Final
 
 from config.topic import TopicConfig
+from protocol.quick import place_batch
 from protocol.records.batch import (
+    ATTRIBUTES_FIELD,
+    BASE_SEQUENCE_FIELD,
     BATCH_LENGTH_FIELD,
     CONTROL_BIT,
+    LAST_OFFSET_DELTA_FIELD,
     LOG_OVERHEAD,
+    MAX_TIMESTAMP_FIELD,
+    PRODUCER_EPOCH_FIELD,
     PRODUCER_ID_FIELD,
     TRANSACTIONAL_BIT,
 )
@@ -41,8 +46,7 @@ from storage.segment.segment import Segment
 from storage.types.append_info import AppendInfo
 from storage.types.append_origin import AppendOrigin
 
-_OFFSET_LENGTH_EPOCH: Final = Struct(">qii")
-_patch: Final = _OFFSET_LENGTH_EPOCH.pack_into
+_place_batch: Final = place_batch
 _SEQUENCE_MASK: Final = 0x7FFF_FFFF
 _CLIENT: Final = AppendOrigin.CLIENT
 _COORDINATOR: Final = AppendOrigin.COORDINATOR
@@ -214,11 +218,13 @@ class LogWriter:
         state = self._state
         queue = state.write_queue
         first_offset = state.log_end_offset if queue is None else queue.next_offset
-        _, length, _, _, _, attributes, delta, _, max_timestamp, producer_id, _, _, _ = fields
-        last_offset = first_offset + delta
+        length = fields[BATCH_LENGTH_FIELD]
+        last_offset = first_offset + fields[LAST_OFFSET_DELTA_FIELD]
+        max_timestamp = fields[MAX_TIMESTAMP_FIELD]
+        producer_id = fields[PRODUCER_ID_FIELD]
         marker: tuple[int, int] | None = None
         if producer_id >= 0:
-            if attributes & CONTROL_BIT:
+            if fields[ATTRIBUTES_FIELD] & CONTROL_BIT:
                 marker = read_control(records)
             duplicate = self._check_producer(fields, origin, marker, terms)
             if duplicate is not None:
@@ -263,7 +269,7 @@ class LogWriter:
             return self._append_one_behind(
                 records, fields, first_offset, leader_epoch, origin, append_time_ms, marker, memory
             )
-        _patch(records, 0, first_offset, length, leader_epoch)
+        _place_batch(records, 0, first_offset, length, leader_epoch)
         began_s = pace.now_s()
         try:
             segment.append(records, size, last_offset, max_timestamp)
@@ -303,7 +309,7 @@ class LogWriter:
         if origin is _CLIENT:
             self._behind.check_room(size)
         epochs = self._begin_epoch_behind(leader_epoch, first_offset)
-        _patch(records, 0, first_offset, length, leader_epoch)
+        _place_batch(records, 0, first_offset, length, leader_epoch)
         write = self._behind.queue(
             records, first_offset, [BatchAppend(size, last_offset, max_timestamp)], memory
         )
@@ -347,7 +353,7 @@ class LogWriter:
         position = 0
         batches = []
         for _, length, _, _, _, _, delta, _, max_timestamp, _, _, _, _ in headers:
-            _patch(records, position, offset, length, leader_epoch)
+            _place_batch(records, position, offset, length, leader_epoch)
             size = length + LOG_OVERHEAD
             batches.append(BatchAppend(size, offset + delta, max_timestamp))
             offset += delta + 1
@@ -394,12 +400,14 @@ class LogWriter:
         marker: tuple[int, int] | None,
         terms: TransactionTerms | None,
     ) -> DuplicateInfo | None:
-        _, _, _, _, _, attributes, delta, _, _, producer_id, epoch, base_sequence, _ = fields
+        attributes = fields[ATTRIBUTES_FIELD]
+        base_sequence = fields[BASE_SEQUENCE_FIELD]
+        last_sequence = base_sequence + fields[LAST_OFFSET_DELTA_FIELD]
         return self._state.producer_state.check(
-            producer_id,
-            epoch,
+            fields[PRODUCER_ID_FIELD],
+            fields[PRODUCER_EPOCH_FIELD],
             base_sequence,
-            -1 if base_sequence < 0 else (base_sequence + delta) & _SEQUENCE_MASK,
+            -1 if base_sequence < 0 else last_sequence & _SEQUENCE_MASK,
             attributes & TRANSACTIONAL_BIT != 0,
             attributes & CONTROL_BIT != 0,
             origin,
@@ -412,21 +420,12 @@ class LogWriter:
     ) -> AbortedTxn | None:
         """A batch of a producer has its place: what is to go into the transaction index."""
         state = self._state.producer_state
-        (
-            _,
-            _,
-            _,
-            _,
-            _,
-            attributes,
-            delta,
-            _,
-            max_timestamp,
-            producer_id,
-            epoch,
-            base_sequence,
-            _,
-        ) = fields
+        attributes = fields[ATTRIBUTES_FIELD]
+        delta = fields[LAST_OFFSET_DELTA_FIELD]
+        max_timestamp = fields[MAX_TIMESTAMP_FIELD]
+        producer_id = fields[PRODUCER_ID_FIELD]
+        epoch = fields[PRODUCER_EPOCH_FIELD]
+        base_sequence = fields[BASE_SEQUENCE_FIELD]
         last_offset = first_offset + delta
         if not attributes & CONTROL_BIT:
             state.append(

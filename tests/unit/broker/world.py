@@ -154,7 +154,7 @@ class World:
     def framed(self, key: ApiKey, version: int, request: Any) -> bytes:
         """The bytes of a request as `client_id` sends it."""
         self._correlation_id += 1
-        body = module_of(key).encode_request(request, version)
+        body: bytes = module_of(key).encode_request(request, version)
         data = encode_request_header(key, version, self._correlation_id, self.client_id) + body
         return len(data).to_bytes(4, "big") + data
 

@@ -13,6 +13,7 @@ from importlib.machinery import ExtensionFileLoader
 from importlib.util import module_from_spec, spec_from_file_location
 from typing import Any, Final
 
+from broker.transactions.partitions.transactional_produce import is_transactional
 from config.topic import TopicConfig
 from protocol import quick as python
 from protocol.hot import fetch_decode, fetch_encode, follower_fetch, produce
@@ -115,10 +116,17 @@ class Agreement:
         body += compact(bytes(self.batch())) + bytes(3)
         head = bytes(noise.randrange(4))
         data = memoryview(bytearray(head) + self.damaged(body))
+        plain = self.ask("read_plain_produce", data, len(head), by_id)
         found = self.ask("read_produce", data, len(head), by_id)
         if found is None:
+            assert plain is None
             return
         transactional_id, acks, timeout_ms, topic, index, records = found
+        is_plain = python.is_one_batch(records, 9) and not is_transactional(records)
+        assert (plain is not None) is (is_plain and transactional_id is None)
+        if plain is not None:
+            assert plain == found[1:]
+            assert plain[4].obj is data.obj
         assert records.obj is data.obj
         assert not records.readonly
         name, topic_id = (None, topic) if by_id else (topic, b"")
@@ -185,6 +193,7 @@ class Agreement:
         for version in (6, 7):
             expected = python.is_one_batch(records, version)
             assert self.quick.is_one_batch(records, version) is expected
+        self.compare_places(made)
         now_ms = noise.choice((5, 0, 2**62))
         before_ms, after_ms = noise.choices((3, 2**63 - 1), k=2)
         size_max = noise.choice((100, 1 << 20))
@@ -204,6 +213,48 @@ class Agreement:
         elif headers is not None:
             # A client's LogAppendTime is rewritten, and several batches are not one.
             assert len(headers) > 1 or before != bytes(made)
+
+    def compare_places(self, made: bytearray) -> None:
+        """A batch is given its place, as far as there is one and the numbers fit."""
+        noise = self.noise
+        numbers = [noise.choice(NUMBERS) if noise.random() < 0.1 else 5 for _ in range(3)]
+        position = noise.choice((0, 0, 7, len(made) - 16, len(made) - 15, len(made), -1, 2**63))
+        done = []
+        for place in (python.place_batch, self.quick.place_batch):
+            target = bytearray(made)
+            try:
+                # Python counts a negative position from the end.
+                place(memoryview(target), max(position, 0), *numbers)
+            except (struct.error, IndexError, ValueError, OverflowError):
+                target = bytearray()
+            done.append(target)
+        assert done[0] == done[1]
+
+    def compare_frames(self) -> None:
+        """Whole frames, and parts of one, of sizes that are allowed or not."""
+        noise = self.noise
+        made = b"".join(
+            struct.pack(">i", size) + noise.randbytes(max(size, 0) % 300)
+            for size in noise.choices((8, 9, 100, 299, 7, 0, -1, 300, 2**31 - 1), k=5)
+        )
+        start = noise.choice((0, 0, 3))
+        end = start + noise.randrange(len(made) + 1)
+        data = memoryview(bytearray(bytes(start) + made + bytes(9)))
+        count_max = noise.choice((64, 64, 2))
+        found = self.ask("split_frames", data, start, end, 8, 299, count_max)
+        at = start
+        expected: list[bytes] = []
+        while at + 4 <= end and len(expected) < count_max:
+            (size,) = struct.unpack_from(">i", data, at)
+            if not 8 <= size <= 299 or at + 4 + size > end:
+                break
+            expected.append(bytes(data[at + 4 : at + 4 + size]))
+            at += 4 + size
+        assert (found is None) is (not expected)
+        if found is not None:
+            frames, after = found
+            assert ([bytes(one) for one in frames], after) == (expected, at)
+            assert all(one.obj is data.obj and not one.readonly for one in frames)
 
     def compare_headers(self) -> None:
         """Headers of requests, more or less, and of responses."""
@@ -272,6 +323,7 @@ def main() -> None:
         agreement.compare_fetch()
         agreement.compare_fetched()
         agreement.compare_batch()
+        agreement.compare_frames()
         agreement.compare_headers()
         agreement.compare_responses()
     agreement.misuse()

@@ -17,7 +17,9 @@ MAY_LEAVE: Final = {
     "plain_batch",
     "read_fetch",
     "read_fetched",
+    "read_plain_produce",
     "read_produce",
+    "split_frames",
 }
 """Functions that leave what is unusual to the general code."""
 

@@ -18,11 +18,14 @@ from protocol.quick import (
     encode_produced,
     frame_bytes,
     is_one_batch,
+    place_batch,
     plain_batch,
     read_fetch,
     read_fetched,
     read_header,
+    read_plain_produce,
     read_produce,
+    split_frames,
 )
 from protocol.records.batch import HEADER
 from tests.code_path import CODE
@@ -64,6 +67,50 @@ def test_a_produce_of_one_partition() -> None:
         assert found[:5] == (None, -1, 30_000, "topic", 4)
         assert found[5].obj is frame.obj
         assert bytes(found[5]) == BATCH
+    assert read_plain_produce(frame, 10 + length + 1, False) == (found and found[1:])
+
+
+@pytest.mark.parametrize(
+    ("position", "value"), [(8, 0x7F), (11, 0), (16, 1), (22, 0x10)], ids=lambda it: str(it)
+)
+def test_a_produce_with_records_that_are_not_plain(position: int, value: int) -> None:
+    """Not one whole batch, of an older format, or of a transaction: whoever appends has to look."""
+    batch = bytearray(BATCH)
+    batch[position] = value
+    frame = memoryview(bytearray(wire.produce_frame("topic", 4, bytes(batch))[4:]))
+    _, _, _, length, _, _ = read_header(frame, b"") or (0,) * 6
+    assert (read_produce(frame, 10 + length + 1, False) is not None) is IN_C
+    assert read_plain_produce(frame, 10 + length + 1, False) is None
+
+
+def test_frames() -> None:
+    """All whole ones at once, up to as many as are wanted, or to a size that none has."""
+    data = memoryview(bytearray(b"\0\0\0\x08request1\0\0\0\x09request 2\0\0\0\x08reque"))
+    found = split_frames(data, 0, len(data), 8, 100, 64)
+    assert (found is not None) is IN_C
+    if found is not None:
+        frames, after = found
+        assert [bytes(frame) for frame in frames] == [b"request1", b"request 2"]
+        assert all(frame.obj is data.obj for frame in frames)
+        assert after == 25
+        assert split_frames(data, 0, len(data), 8, 100, 1) == (frames[:1], 12)
+        assert split_frames(data, 0, len(data), 8, 8, 64) == (frames[:1], 12)
+        assert split_frames(data, 12, len(data), 8, 100, 64) == (frames[1:], 25)
+    for begin, size_min in ((0, 9), (25, 8), (len(data), 8)):
+        assert split_frames(data, begin, len(data), size_min, 100, 64) is None
+
+
+def test_a_place_in_the_log() -> None:
+    """Base offset, length and leader epoch, and nothing behind them."""
+    records = memoryview(bytearray(b"..." + BATCH))
+    place_batch(records, 3, 1 << 40, 99, 7)
+    assert struct.unpack_from(">qii", records, 3) == (1 << 40, 99, 7)
+    assert bytes(records[:3]) == b"..."
+    assert bytes(records[19:]) == BATCH[16:]
+    with pytest.raises((struct.error, OverflowError)):
+        place_batch(records, 0, 1 << 63, 99, 7)
+    with pytest.raises((struct.error, ValueError)):
+        place_batch(records, len(records) - 15, 0, 99, 7)
 
 
 @pytest.mark.parametrize("version", [12, 13, 15, 17, 18])

@@ -121,6 +121,7 @@ async def test_an_append_wakes_who_waits(world: World) -> None:
     assert world.replicas.delayed_fetch.parked == 0
 
 
+@pytest.mark.usefixtures("produce_way")
 async def test_a_producer_of_one_batch_lets_a_consumer_have_it_first(world: World) -> None:
     """Within the append, before the acknowledgement: no turn of the loop lies between them."""
     world.add("t")

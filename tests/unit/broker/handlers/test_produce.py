@@ -14,6 +14,8 @@ from protocol.messages.produce import PartitionProduceData, ProduceRequest, Topi
 from storage.errors import DiskError
 from tests.unit.broker.world import World, batch, topic_id
 
+pytestmark = pytest.mark.usefixtures("produce_way")
+
 
 def request(
     records: bytes | bytearray | None, topic: str = "t", acks: int = -1, **options: Any
@@ -40,6 +42,7 @@ async def test_offsets_are_given_in_order(world: World, version: int) -> None:
     second = only(world.ask(ApiKey.PRODUCE, version, request(batch(b"c"))))
     assert (first.error_code, first.base_offset) == (0, 0)
     assert (second.error_code, second.base_offset) == (0, 2)
+    assert (partition.stats.produces, partition.stats.failed_produces) == (2, 0)
     assert partition.log.log_end_offset == partition.log.high_watermark == 3
 
 
@@ -64,6 +67,13 @@ async def test_failed_acks_0_closes_the_connection(world: World) -> None:
     """There is no answer that could carry the error."""
     world.send(ApiKey.PRODUCE, 9, request(batch(b"a"), acks=0))
     assert world.h.connection.closed
+
+
+async def test_acks_0_that_the_log_refuses_closes_the_connection(world: World) -> None:
+    partition = world.add("t", config=TopicConfig(max_message_bytes=100))
+    world.send(ApiKey.PRODUCE, 9, request(batch(b"a" * 100), acks=0))
+    assert world.h.connection.closed
+    assert partition.stats.failed_produces == 1
 
 
 @pytest.mark.parametrize(

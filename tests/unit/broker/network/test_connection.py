@@ -202,7 +202,7 @@ def test_the_last_request_of_a_receive_is_told_from_the_others() -> None:
         last.append(connection.is_last)
         handle(connection, data)
 
-    h.router.handle = noting  # type: ignore[method-assign]  # why: to look at the connection meanwhile
+    h.router.handle = noting  # type: ignore[method-assign,assignment]  # why: to look at the connection meanwhile
     h.receive(frame(b"request1") + frame(b"request2"))
     assert last == [False, True]
     h.receive(frame(b"request3"))

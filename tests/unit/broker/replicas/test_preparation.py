@@ -15,6 +15,8 @@ from protocol.records.compression import Codec
 from tests.unit.broker.handlers.test_produce import only, request
 from tests.unit.broker.world import World, batch
 
+pytestmark = pytest.mark.usefixtures("produce_way")
+
 LARGE = b"x" * (2 * preparation.INLINE_SIZE_MAX)
 
 

@@ -21,6 +21,8 @@ from tests.unit.broker.handlers.test_fetch import request
 from tests.unit.broker.replication.followers.follower_world import FollowerWorld, record
 from tests.unit.broker.world import batch
 
+pytestmark = pytest.mark.usefixtures("produce_way")
+
 VERSION = 11
 MIN_ISR_2 = TopicConfig(min_insync_replicas=2)
 
