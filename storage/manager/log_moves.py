@@ -170,8 +170,15 @@ class LogMoves:
         topic_partition = log.topic_partition
         source = self._table.directory_of(log)
         assert source is not None
+        path = join(target.path, str(topic_partition))
         with self._table.failing(target):
-            self._rename_copy(copy, join(target.path, str(topic_partition)))
+            self._rename_copy(copy, path)
+        try:
+            opened = self._open_again(target, log, config)
+        except BaseException:
+            # The log is still whole where it was, and is opened there again.
+            self._take_name_back(copy, path)
+            raise
         with self._table.lock:
             self._table.loading[topic_partition] = target
             source.loading.discard(topic_partition)
@@ -183,7 +190,7 @@ class LogMoves:
         except DiskError:
             # It was about to be removed anyway: the new one serves.
             pass
-        return self._serve_again(target, log, config)
+        return opened if self._opener.serve(target, opened) else None
 
     def _rename_copy(self, copy: LogCopy, path: str) -> None:
         filesystem = self._table.filesystem
@@ -191,10 +198,14 @@ class LogMoves:
         try:
             filesystem.sync_directory(dirname(path))
         except DiskError:
-            # Under that name a start would serve it, if the store still says that it moves.
-            with suppress(DiskError):
-                filesystem.rename(path, copy.target)
+            self._take_name_back(copy, path)
             raise
+
+    def _take_name_back(self, copy: LogCopy, path: str) -> None:
+        """Under that name a start would serve the copy, if the store still says that it moves."""
+        with suppress(DiskError):
+            self._table.filesystem.rename(path, copy.target)
+            self._table.filesystem.sync_directory(dirname(path))
 
     def put_back(
         self, log: Log, copy: LogCopy, target: LogDirectory, config: TopicConfig
@@ -213,9 +224,10 @@ class LogMoves:
         source = self._table.directory_of(log)
         assert source is not None
         target.loading.discard(log.topic_partition)
-        opened = self._serve_again(source, log, config, was_closed=copy.is_log_closed)
+        opened = self._open_again(source, log, config, was_closed=copy.is_log_closed)
+        is_served = self._opener.serve(source, opened)
         self.drop_copy(copy, target)
-        return opened
+        return opened if is_served else None
 
     def drop_copy(self, copy: LogCopy, target: LogDirectory) -> None:
         """Remove a copy that is not wanted; a disk that refuses keeps it until the next start."""
@@ -241,9 +253,9 @@ class LogMoves:
         due_ms = self._table.clock.monotonic_ms() + log.config.file_delete_delay_ms
         self._deletion.schedule(path, due_ms)
 
-    def _serve_again(
+    def _open_again(
         self, directory: LogDirectory, log: Log, config: TopicConfig, *, was_closed: bool = True
-    ) -> Log | None:
+    ) -> Log:
         with self._table.failing(directory):
             opened = self._opener.open(
                 directory,
@@ -256,7 +268,7 @@ class LogMoves:
             )
         # Whatever was scanned, it is this process that wrote it: nothing of it can be lost.
         opened.needs_new_epoch = False
-        return opened if self._opener.serve(directory, opened) else None
+        return opened
 
 
 class _FailingTarget:

@@ -213,6 +213,34 @@ def test_a_copy_whose_name_could_not_be_synced_does_not_serve_later() -> None:
     check(node.start().get(A0), RECORDS + 10)
 
 
+@pytest.mark.parametrize(
+    ("kind", "code"), [("open", errno.EMFILE), ("read", errno.EIO), ("list", errno.EMFILE)]
+)
+def test_a_copy_that_cannot_be_opened_does_not_take_the_logs_place(kind: str, code: int) -> None:
+    """The log was gone by then from where it is put back: it began again there, empty."""
+    node = Node()
+    log = node.create()
+    sent = [send(log, sequence)[1] for sequence in range(5)]
+    target = node.directory("/two")
+    copy = node.manager.moves.begin_move(log, target)
+    node.manager.moves.before_take_out(log)
+    node.manager.moves.take_out(log)
+    node.manager.moves.finish_move(log, copy, target)
+    node.place = target.id
+    node.disk.filesystem.fail(kind, code, path="/two/a-0")
+    with pytest.raises(DiskError):
+        node.manager.moves.swap(log, copy, target, SMALL)
+    opened = node.manager.moves.put_back(log, copy, target, SMALL)
+    assert opened is not None
+    assert opened.directory == "/one/a-0"
+    assert [send(opened, sequence) for sequence in range(5)] == [(True, offset) for offset in sent]
+    append(opened, 5)
+    check(opened, RECORDS + 10)
+    assert node.manager.get(A0) is opened
+    node.disk.filesystem.crash(KEEP_ALL)
+    check(node.start().get(A0), RECORDS + 10)
+
+
 def test_a_log_that_is_deleted_instead_of_taken_out_is_forgotten() -> None:
     """The checkpoints' word of it is not that of the next log of its name."""
     node = Node()
