@@ -143,10 +143,11 @@ class LogMoves:
         with self._table.failing(source):
             log.close(clean=True)
         copy.is_log_closed = True
-        with _FailingTarget(self._table, copy):
-            copy.finish()
+        # At once: where it is put back, what lies above its recovery point would be doubted.
         offsets = _offsets_of(log)
         source.remember(log.topic_partition, offsets)
+        with _FailingTarget(self._table, copy):
+            copy.finish()
         cleaned = source.checkpointed(CLEANER_CHECKPOINT, log.topic_partition)
         if cleaned is not None:
             offsets[CLEANER_CHECKPOINT] = cleaned

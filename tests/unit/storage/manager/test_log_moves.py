@@ -192,6 +192,27 @@ def test_a_log_that_could_not_be_closed_is_put_back_whole(kind: str, path: str) 
     assert send(again, 4) == (True, sent[4])
 
 
+def test_a_log_whose_copy_was_not_finished_is_opened_as_it_was_closed() -> None:
+    """Its last segments counted as such that somebody had put there, with gaps."""
+    node = Node()
+    log = node.create()
+    append(log, 5)
+    log.writer.roll()
+    target = node.directory("/two")
+    copy = node.manager.moves.begin_move(log, target)
+    node.manager.moves.before_take_out(log)
+    node.manager.moves.take_out(log)
+    node.disk.filesystem.fail("open", errno.EMFILE, path="-future")
+    node.disk.filesystem.fail("create", errno.EMFILE, path="-future")
+    with pytest.raises(DiskError):
+        node.manager.moves.finish_move(log, copy, target)
+    opened = node.manager.moves.put_back(log, copy, target, SMALL)
+    assert opened is not None
+    assert opened.set_aside == ()
+    assert not opened.may_have_gaps
+    assert opened.active_base_offset == opened.log_end_offset == RECORDS + 5
+
+
 def test_a_copy_whose_name_could_not_be_synced_does_not_serve_later() -> None:
     """The store still says that the log moves, and the log goes on where it was."""
     node = Node()
