@@ -342,7 +342,8 @@ class TopicMetadataManager:
             return ()
         if not self.is_steward:
             raise RemoteStorageNotReadyError(
-                "this broker does not lead the first partition of __remote_log_metadata"
+                "this broker does not lead the first partition of __remote_log_metadata; ask the "
+                "one that `varve topics describe __remote_log_metadata` names as its leader"
             )
         if partition is None:
             await self._catch_up_all()

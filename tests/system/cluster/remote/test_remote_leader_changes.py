@@ -5,6 +5,7 @@ from collections.abc import Awaitable, Callable
 import pytest
 
 from tests.system.cluster.remote.remote_world import INTERVAL_MS, World, retention
+from tiered.errors import RemoteStorageNotReadyError
 from tiered.tasks.led_partition import NEXT_LEADER_MS
 
 SEGMENTS = 8
@@ -89,3 +90,14 @@ async def test_bucket_and_metadata_agree_whenever_the_leader_changes(
         runs += 1
     assert found == []
     assert runs >= LEAST_STEPS
+
+
+async def test_who_may_collect_garbage_is_named_where_it_is_refused() -> None:
+    """Of three brokers two are the wrong ones to be asked."""
+    world = World()
+    await world.start()
+    try:
+        with pytest.raises(RemoteStorageNotReadyError, match="varve topics describe"):
+            await world.collect_garbage(world.second)
+    finally:
+        await world.close()
