@@ -103,18 +103,18 @@ def test_a_log_that_ends_below_its_recovery_point_is_looked_at_from_its_end_on()
     # The power goes in a truncation, before the checkpoint has been written.
     log.truncation.truncate_to(5)
     disk.filesystem.crash()
-    log = disk.started(config).get(A0)
-    assert log is not None
-    assert log.log_end_offset == 5
-    append(log, 10)
-    assert log.segments.active.base_offset > 8
+    found = disk.started(config).get(A0)
+    assert found is not None
+    assert found.log_end_offset == 5
+    append(found, 10)
+    assert found.segments.active.base_offset > 8
     # As with any file that is replaced there.
-    disk.filesystem.sync_directory(log.directory)
+    disk.filesystem.sync_directory(found.directory)
     disk.filesystem.crash()
-    log = disk.started(config).get(A0)
-    assert log is not None
-    assert log.log_end_offset == 5
-    assert [record.offset for record in read_records(log)] == list(range(5))
+    found = disk.started(config).get(A0)
+    assert found is not None
+    assert found.log_end_offset == 5
+    assert [record.offset for record in read_records(found)] == list(range(5))
 
 
 @pytest.mark.parametrize("flush_messages", [1, 7, 1000, (1 << 63) - 1])
