@@ -18,7 +18,7 @@ COMPILE := $(BIN)/python -m compileall -q config native protocol storage tiered 
 RUNTIME := $(VENV)/.runtime
 DEVELOPMENT := $(VENV)/.development
 
-.PHONY: help setup native wheel run cluster cluster-broker test test-system test-interop test-deep test-cluster simulate histories grid simulate-mutants test-s3 test-spark test-exact test-clients test-tools test-etcd check lint types imports fmt bench run-pipeline codegen docs lock clean
+.PHONY: help setup native wheel run cluster cluster-broker test test-system test-interop test-deep test-cluster simulate histories grid simulate-mutants test-s3 test-spark test-exact test-clients test-suite test-tools test-etcd check lint types imports fmt bench run-pipeline codegen docs lock clean
 
 help: ## show this list
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' Makefile
@@ -95,6 +95,9 @@ test-exact: $(DEVELOPMENT) test-tools ## compare 10,000,000 rows of Spark's sour
 test-clients: $(DEVELOPMENT) test-etcd ## build clients in Go, JavaScript, other Java and Kafka Streams, and run them (BROKERS=3: one is killed during each)
 	@.ci/clients
 	@VARVE_INTEROP_BROKERS=$(or $(BROKERS),1) $(BIN)/python -m pytest -q -m clients tests/interop $(ARGS)
+
+test-suite: $(DEVELOPMENT) test-tools test-etcd ## run Kafka's own tests of brokers, as released, against Varve (half an hour; ARGS="-k OffsetFetch")
+	@$(BIN)/python -m pytest -q -m suite tests/interop/suite $(ARGS)
 
 test-tools: # programs that are no Python packages and that tests need
 	@.ci/system-packages kcat java javac mvn

@@ -101,7 +101,7 @@ class Tier(NamedTuple):
 
 TIERS: Final = {
     "fast": Tier(
-        "(quick or not (system or interop)) and not (slow or clients or spark)",
+        "(quick or not (system or interop)) and not (slow or clients or suite or spark)",
         profile="fast",
         on_both=True,
         is_divided=True,
@@ -110,18 +110,18 @@ TIERS: Final = {
         later="merge",
     ),
     "system": Tier(
-        "system and not (quick or interop or slow or clients or spark)",
+        "system and not (quick or interop or slow or clients or suite or spark)",
         ("tests/system", "tests/checker", "tests/simulation"),
         measures=True,
         real_time=True,
     ),
     "interop": Tier(
-        "interop and not (quick or slow or clients or spark)",
+        "interop and not (quick or slow or clients or suite or spark)",
         ("tests/interop", "tests/differential", "tests/checker", "tests/spark"),
         real_time=True,
     ),
     "deep": Tier(
-        "(slow or not (system or interop)) and not (clients or spark)",
+        "(slow or not (system or interop)) and not (clients or suite or spark)",
         profile="search",
         processes=1,
         longest_s=4 * 3600,
