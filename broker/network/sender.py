@@ -77,6 +77,11 @@ class Sender:
                     joined.append(piece)
                     self.queued_bytes = size
                     return
+        self._enqueue(pieces)
+
+    def _enqueue(self, pieces: list[Any]) -> None:
+        """Put a response into the queue, and before it what was to be joined."""
+        joined = self._joined
         if joined:
             self.queue.extend(joined)
             joined.clear()
@@ -112,7 +117,7 @@ class Sender:
         self.bytes_sent += sent
         if sent == total:
             return True
-        self.push(pieces)
+        self._enqueue(pieces)
         self.queued_bytes -= sent
         self._drop(sent)
         return False

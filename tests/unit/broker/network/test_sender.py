@@ -154,6 +154,19 @@ def test_small_answers_are_joined(sizes: list[int], buffers: list[int], window: 
     assert (sender.queued_bytes, sender.bytes_sent) == (0, sum(sizes) + 4)
 
 
+@pytest.mark.parametrize("window", [0, 1, 4])
+def test_the_rest_of_a_small_answer_is_queued(window: int) -> None:
+    """Also of one that was sent as it is, since nothing was before it."""
+    stream = FakeStream()
+    stream.window = window
+    sender = Sender(stream)
+    assert not sender.send([b"small"])
+    assert (sender.queued_bytes, sender.queued_pieces) == (5 - window, 1)
+    stream.window = None
+    assert sender.flush()
+    assert bytes(stream.sent) == b"small"
+
+
 def test_what_is_left_of_an_ended_connection_is_dropped() -> None:
     """Small answers as well as queued ones."""
     sender = Sender(FakeStream())
