@@ -513,6 +513,8 @@ async def test_the_remote_logs_topic_gets_its_own_settings() -> None:
     assert topic.overrides == {
         "cleanup.policy": "delete",
         "flush.messages": "1",
+        "message.timestamp.after.max.ms": "9223372036854775807",
+        "message.timestamp.before.max.ms": "9223372036854775807",
         "remote.storage.enable": "false",
         "retention.bytes": "-1",
         "retention.ms": "-1",
