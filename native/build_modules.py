@@ -31,6 +31,8 @@ LIST: Final = Path(modules.__file__)
 
 BUILD_SECONDS_MAX: Final = 1800
 
+_PART: Final = ".part-"
+
 NO_MYPYC: Final = (
     "mypyc is not installed: Python runs the modules as they are, more slowly. "
     "`make native` installs it into .venv; elsewhere: pip install --group build"
@@ -140,7 +142,10 @@ def _build(built: Path, root: Path, tools: str, environment: Mapping[str, str]) 
         for path in stamps.build_folders(built)
         if stamps.is_for_this_python(path) and _same_tools(path, tools)
     ]
-    with tempfile.TemporaryDirectory(prefix=".part-", dir=built) as part:
+    for left in built.glob(f"{_PART}*"):
+        # Of a compiler that was killed: it does not run any more, the lock is ours.
+        shutil.rmtree(left, ignore_errors=True)
+    with tempfile.TemporaryDirectory(prefix=_PART, dir=built) as part:
         said = _run(
             ["native.mypyc_run", part, str(root / ".build" / "mypyc"), *map(str, older)],
             root,

@@ -105,9 +105,13 @@ def test_a_changed_source_in_c_is_compiled_again(project: Path) -> None:
     code, said, kind = small_project.say(project)
     assert code.startswith("python (native/kind.c is not as it was compiled")
     assert (said, kind) == ("large False False", "python")
+    killed = project / "native" / "built" / ".part-killed"
+    killed.mkdir()
+    (killed / "half.o").touch()
     done = small_project.run(project, "-m", "native")
     assert "without the compiler" not in done.stdout
     assert small_project.say(project) == ["compiled (3 modules)", "large True True", "C"]
+    assert not killed.exists(), "what a killed compiler left stays for ever"
 
 
 @needs_compiler
