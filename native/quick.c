@@ -275,20 +275,30 @@ static int are_one_batch(const unsigned char *at, Py_ssize_t size)
            at[16] == 2;
 }
 
+/* Find a Produce in a function's arguments (data, position, by_id): whether it has the usual shape;
+ * -1: an exception. Else `data` is held, and is to be released. */
+static int open_produce(PyObject *const *args, Py_ssize_t count, const char *name, Py_buffer *data,
+                        int *by_id, ProduceShape *found)
+{
+    if (!count_is(count, 3, name))
+        return -1;
+    Py_ssize_t position = PyLong_AsSsize_t(args[1]);
+    *by_id = PyObject_IsTrue(args[2]);
+    if ((position == -1 && PyErr_Occurred()) || *by_id < 0 ||
+        PyObject_GetBuffer(args[0], data, PyBUF_SIMPLE) < 0)
+        return -1;
+    return find_produce(data->buf, data->len, position, *by_id, found);
+}
+
 static PyObject *read_produce(PyObject *Py_UNUSED(self), PyObject *const *args, Py_ssize_t count)
 {
     Py_buffer data;
     ProduceShape found;
-    if (!count_is(count, 3, "read_produce"))
-        return NULL;
-    Py_ssize_t position = PyLong_AsSsize_t(args[1]);
-    int by_id = PyObject_IsTrue(args[2]);
-    if ((position == -1 && PyErr_Occurred()) || by_id < 0)
-        return NULL;
-    if (PyObject_GetBuffer(args[0], &data, PyBUF_SIMPLE) < 0)
+    int by_id, is_found = open_produce(args, count, "read_produce", &data, &by_id, &found);
+    if (is_found < 0)
         return NULL;
     const char *at = data.buf;
-    if (!find_produce(data.buf, data.len, position, by_id, &found)) {
+    if (!is_found) {
         PyBuffer_Release(&data);
         Py_RETURN_NONE;
     }
@@ -314,16 +324,11 @@ static PyObject *read_plain_produce(PyObject *Py_UNUSED(self), PyObject *const *
 {
     Py_buffer data;
     ProduceShape found;
-    if (!count_is(count, 3, "read_plain_produce"))
-        return NULL;
-    Py_ssize_t position = PyLong_AsSsize_t(args[1]);
-    int by_id = PyObject_IsTrue(args[2]);
-    if ((position == -1 && PyErr_Occurred()) || by_id < 0)
-        return NULL;
-    if (PyObject_GetBuffer(args[0], &data, PyBUF_SIMPLE) < 0)
+    int by_id, is_found = open_produce(args, count, "read_plain_produce", &data, &by_id, &found);
+    if (is_found < 0)
         return NULL;
     const unsigned char *at = data.buf;
-    if (!find_produce(at, data.len, position, by_id, &found) || found.id_length >= 0 ||
+    if (!is_found || found.id_length >= 0 ||
         !are_one_batch(at + found.records, found.records_end - found.records) ||
         (at[found.records + ATTRIBUTES_AT] & TRANSACTIONAL)) {
         PyBuffer_Release(&data);
