@@ -1,8 +1,6 @@
 """The Java programs of this folder: compiled once, run with the jars of released Kafka."""
 
-import hashlib
 import os
-import shutil
 import subprocess
 import threading
 from pathlib import Path
@@ -10,33 +8,15 @@ from pathlib import Path
 import pytest
 
 from bench.kafka_release import KafkaRelease
+from tests.fakes.kafka.maven_jars import BUILD, compiled
 
 SOURCES = Path(__file__).parent / "java"
-_BUILD = Path(__file__).resolve().parents[2] / ".build" / "java-programs"
-
-
-def compiled(release: KafkaRelease) -> Path:
-    """The folder of class files; compiles when a source has changed."""
-    sources = sorted(SOURCES.glob("*.java"))
-    digest = hashlib.sha256(b"".join(path.read_bytes() for path in sources)).hexdigest()[:16]
-    target = _BUILD / digest
-    if target.exists():
-        return target
-    javac = shutil.which("javac")
-    if javac is None:
-        pytest.fail("`javac` was not found: install a JDK (Debian: default-jdk-headless)")
-    shutil.rmtree(_BUILD, ignore_errors=True)
-    fresh = _BUILD / f"{digest}.{os.getpid()}"
-    command = [javac, "-nowarn", "-d", str(fresh), "-cp", release.classpath, *map(str, sources)]
-    result = subprocess.run(command, capture_output=True, text=True, check=False, timeout=180)
-    assert result.returncode == 0, result.stderr
-    fresh.rename(target)
-    return target
+_BUILD = BUILD / "java-programs"
 
 
 def command_of(release: KafkaRelease, program: str, *arguments: str) -> list[str]:
     """The command line that runs one of the programs, warnings on standard error."""
-    classes = compiled(release)
+    classes = compiled(sorted(SOURCES.glob("*.java")), release.classpath, _BUILD)
     command = release.tool_command(program, arguments)
     at = command.index("-cp") + 1
     command[at] = f"{classes}{os.pathsep}{command[at]}"

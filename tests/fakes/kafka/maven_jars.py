@@ -5,6 +5,7 @@ it. Nothing here knows where Maven fetches from, and no jar is part of this repo
 """
 
 import fcntl
+import hashlib
 import shutil
 import subprocess
 from collections.abc import Sequence
@@ -38,6 +39,29 @@ def run_tool(*command: str) -> None:
     result = subprocess.run(command, capture_output=True, text=True, check=False, timeout=600)
     tail = "\n".join((result.stdout + result.stderr).splitlines()[-20:])
     assert result.returncode == 0, f"{command[0]}:\n{tail}"
+
+
+def compiled(sources: Sequence[Path], jars: str, folder: Path) -> Path:
+    """The folder, within `folder`, of these sources' classes; compiles when one has changed.
+
+    Args:
+        sources: Java, compiled together.
+        jars: A class path.
+        folder: Of nothing else; classes of former sources go.
+    """
+    digest = hashlib.sha256(b"".join(path.read_bytes() for path in sources)).hexdigest()[:16]
+    target = folder / digest
+    folder.mkdir(parents=True, exist_ok=True)
+    with (folder / "lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        if not target.exists():
+            for former in folder.iterdir():
+                if former.is_dir():
+                    shutil.rmtree(former)
+            fresh = folder / f"{digest}.part"
+            run_tool("javac", "-nowarn", "-d", str(fresh), "-cp", jars, *map(str, sources))
+            fresh.rename(target)
+    return target
 
 
 def _fetch(folder: Path, pom: str) -> None:

@@ -1,14 +1,11 @@
 """Iceberg's own REST catalog: released jars by Maven, fetched once, in a process of its own."""
 
-import hashlib
-import shutil
 import subprocess
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
-from tempfile import TemporaryDirectory
 
-from tests.fakes.kafka.maven_jars import maven_jars, run_tool
+from tests.fakes.kafka.maven_jars import compiled, maven_jars
 
 ICEBERG = "1.10.1"
 JETTY = "11.0.26"
@@ -53,11 +50,7 @@ SOURCE = Path(__file__).parent / "java_catalog" / "RestCatalog.java"
 def _built() -> str:
     """The class path, of jars and of the program; fails the test with what is missing."""
     jars = maven_jars(f"iceberg-rest/{ICEBERG}", ARTIFACTS)
-    classes = jars.parent / hashlib.sha256(SOURCE.read_bytes()).hexdigest()[:16]
-    if not classes.exists():
-        with TemporaryDirectory(dir=jars.parent) as fresh:
-            run_tool("javac", "-nowarn", "-d", fresh, "-cp", f"{jars}/*", str(SOURCE))
-            shutil.copytree(fresh, classes, dirs_exist_ok=True)
+    classes = compiled([SOURCE], f"{jars}/*", jars.parent / "classes")
     return f"{classes}:{jars}/*"
 
 

@@ -5,9 +5,7 @@ starts brokers within the test; it stands before that one on the class path. Eac
 one Java.
 """
 
-import hashlib
 import os
-import shutil
 import sys
 import xml.etree.ElementTree as ET
 from dataclasses import dataclass
@@ -16,7 +14,7 @@ from subprocess import PIPE, STDOUT, run
 from typing import Final
 
 from bench.kafka_release import KAFKA_VERSION, SCALA_VERSION, KafkaRelease
-from tests.fakes.kafka.maven_jars import BUILD, Artifact, maven_jars, run_tool
+from tests.fakes.kafka.maven_jars import BUILD, Artifact, compiled, maven_jars
 
 SOURCES: Final = Path(__file__).parents[1] / "java_suite"
 TIMEOUT_S: Final = 1800
@@ -69,7 +67,7 @@ def run_class(name: str, etcd: str, directory: Path) -> SuiteResult:
     """Run a class of Kafka's tests; clusters, their logs and JUnit's report stay in `directory`."""
     release = KafkaRelease.resolve()
     jars = f"{maven_jars('kafka-suite', _JARS)}/*{os.pathsep}{release.classpath}"
-    classes = _compiled(jars)
+    classes = compiled(sorted(SOURCES.rglob("*.java")), jars, BUILD / "kafka-suite" / "classes")
     (directory / "clusters").mkdir(parents=True)
     command = [
         *(release.java, "-Xmx1g", f"-Dvarve={Path(sys.executable).parent / 'varve'}"),
@@ -83,18 +81,6 @@ def run_class(name: str, etcd: str, directory: Path) -> SuiteResult:
     report = directory / "TEST-junit-jupiter.xml"
     assert report.exists(), "\n".join(done.stdout.splitlines()[-40:])
     return _read(report)
-
-
-def _compiled(jars: str) -> Path:
-    sources = sorted(SOURCES.rglob("*.java"))
-    digest = hashlib.sha256(b"".join(path.read_bytes() for path in sources)).hexdigest()[:16]
-    target = BUILD / "kafka-suite" / f"classes-{digest}"
-    if not target.exists():
-        fresh = target.with_name(f"{target.name}.{os.getpid()}")
-        run_tool("javac", "-nowarn", "-d", str(fresh), "-cp", jars, *map(str, sources))
-        shutil.rmtree(target, ignore_errors=True)
-        fresh.rename(target)
-    return target
 
 
 def _read(report: Path) -> SuiteResult:
