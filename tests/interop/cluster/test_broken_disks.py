@@ -16,6 +16,7 @@ import pytest
 
 from bench.cluster.kinds import VarveCluster
 from bench.cluster.numbered import compare
+from bench.node import NodeError
 from tests.harness.etcd import etcd_or_skip
 from tests.interop.cluster.writers import ConfluentWriter
 
@@ -93,12 +94,25 @@ def cluster(tmp_path: Path, disk: Disk) -> Iterator[VarveCluster]:
         cluster.close()
 
 
-def lying_there(disk: Disk) -> set[int]:
+def lying_in(directory: str) -> set[int]:
     return {
         int(path.name.rpartition("-")[2])
-        for path in (disk.path / "data").glob(f"{TOPIC}-*")
+        for path in Path(directory).glob(f"{TOPIC}-*")
         if path.name.rpartition("-")[2].isdecimal()
     }
+
+
+def lying_there(cluster: VarveCluster, disk: Disk) -> set[int]:
+    """What lies on the disk, once the victim has made all its logs.
+
+    A partition is in sync as soon as it is created; its followers' directories come a little later.
+    """
+    directories = cluster.nodes[VICTIM].properties["log.dirs"].split(",")
+    cluster.wait_until(
+        "all logs of the victim are made",
+        lambda: len(set().union(*map(lying_in, directories))) == PARTITIONS,
+    )
+    return lying_in(f"{disk.path}/data")
 
 
 def is_led_without(cluster: VarveCluster, lost: set[int]) -> bool:
@@ -107,7 +121,7 @@ def is_led_without(cluster: VarveCluster, lost: set[int]) -> bool:
     for index in range(PARTITIONS):
         one = state.partition(TOPIC, index)
         if one is None or one.leader == -1 or (VICTIM in one.isr) == (index in lost):
-            return False
+            raise NodeError(f"{TOPIC}-{index}, of {lost} lost: {one}")
     return True
 
 
@@ -116,7 +130,7 @@ def test_one_log_directory_breaks_and_the_broker_lives_on(
     cluster: VarveCluster, disk: Disk, how: str
 ) -> None:
     """Producers go on; with the broken disk it starts again; with a sound one all is in sync."""
-    lost = lying_there(disk)
+    lost = lying_there(cluster, disk)
     assert 0 < len(lost) < PARTITIONS
     writer = ConfluentWriter(cluster.bootstrap, TOPIC, PARTITIONS)
     writer.start()
