@@ -43,7 +43,6 @@ librdkafka before 2.11.1 turns compression off unless versions 0 to 2 are offere
 """
 
 import logging
-import math
 from collections.abc import Callable
 from struct import Struct
 from typing import TYPE_CHECKING, Final
@@ -225,11 +224,7 @@ class ProduceHandler:
             or name in _BROKERS_OWN
             or partition.log.writer.works_by_record
             or self._refused.watched_until_ms > 0
-            or (
-                acks != ACKS_ALL
-                and partition.leading is not None
-                and partition.is_in_doubt(self._clock.monotonic_ms())
-            )
+            or partition.is_in_doubt_for(acks_all=acks == ACKS_ALL)
         ):
             return None
         return partition
@@ -323,10 +318,6 @@ class ProduceHandler:
         version = context.api_version
         now_ms = self._now_ms()
         acks_all = request.acks == ACKS_ALL
-        # When the broker may have been deposed without having heard of it; 0: it has not been.
-        doubtful_ms = 0.0
-        if not acks_all and self._replicas.terms.validity.until_ms != math.inf:
-            doubtful_ms = self._clock.monotonic_ms()
         is_watched = self._refused.watched_until_ms > 0 and self._refused.is_watched(
             self._clock.monotonic_ms()
         )
@@ -345,7 +336,7 @@ class ProduceHandler:
                 try:
                     partition = self._partition(request, topic, index, records, context)
                     assert records is not None
-                    if doubtful_ms and partition.is_in_doubt(doubtful_ms):
+                    if partition.is_in_doubt_for(acks_all=acks_all):
                         raise ApiError(ErrorCode.NOT_LEADER_OR_FOLLOWER)
                     log = partition.log
                     terms = None

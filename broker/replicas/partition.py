@@ -522,15 +522,31 @@ class Partition:
     def is_in_doubt(self, now_ms: float) -> bool:
         """Whether another broker may lead it by now, and this one has not heard of it.
 
-        Then nothing may be answered that another leader would answer differently: appends with
-        acks=0 or 1, committed offsets, heartbeats, transactions. acks=all needs no such care: it
-        waits for the followers. `now_ms` is monotonic.
+        Then nothing may be answered that another leader would answer differently: appends (see
+        `is_in_doubt_for`), committed offsets, heartbeats, transactions. `now_ms` is monotonic.
+        """
+        leading = self.leading
+        if leading is None or now_ms <= self._context.terms.validity.until_ms:
+            return False
+        config = self.log.config
+        return not leading.is_confirmed(
+            config.min_insync_replicas,
+            now_ms,
+            elects_any=config.unclean_leader_election_enable
+            or config.unclean_recovery_strategy == "Aggressive",
+        )
+
+    def is_in_doubt_for(self, *, acks_all: bool) -> bool:
+        """Whether a producer's append has to be refused because the leader is in doubt.
+
+        acks=all needs no such care while there are followers to wait for: nothing is acknowledged
+        without them.
         """
         leading = self.leading
         return (
             leading is not None
-            and now_ms > self._context.terms.validity.until_ms
-            and not leading.is_confirmed(self.log.config.min_insync_replicas, now_ms)
+            and (not acks_all or leading.commits_alone)
+            and self.is_in_doubt(self._context.clock.monotonic_ms())
         )
 
     @property

@@ -314,7 +314,14 @@ class LeaderState:
             node_id, follower.directory_id
         )
 
-    def is_confirmed(self, min_insync_replicas: int, now_ms: float) -> bool:
+    @property
+    def commits_alone(self) -> bool:
+        """Whether no follower is waited for: what is appended is committed at once."""
+        return all(not follower.is_counted for follower in self.followers)
+
+    def is_confirmed(
+        self, min_insync_replicas: int, now_ms: float, *, elects_any: bool = False
+    ) -> bool:
         """Whether no other broker can have been elected by now, whatever the image lacks.
 
         Another leader would be one of the maximal ISR, and would fetch here no longer: so each of
@@ -323,15 +330,21 @@ class LeaderState:
         (`ReplicaProgress.confirmed_ms`). Alone in
         it, this broker is the only one that can be elected, unless the ISR is smaller than
         `min.insync.replicas`: then others are eligible that have left it (KIP-966).
+
+        Args:
+            min_insync_replicas: Of the topic.
+            now_ms: Monotonic.
+            elects_any: Whether the topic's settings let the controller elect a replica that was
+                not in sync while this one is away: then being alone says nothing.
         """
+        if self.commits_alone:
+            others_are_electable = elects_any and bool(self.followers)
+            return not others_are_electable and not self.is_under_min_isr(min_insync_replicas)
         since_ms = now_ms - 2 * self._terms.fetch_wait_max_ms
-        is_alone = True
         for follower in self.followers:
-            if follower.is_counted:
-                is_alone = False
-                if follower.confirmed_ms < since_ms:
-                    return False
-        return not is_alone or not self.is_under_min_isr(min_insync_replicas)
+            if follower.is_counted and follower.confirmed_ms < since_ms:
+                return False
+        return True
 
     def tell_followers(self, *, has_records: bool) -> None:
         """Have the followers' sessions look at the partition.

@@ -414,6 +414,37 @@ async def test_alone_in_the_isr_there_is_no_other(doubted: FollowerWorld) -> Non
     assert not partition.is_in_doubt(doubted.clock.monotonic_ms())
 
 
+@pytest.mark.parametrize("acks", [-1, 1])
+@pytest.mark.parametrize(
+    "config",
+    [
+        TopicConfig(unclean_leader_election_enable=True),
+        TopicConfig(unclean_recovery_strategy="Aggressive"),
+    ],
+)
+async def test_alone_in_the_isr_another_may_be_elected_uncleanly(
+    doubted: FollowerWorld, config: TopicConfig, acks: int
+) -> None:
+    """acks=all is committed at once then: nobody would have it but the old leader."""
+    partition = led(doubted, (1,), config)
+    produce(doubted, acks)
+    assert produced(doubted) == (ErrorCode.NOT_LEADER_OR_FOLLOWER, -1)
+    assert partition.log.log_end_offset == 0
+    doubted.replicas.terms.validity.until_ms = doubted.clock.monotonic_ms()  # type: ignore[misc]  # the test's own
+    produce(doubted, acks)
+    assert produced(doubted) == (ErrorCode.NONE, 0)
+    assert partition.log.log_end_offset == 1
+
+
+async def test_the_only_replica_is_never_in_doubt(doubted: FollowerWorld) -> None:
+    """Whatever the topic allows: there is nobody to elect."""
+    config = TopicConfig(unclean_leader_election_enable=True)
+    partition = led(doubted, (1,), config)
+    assert partition.is_in_doubt(doubted.clock.monotonic_ms())
+    partition.update_isr(record((1,), partition_epoch=1, replicas=(1,)))
+    assert not partition.is_in_doubt(doubted.clock.monotonic_ms())
+
+
 async def test_who_follows_another_epoch_confirms_nothing(doubted: FollowerWorld) -> None:
     """Though its session goes on for other partitions."""
     f = doubted
