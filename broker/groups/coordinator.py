@@ -20,7 +20,7 @@ from broker.coordinator.elected_appender import ElectedAppender
 from broker.coordinator.outcome import Done
 from broker.coordinator.runtime import CoordinatorRuntime, CoordinatorTopic, OnFailed
 from broker.coordinator.shard_log import AtIterationEnd, ShardLog
-from broker.coordinator.unavailable_partitions import UnavailablePartitions
+from broker.coordinator.topic_coordinator import TopicCoordinator
 from broker.coordinator.upkeep import Upkeep
 from broker.groups.classic.join_attempt import JoinAttempt
 from broker.groups.classic.protocol import ClassicProtocol, Left
@@ -87,7 +87,7 @@ _EXPIRED_PER_SLICE = 500
 """Offsets checked for expiry before yielding to the event loop."""
 
 
-class GroupCoordinator:
+class GroupCoordinator(TopicCoordinator[GroupCoordinatorShard]):
     """Coordinates the groups whose offsets partitions this broker leads.
 
     All methods run on the event loop and none blocks.
@@ -116,17 +116,19 @@ class GroupCoordinator:
         self._backlog: Backlog[Heartbeat] = Backlog(environment.timer, environment.clock)
         self._upkeep = Upkeep(environment.timer)
         self.stats = GroupStats()
-        self._runtime: CoordinatorRuntime[GroupCoordinatorShard] = CoordinatorRuntime(
-            CoordinatorTopic(
-                OFFSETS_TOPIC, "groups", settings.offsets_topic_num_partitions, READ_SIZE
-            ),
-            self._build_shard,
-            timeout_ms=settings.offsets_commit_timeout_ms,
-            environment=environment,
-            replicas=replica_manager,
-            controller=controller,
-            stats=self.stats,
-            alerts=alerts,
+        super().__init__(
+            CoordinatorRuntime(
+                CoordinatorTopic(
+                    OFFSETS_TOPIC, "groups", settings.offsets_topic_num_partitions, READ_SIZE
+                ),
+                self._build_shard,
+                timeout_ms=settings.offsets_commit_timeout_ms,
+                environment=environment,
+                replicas=replica_manager,
+                controller=controller,
+                stats=self.stats,
+                alerts=alerts,
+            )
         )
         self._find = self._runtime.find
         self.share_persister: SharePersister | None = None
@@ -145,19 +147,6 @@ class GroupCoordinator:
         """Answer all waiting requests with NOT_COORDINATOR and stop all timers and tasks."""
         await self._upkeep.stop()
         await self._runtime.stop()
-
-    def on_elected(self, partition_index: int, leader_epoch: int) -> None:
-        """Load the groups of an offsets partition that this broker leads now."""
-        self._runtime.on_elected(partition_index, leader_epoch)
-
-    def on_resigned(self, partition_index: int, leader_epoch: int | None = None) -> None:
-        """Another broker leads the offsets partition, in `leader_epoch`, or it was deleted."""
-        self._runtime.on_resigned(partition_index, leader_epoch)
-
-    @property
-    def unavailable(self) -> UnavailablePartitions:
-        """Offsets partitions that cannot be read."""
-        return self._runtime.unavailable
 
     def _gather_until(self, linger_ms: int) -> AtIterationEnd | None:
         """When gathered records are written; None: they are not gathered."""
@@ -226,18 +215,6 @@ class GroupCoordinator:
         )
 
     # -- partitions --
-
-    def partition_for(self, group_id: str) -> int:
-        """The offsets partition of a group, whether the topic exists yet or not."""
-        return self._runtime.partition_for(group_id)
-
-    async def ensure_topic(self) -> None:
-        """Create `__consumer_offsets` if it is not there.
-
-        Raises:
-            ApiError: It could not be created.
-        """
-        await self._runtime.ensure_topic()
 
     # -- membership --
 
@@ -494,31 +471,6 @@ class GroupCoordinator:
         active.shares.administration.delete_state(share_group, state_deleted)
 
     # -- views --
-
-    @property
-    def is_loading(self) -> bool:
-        """Whether groups may be missing from the views because their shard still loads."""
-        return self._runtime.is_loading
-
-    @property
-    def is_reading(self) -> bool:
-        """Whether some shard is read; not one that waits for its log's end to be committed."""
-        return self._runtime.is_reading
-
-    @property
-    def waiting_count(self) -> int:
-        """Shards that wait for that."""
-        return self._runtime.waiting_count
-
-    @property
-    def is_in_doubt(self) -> bool:
-        """Whether another broker may have some of the views by now."""
-        return self._runtime.is_in_doubt
-
-    @property
-    def is_running(self) -> bool:
-        """Whether requests are served."""
-        return self._runtime.is_running
 
     @property
     def serves_consumer_groups(self) -> bool:

@@ -37,7 +37,7 @@ from broker.coordinator.persister import (
 from broker.coordinator.runtime import CoordinatorRuntime, CoordinatorTopic, OnFailed
 from broker.coordinator.shard_log import ShardLog
 from broker.coordinator.stats import LoadStats
-from broker.coordinator.unavailable_partitions import UnavailablePartitions
+from broker.coordinator.topic_coordinator import TopicCoordinator
 from broker.coordinator.upkeep import Upkeep
 from broker.share.state.shard import RECORDS_PER_WRITE, SHARE_PARTITIONS_MAX, ShareShard
 from config.broker import BrokerConfig
@@ -58,7 +58,7 @@ BATCHES_PER_WRITE = 10_000
 """State batches of cold states that are written together: 200 KB."""
 
 
-class ShareCoordinator:
+class ShareCoordinator(TopicCoordinator[ShareShard]):
     """Coordinates the share-partitions whose partition of the topic this broker leads.
 
     All methods run on the event loop and none blocks. Implements `persister.SharePersister`.
@@ -80,20 +80,22 @@ class ShareCoordinator:
         self._controller = controller
         self._upkeep = Upkeep(environment.timer)
         self.stats = LoadStats()
-        self._runtime: CoordinatorRuntime[ShareShard] = CoordinatorRuntime(
-            CoordinatorTopic(
-                SHARE_GROUP_STATE,
-                "share states",
-                settings.share_coordinator_state_topic_num_partitions,
-                settings.share_coordinator_load_buffer_size,
-            ),
-            self._build_shard,
-            timeout_ms=settings.share_coordinator_write_timeout_ms,
-            environment=environment,
-            replicas=replica_manager,
-            controller=controller,
-            stats=self.stats,
-            alerts=alerts,
+        super().__init__(
+            CoordinatorRuntime(
+                CoordinatorTopic(
+                    SHARE_GROUP_STATE,
+                    "share states",
+                    settings.share_coordinator_state_topic_num_partitions,
+                    settings.share_coordinator_load_buffer_size,
+                ),
+                self._build_shard,
+                timeout_ms=settings.share_coordinator_write_timeout_ms,
+                environment=environment,
+                replicas=replica_manager,
+                controller=controller,
+                stats=self.stats,
+                alerts=alerts,
+            )
         )
 
     # -- life ------------------------------------------------------------------------------------
@@ -115,34 +117,6 @@ class ShareCoordinator:
         """Stop all timers and tasks, and refuse all deferred calls."""
         await self._upkeep.stop()
         await self._runtime.stop()
-
-    def on_elected(self, partition_index: int, leader_epoch: int) -> None:
-        """Load a partition of `__share_group_state` that this broker leads now."""
-        self._runtime.on_elected(partition_index, leader_epoch)
-
-    def on_resigned(self, partition_index: int, leader_epoch: int | None = None) -> None:
-        """Another broker leads the partition, in `leader_epoch`, or it was deleted."""
-        self._runtime.on_resigned(partition_index, leader_epoch)
-
-    @property
-    def unavailable(self) -> UnavailablePartitions:
-        """Partitions of the topic that cannot be read."""
-        return self._runtime.unavailable
-
-    @property
-    def is_loading(self) -> bool:
-        """Whether states may be missing from the views because their shard still loads."""
-        return self._runtime.is_loading
-
-    @property
-    def is_reading(self) -> bool:
-        """Whether some shard is read; not one that waits for its log's end to be committed."""
-        return self._runtime.is_reading
-
-    @property
-    def waiting_count(self) -> int:
-        """Shards that wait for that."""
-        return self._runtime.waiting_count
 
     @property
     def state_count(self) -> int:
@@ -170,18 +144,6 @@ class ShareCoordinator:
         )
 
     # -- partitions ------------------------------------------------------------------------------
-
-    def partition_for(self, coordinator_key: str) -> int:
-        """The partition of a share-partition, whether the topic exists yet or not."""
-        return self._runtime.partition_for(coordinator_key)
-
-    async def ensure_topic(self) -> None:
-        """Create `__share_group_state` if it is not there.
-
-        Raises:
-            ApiError: It could not be created.
-        """
-        await self._runtime.ensure_topic()
 
     def _run(
         self,

@@ -22,7 +22,7 @@ from broker.coordinator.elected_appender import ElectedAppender
 from broker.coordinator.outcome import Done
 from broker.coordinator.runtime import CoordinatorRuntime, CoordinatorTopic, OnFailed
 from broker.coordinator.shard_log import ShardLog
-from broker.coordinator.unavailable_partitions import UnavailablePartitions
+from broker.coordinator.topic_coordinator import TopicCoordinator
 from broker.coordinator.upkeep import Upkeep
 from broker.replicas.replica_manager import INTERNAL_APPEND_TIMEOUT_MS
 from broker.transactions.coordinator.add_partitions import TransactionPartitions
@@ -57,7 +57,7 @@ _LISTED_PER_SLICE = 500
 """Transactional ids that are listed before yielding to the event loop."""
 
 
-class TransactionCoordinator:
+class TransactionCoordinator(TopicCoordinator[TransactionShard]):
     """Coordinates the transactional ids whose partitions this broker leads.
 
     All methods run on the event loop and none blocks. Implements `interfaces.PartitionRegistrar`.
@@ -84,20 +84,22 @@ class TransactionCoordinator:
         self._held = DeferredRecords(timer, soon)
         self._upkeep = Upkeep(timer)
         self.stats = TransactionStats()
-        self._runtime: CoordinatorRuntime[TransactionShard] = CoordinatorRuntime(
-            CoordinatorTopic(
-                TRANSACTION_TOPIC,
-                "transactions",
-                settings.transaction_state_log_num_partitions,
-                settings.transaction_state_log_load_buffer_size,
-            ),
-            self._build_shard,
-            timeout_ms=INTERNAL_APPEND_TIMEOUT_MS,
-            environment=environment,
-            replicas=replica_manager,
-            controller=controller,
-            stats=self.stats,
-            alerts=alerts,
+        super().__init__(
+            CoordinatorRuntime(
+                CoordinatorTopic(
+                    TRANSACTION_TOPIC,
+                    "transactions",
+                    settings.transaction_state_log_num_partitions,
+                    settings.transaction_state_log_load_buffer_size,
+                ),
+                self._build_shard,
+                timeout_ms=INTERNAL_APPEND_TIMEOUT_MS,
+                environment=environment,
+                replicas=replica_manager,
+                controller=controller,
+                stats=self.stats,
+                alerts=alerts,
+            )
         )
         find = self._runtime.find
         self._producer_ids = ProducerIdSource(lambda: controller.producer_ids)
@@ -149,19 +151,6 @@ class TransactionCoordinator:
         self._held.stop()
         await self._runtime.stop()
 
-    def on_elected(self, partition_index: int, leader_epoch: int) -> None:
-        """Load a partition of `__transaction_state` that this broker leads now."""
-        self._runtime.on_elected(partition_index, leader_epoch)
-
-    def on_resigned(self, partition_index: int, leader_epoch: int | None = None) -> None:
-        """Another broker leads the partition, in `leader_epoch`, or it was deleted."""
-        self._runtime.on_resigned(partition_index, leader_epoch)
-
-    @property
-    def unavailable(self) -> UnavailablePartitions:
-        """Partitions of the topic that cannot be read."""
-        return self._runtime.unavailable
-
     def _build_shard(
         self, topic_partition: TopicPartition, leader_epoch: int, on_failed: OnFailed
     ) -> TransactionShard:
@@ -185,18 +174,6 @@ class TransactionCoordinator:
         )
 
     # -- partitions --
-
-    def partition_for(self, transactional_id: str) -> int:
-        """The partition of a transactional id, whether the topic exists yet or not."""
-        return self._runtime.partition_for(transactional_id)
-
-    async def ensure_topic(self) -> None:
-        """Create `__transaction_state` if it is not there.
-
-        Raises:
-            ApiError: It could not be created.
-        """
-        await self._runtime.ensure_topic()
 
     def transaction_version(self) -> int:
         """The cluster's finalised transaction.version."""
@@ -289,31 +266,6 @@ class TransactionCoordinator:
         await self._expiry.expire_ids()
 
     # -- views --
-
-    @property
-    def is_loading(self) -> bool:
-        """Whether transactions may be missing from the views because their shard still loads."""
-        return self._runtime.is_loading
-
-    @property
-    def is_reading(self) -> bool:
-        """Whether some shard is read; not one that waits for its log's end to be committed."""
-        return self._runtime.is_reading
-
-    @property
-    def waiting_count(self) -> int:
-        """Shards that wait for that."""
-        return self._runtime.waiting_count
-
-    @property
-    def is_in_doubt(self) -> bool:
-        """Whether another broker may have some of the views by now."""
-        return self._runtime.is_in_doubt
-
-    @property
-    def is_running(self) -> bool:
-        """Whether requests are served."""
-        return self._runtime.is_running
 
     def find_transaction(
         self, transactional_id: str
