@@ -1,4 +1,4 @@
-"""What every coordinator is told of its topic's partitions, and says of them.
+"""A coordinator's side towards its topic: elections of partitions, and how complete its views are.
 
 A coordinator is this, over its `CoordinatorRuntime`, and what clients ask of it.
 """
