@@ -13,7 +13,9 @@ import os
 import sys
 from collections.abc import Iterator
 
-from cli.records.dump_files import DumpOptions, Row, reader_for
+from cli.records.dump_files import reader_for
+from cli.records.dump_log_file import DumpOptions
+from cli.records.dump_rows import Row
 
 OK = 0
 DAMAGED = 1
