@@ -16,6 +16,7 @@ Source: Kafka, LogSegment.java.
 from storage.environment.filesystem import Buffer, Filesystem
 from storage.errors import CorruptFileError, DiskError
 from storage.index.batch_scan import read_batch_header
+from storage.index.reads import WAITING
 from storage.index.sparse_index import IndexWrite
 from storage.index.time_index import NO_TIMESTAMP
 from storage.segment.batch_append import BatchAppend
@@ -353,9 +354,21 @@ class Segment(ReadableSegment):
             position, next_offset = self._read_end()
         else:
             next_offset = header.base_offset
+            if next_offset > offset:
+                # Offsets are left out here: what is appended next may be any of them.
+                next_offset = self._end_before(position, offset)
         if position == 0:
             next_offset = self.base_offset
         self.cut(position, next_offset)
+        return next_offset
+
+    def _end_before(self, position: int, offset: int) -> int:
+        """The offset after the batch that ends at `position`, where that of `offset` would be."""
+        next_offset = self.base_offset
+        for at, header in self.scan(self._start_for(offset, WAITING)):
+            if at >= position:
+                break
+            next_offset = header.next_offset
         return next_offset
 
     def cut(self, position: int, next_offset: int) -> None:

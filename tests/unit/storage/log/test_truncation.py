@@ -38,6 +38,28 @@ def test_a_truncation_takes_whole_batches_and_their_epochs() -> None:
     assert append(log, make_batch(b"n"), leader_epoch=4).first_offset == 0
 
 
+@pytest.mark.parametrize("gap_end", [5, 40])
+def test_a_truncation_into_a_gap_ends_the_log_before_the_gap(gap_end: int) -> None:
+    """Compaction took what was there; a leader may have other records for those offsets."""
+    filesystem = FakeFilesystem()
+    log = open_log(filesystem, small_segments(9999))
+    for offset in (0, 1, 2, gap_end, gap_end + 1):
+        batch = make_batch_at(offset, b"%d" % offset)
+        log.follower.append(batch, fetch_offset=log.log_end_offset)
+    assert log.truncation.truncate_to(4)
+    assert log.log_end_offset == 3
+    assert log.recovery_point == 0
+    assert open_log(filesystem, opened=Opened(3, clean_shutdown=True)).log_end_offset == 3
+    log.follower.append(make_batch_at(3, b"new", b"new"), fetch_offset=3)
+    assert [record.offset for record in read_records(log)] == [0, 1, 2, 3, 4]
+
+
+def make_batch_at(offset: int, *values: bytes) -> memoryview:
+    batch = make_batch(*values)
+    batch[:8] = offset.to_bytes(8, "big")
+    return batch
+
+
 @pytest.mark.parametrize("fully", [False, True])
 def test_what_is_written_behind_a_truncation_waits_for_its_own_copy(fully: bool) -> None:
     """A past leader had copied what was there; local retention went by that until it was told."""
