@@ -138,7 +138,12 @@ class Partition:
         self.writes: PartitionWrites | None = None
         if writer is not None:
             self.writes = PartitionWrites(
-                log, writer, self._written, self._write_failed, self._taken_back
+                log,
+                writer,
+                self._written,
+                self._write_failed,
+                self._taken_back,
+                self._may_write,
             )
         self.preparation: Preparation | None = None
         self.wake_due = False
@@ -280,6 +285,7 @@ class Partition:
         self._stop_following()
         self.leader_id = leader
         self.leader_epoch = leader_epoch
+        self.pump()
 
     def check_leader_epoch(self, current_leader_epoch: int) -> None:
         """Fence a client whose leader epoch is older or newer than ours (KIP-320).
@@ -478,6 +484,7 @@ class Partition:
             raise
         finally:
             self.is_truncating = False
+            self.pump()
             waiting, self._after_truncation = self._after_truncation, []
             for callback in waiting:
                 callback()
@@ -490,6 +497,10 @@ class Partition:
         """Write records that the log may have queued."""
         if self.writes is not None:
             self.writes.pump()
+
+    def _may_write(self) -> bool:
+        """Whether nobody else has the log: without a role it may be closed, by a thread."""
+        return not self.is_truncating and (self.is_leader or self.following is not None)
 
     @property
     def is_congested(self) -> bool:

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 LOGGER = logging.getLogger(__name__)
 
 SAMPLE_MS = 100.0
-"""Interval of measuring how long the loop has waited for a processor."""
+"""Interval of measuring how long the loop has waited for a processor, and of calls put off."""
 
 RESUMED_PER_ITERATION = 4
 """Connections that are resumed in one event loop iteration."""
@@ -53,6 +53,7 @@ class DirectoryWriter:
         "_disk",
         "_done",
         "_is_woken",
+        "_later",
         "_loop",
         "_machine",
         "_name",
@@ -106,6 +107,7 @@ class DirectoryWriter:
         # The loop has been woken to deliver results, and has not run yet.
         self._is_woken = False
         self._resumers: deque[Callable[[], None]] = deque()
+        self._later: list[Callable[[], None]] = []
 
     def start(self) -> Worker:
         """Begin the thread, before a ticket depends on there being one."""
@@ -215,6 +217,17 @@ class DirectoryWriter:
         """Call `resume` when fewer bytes are queued (`pace.is_congested` is true now)."""
         self._resumers.append(resume)
 
+    def call_later(self, call: Callable[[], None]) -> None:
+        """Call it with the next sample, which is SAMPLE_MS away at most."""
+        self._later.append(call)
+
+    def sample(self) -> None:
+        """Measure how long the loop has waited for a processor; make the calls that are due."""
+        self.pace.sample_cpu_wait()
+        later, self._later = self._later, []
+        for call in later:
+            call()
+
     def close(self) -> None:
         """Let the thread finish its queue; blocks. No ticket may be submitted afterwards."""
         worker, self._worker = self._worker, None
@@ -261,7 +274,7 @@ class DirectoryWriters:
 
         def sample() -> None:
             for writer in self._by_directory.values():
-                writer.pace.sample_cpu_wait()
+                writer.sample()
             self._handle = timer.call_later_ms(SAMPLE_MS, sample)
 
         sample()

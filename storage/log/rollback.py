@@ -1,7 +1,8 @@
 """Taking back offsets: after a queued write that found no room, the producers are read again.
 
-    a queued write found no room ──> ticket: read the producers as of the log's end
-                                         └──> they replace those in memory
+    a queued write found no room ──> ticket: read the producers as of the log's end <──┐
+                                         ├──> they replace those in memory             │
+                                         └──> no descriptor for that: a further ticket ┘
 
 The producers' state and the leader epochs had counted what was queued (`storage.log.write_behind`).
 Until both are back at the log's end the log takes no records (`LogState.is_rolling_back`), so that
@@ -57,9 +58,15 @@ class ProducerRollback:
         return BackTicket(state.generation, state.segments.active, read)
 
     def finish(self, ticket: BackTicket, error: BaseException | None) -> None:
-        """The ticket's `run` has returned, or raised `error`: then the log is out of service."""
+        """The ticket's `run` has returned, or raised `error`.
+
+        Where that says something of the disk the log is out of service. For want of a descriptor,
+        or of room, it goes on taking no records, and a further ticket is due: not at once.
+        """
         self.is_under_way = False
         state = self._state
+        if isinstance(error, DiskError) and not error.is_disk_failure:
+            return
         if error is not None or ticket.state is None:
             # Without the producers nothing can be checked.
             state.fail(DiskError(f"cannot read the producers ({error})", state.directory))

@@ -10,12 +10,14 @@ import pytest
 
 from broker.controller.images.partition_image import PartitionImage
 from broker.network.read_gate import PAUSED_BY_DISK
+from broker.replicas.partition import Partition
 from broker.runtime.directory_writer import RESUMED_PER_ITERATION, DirectoryWriter, DirectoryWriters
 from config.topic import TopicConfig
 from protocol.api_keys import ApiKey
 from protocol.error_codes import ErrorCode
 from protocol.messages.produce import PartitionProduceData, ProduceRequest, TopicProduceData
 from storage.environment.local_filesystem import LocalFile
+from storage.errors import DiskError
 from storage.log import directory_pace
 from storage.log.directory_pace import NEVER
 from storage.log.write_ticket import WriteTicket
@@ -38,16 +40,21 @@ class GatedFile(FailingFile):
 
 
 class GatedDisk(FailingDisk):
-    """Writes to logs wait until `gate` is set."""
+    """Writes to logs wait until `gate` is set; none is opened with an `open_failure`."""
 
     def __init__(self) -> None:
         super().__init__()
         self.gate = threading.Event()
         self.waiting = threading.Event()
+        self.open_failure = 0
+        self.refused_opens = 0
 
     def open(
         self, path: str, *, create: bool = False, readonly: bool = False, spare: bool = False
     ) -> LocalFile:
+        if self.open_failure:
+            self.refused_opens += 1
+            raise DiskError("cannot open", path, self.open_failure)
         plain = super().open(path, create=create, readonly=readonly, spare=spare)
         fd = plain.detach()
         return GatedFile(path, fd, self)
@@ -270,3 +277,54 @@ async def test_quick_directories_are_written_to_at_once(gated: WritersWorld) -> 
     gated.produce(b"b")
     assert gated.produced() == (0, 1)
     assert gated.writer.writes == 0
+
+
+async def put_off(gated: WritersWorld) -> Partition:
+    """A partition whose write found no room, and whose producers no descriptor was left for."""
+    partition = gated.add("t")
+    gated.produce(b"a")
+    await asyncio.to_thread(gated.gated.waiting.wait, 30)
+    gated.gated.code = errno.ENOSPC
+    gated.gated.break_directory(str(gated.directory), "write")
+    gated.gated.open_failure = errno.EMFILE
+    gated.gated.open_files.evict(100)
+    gated.gated.gate.set()
+    await gated.until(lambda: gated.gated.refused_opens > 0 and gated.writer.waiting == 0)
+    gated.gated.broken.clear()
+    assert gated.produced()[0] == ErrorCode.KAFKA_STORAGE_ERROR
+    assert partition.log.is_rolling_back
+    assert partition.log.failure is None
+    return partition
+
+
+async def test_what_a_descriptor_is_wanted_for_is_tried_again_at_intervals(
+    gated: WritersWorld,
+) -> None:
+    """Not in a circle; no directory goes offline, and the log takes records when it is done."""
+    failed: list[DiskError] = []
+    gated.replicas.on_disk_failure = lambda _log, error: failed.append(error)
+    partition = await put_off(gated)
+    assert [error.is_disk_failure for error in failed] == [False, False]
+    opens = gated.gated.refused_opens
+    partition.pump()
+    await asyncio.wait_for(partition.idle(), 30)
+    assert (gated.writer.waiting, gated.gated.refused_opens) == (0, opens)
+    gated.writer.sample()
+    await gated.until(lambda: gated.gated.refused_opens > opens and gated.writer.waiting == 0)
+    gated.gated.open_failure = 0
+    gated.writer.sample()
+    await gated.until(lambda: not partition.log.is_rolling_back)
+    gated.produce(b"b")
+    await gated.until(lambda: gated.has_answer)
+    assert gated.produced() == (0, 0)
+
+
+async def test_nothing_is_tried_again_in_a_log_that_a_thread_has(gated: WritersWorld) -> None:
+    """It is truncated, or closed: what is put off waits until there is a role again."""
+    partition = await put_off(gated)
+    gated.gated.open_failure = 0
+    partition.resign(ErrorCode.NOT_LEADER_OR_FOLLOWER)
+    gated.writer.sample()
+    assert (gated.writer.waiting, partition.log.is_rolling_back) == (0, True)
+    partition.become_follower(2, 4)
+    await gated.until(lambda: not partition.log.is_rolling_back)

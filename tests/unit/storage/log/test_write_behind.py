@@ -342,6 +342,35 @@ def test_a_write_that_finds_no_room_is_undone_and_the_log_goes_on(world: World) 
     assert world.values() == [b"a", b"b"]
 
 
+@pytest.mark.parametrize("code", [errno.EMFILE, errno.EIO])
+def test_producers_that_no_descriptor_was_left_for_are_read_again(world: World, code: int) -> None:
+    """What says nothing of the disk leaves the log where it is: it takes no records until then."""
+    options = {"producer_id": 4, "producer_epoch": 0}
+    world.append(b"a", base_sequence=0, **options)
+    world.write_one()
+    world.append(b"b", base_sequence=1, **options)
+    log = world.log
+    for kind, path, failing in (("write", ".log", errno.ENOSPC), ("read", "", code)):
+        world.filesystem.fail(kind, failing, path=path)
+        ticket = log.disk_work.begin()
+        assert ticket is not None
+        with pytest.raises(DiskError) as error:
+            ticket.run()
+        world.filesystem.heal()
+        log.disk_work.finish(ticket, error.value)
+    if code == errno.EIO:
+        assert log.failure is not None
+        assert log.disk_work.begin() is None
+        return
+    assert log.failure is None
+    with pytest.raises(LogDirectoryFullError):
+        world.append(b"b", base_sequence=1, **options)
+    assert isinstance(world.write_one(), BackTicket)
+    assert world.append(b"b", base_sequence=1, **options) == 1
+    world.write_one()
+    assert world.values() == [b"a", b"b"]
+
+
 @pytest.mark.parametrize("inline_bytes_max", [-1, NEVER])
 def test_an_epoch_that_was_taken_back_is_not_on_disk_below_later_batches(
     world: World, inline_bytes_max: int
