@@ -499,7 +499,7 @@ class Partition:
             self.writes.pump()
 
     def _may_write(self) -> bool:
-        """Whether nobody else has the log: without a role it may be closed, by a thread."""
+        """Whether no thread may have the log: without a role it may be being closed."""
         return not self.is_truncating and (self.is_leader or self.following is not None)
 
     @property
