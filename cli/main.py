@@ -45,7 +45,9 @@ COMMANDS = {
     "configs": Command("cli.configs", "describe and alter settings of topics and brokers"),
     "dirs": Command("cli.dirs", "look after log directories: list, drop, adopt"),
     "tier": Command("cli.tier.tier", "look after remote storage: list, verify, clean, restore"),
-    "pipeline": Command("cli.pipeline", "keep Delta, Iceberg and Parquet tables behind topics"),
+    "pipeline": Command(
+        "cli.pipeline.pipeline", "keep Delta, Iceberg and Parquet tables behind topics"
+    ),
     "produce": Command("cli.records.produce", "send records from standard input, for a quick try"),
     "consume": Command("cli.records.consume", "print records, for a quick try"),
     "dump-log": Command("cli.records.dump_log", "print any file of a data directory"),

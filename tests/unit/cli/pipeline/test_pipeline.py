@@ -12,8 +12,8 @@ from typing import Any
 import pyarrow.parquet as pq
 import pytest
 
-from cli import pipeline
-from cli.pipeline import _signals
+from cli.pipeline import pipeline
+from cli.pipeline.run import stopped_by_signals
 from tests.fakes.lake.tables import read_table
 from tests.fakes.lake.topic_bucket import orders_bucket
 from tests.unit.cli.commands import Outcome
@@ -186,7 +186,7 @@ def test_a_missing_library_is_one_line(
 def test_nothing_is_imported_before_it_is_needed() -> None:
     """The broker's own commands start fast, and where nothing of this is installed."""
     code = (
-        "import sys, cli.pipeline, cli.main; "
+        "import sys, cli.pipeline.pipeline, cli.main; "
         "print([m for m in ('pyspark', 'pyarrow', 'deltalake', 'pydantic') if m in sys.modules])"
     )
     shown = subprocess.run(
@@ -198,7 +198,7 @@ def test_nothing_is_imported_before_it_is_needed() -> None:
 def test_the_first_signal_asks_and_the_second_ends() -> None:
     stop = threading.Event()
     before = signal.getsignal(signal.SIGTERM)
-    with _signals(stop):
+    with stopped_by_signals(stop):
         signal.raise_signal(signal.SIGTERM)
         assert stop.is_set()
         assert signal.getsignal(signal.SIGTERM) == before

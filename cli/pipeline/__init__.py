@@ -1,0 +1,1 @@
+"""`varve pipeline`: jobs that keep tables behind topics."""
