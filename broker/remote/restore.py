@@ -55,7 +55,8 @@ from storage.types.topic_partition import TopicPartition
 from tiered.metadata.partitioner import metadata_partition
 from tiered.metadata.records import MetadataEvent, encode_event
 from tiered.restore.open_transactions import abort_open_transactions
-from tiered.restore.restore import BucketContent, RestoredPartition, RestoredTopic
+from tiered.restore.restore import BucketContent, RestoredTopic
+from tiered.restore.restored_partition import RestoredPartition
 from tiered.segment_metadata import (
     RemoteLogSegmentMetadata,
     RemoteLogSegmentMetadataUpdate,

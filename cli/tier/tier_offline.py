@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 def list_bucket(args: argparse.Namespace) -> int:
     """Partitions and what there is of them; also what is damaged."""
     from tiered.metadata.history_reader import histories_among, read_histories
-    from tiered.restore.restore import read_manifests
+    from tiered.restore.bucket_manifests import read_manifests
 
     problems: list[str] = []
     topics = None if args.topic is None else [args.topic]
@@ -180,7 +180,7 @@ async def _manifests(
     tier: "Tier", which: dict[str, str] | None, problems: list[str], objects: dict[str, int]
 ) -> "list[SegmentManifest]":
     """Those of `which`; `objects` gets the size of all that was listed, by name."""
-    from tiered.restore.restore import read_manifests
+    from tiered.restore.bucket_manifests import read_manifests
 
     topics = None if which is None else [which["topic"]]
     found = await read_manifests(tier, problems, topics, objects=objects)

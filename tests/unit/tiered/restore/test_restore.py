@@ -10,12 +10,8 @@ from tests.fakes.tiered.manifest_bucket import CLUSTER, TIERED, ManifestBucket, 
 from tiered.errors import StoreUnavailableError
 from tiered.format.object_keys import ObjectKeys
 from tiered.metadata.history import HistoryState, HistorySummary, PartitionHistory, encode_history
-from tiered.restore.restore import (
-    READS_AT_A_TIME,
-    missing_offsets,
-    read_bucket,
-    read_manifests,
-)
+from tiered.restore.bucket_manifests import READS_AT_A_TIME, read_manifests
+from tiered.restore.restore import missing_offsets, read_bucket
 from tiered.restore.restore_plan import Gap
 from tiered.segment_metadata import TopicIdPartition
 from tiered.tier import SideFile
