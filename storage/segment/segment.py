@@ -354,22 +354,11 @@ class Segment(ReadableSegment):
             position, next_offset = self._read_end()
         else:
             next_offset = header.base_offset
-            if next_offset > offset:
-                # Offsets are left out here: what is appended next may be any of them.
-                next_offset = self._end_before(position, offset)
         if position == 0:
             next_offset = self.base_offset
         self.cut(position, next_offset)
-        return next_offset
-
-    def _end_before(self, position: int, offset: int) -> int:
-        """The offset after the batch that ends at `position`, where that of `offset` would be."""
-        next_offset = self.base_offset
-        for at, header in self.scan(self._start_for(offset, WAITING)):
-            if at >= position:
-                break
-            next_offset = header.next_offset
-        return next_offset
+        # Not where the first that is gone began: of a compacted log the batch before may end lower.
+        return self._read_end()[1]
 
     def cut(self, position: int, next_offset: int) -> None:
         """Make `position` the end of the log; the batch before it ends below `next_offset`."""

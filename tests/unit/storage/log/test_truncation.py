@@ -6,6 +6,7 @@ from random import Random
 import pytest
 
 from config.topic import TopicConfig
+from protocol.records.builder import build_batch
 from storage.checkpoints.leader_epochs import LeaderEpochCache
 from storage.errors import CutSegmentError, DiskError, LogDirectoryOfflineError
 from storage.log.log import Log
@@ -38,26 +39,30 @@ def test_a_truncation_takes_whole_batches_and_their_epochs() -> None:
     assert append(log, make_batch(b"n"), leader_epoch=4).first_offset == 0
 
 
-@pytest.mark.parametrize("gap_end", [5, 40])
-def test_a_truncation_into_a_gap_ends_the_log_before_the_gap(gap_end: int) -> None:
-    """Compaction took what was there; a leader may have other records for those offsets."""
+@pytest.mark.parametrize("offset", [5, 7])
+def test_a_cut_between_batches_of_a_compacted_log_leaves_no_hole(offset: int) -> None:
+    """It goes on where the last batch ends: its leader may have records from there on.
+
+    As a start would, to which it would be a log that ends before what is known of it.
+    """
+    config = small_segments(10_000, cleanup_policy=("compact",))
     filesystem = FakeFilesystem()
-    log = open_log(filesystem, small_segments(9999))
-    for offset in (0, 1, 2, gap_end, gap_end + 1):
-        batch = make_batch_at(offset, b"%d" % offset)
-        log.follower.append(batch, fetch_offset=log.log_end_offset)
-    assert log.truncation.truncate_to(4)
-    assert log.log_end_offset == 3
-    assert log.recovery_point == 0
-    assert open_log(filesystem, opened=Opened(3, clean_shutdown=True)).log_end_offset == 3
-    log.follower.append(make_batch_at(3, b"new", b"new"), fetch_offset=3)
-    assert [record.offset for record in read_records(log)] == [0, 1, 2, 3, 4]
+    log = open_log(filesystem, config)
 
+    def follow(offset: int, epoch: int) -> None:
+        batch = build_batch([(b"k", b"x", (), NOW_MS)], base_offset=offset, leader_epoch=epoch)
+        log.follower.append(memoryview(batch), fetch_offset=log.log_end_offset)
 
-def make_batch_at(offset: int, *values: bytes) -> memoryview:
-    batch = make_batch(*values)
-    batch[:8] = offset.to_bytes(8, "big")
-    return batch
+    for offset in (0, 1, 2, 7):
+        follow(offset, 0)
+    log.flusher.flush()
+    log.truncation.truncate_to(offset)
+    assert log.log_end_offset == log.recovery_point == 3
+    filesystem.crash(KEEP_ALL)
+    found = open_log(filesystem, config, opened=Opened(recovery_point=log.recovery_point))
+    assert (found.log_end_offset, found.is_short) == (3, False)
+    follow(3, 1)
+    assert log.leader_epochs.entries() == [(0, 0), (1, 3)]
 
 
 @pytest.mark.parametrize("fully", [False, True])
