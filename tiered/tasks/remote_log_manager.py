@@ -5,8 +5,7 @@
         v
     RemoteLogManager ──per partition──> PartitionTasks (`tiered.tasks.partition_tasks`)
         │                                   what runs in which role: `tiered.tasks.partition_roles`
-    ├── pool "scrubber": Scrubber (garbage), Verifier (content)
-    │                   and objects of copies that another leader has given up
+    ├── BucketChores: garbage, verification, ownership
     └── HistoryKeeper: what the bucket says of each partition led here
 
 An idle partition costs two timers per task interval and no asyncio task: whether there is
@@ -31,14 +30,13 @@ from storage.errors import StorageError
 from tiered.deadline import CallDeadlines, Deadline
 from tiered.errors import RemoteStorageError, TieredError
 from tiered.maintenance.bucket_ownership import Claim
-from tiered.maintenance.bucket_trouble import BucketTrouble, Work
-from tiered.maintenance.garbage_collector import Scrubber, ScrubReport
+from tiered.maintenance.bucket_trouble import BucketTrouble
+from tiered.maintenance.garbage_collector import ScrubReport
 from tiered.maintenance.held_back import HeldBackPartitions
-from tiered.maintenance.verified_position import VerifiedPosition
-from tiered.maintenance.verifier import Verifier
 from tiered.metadata.publisher import MetadataPublisher
 from tiered.metadata.remote_log_metadata_manager import RemoteLogMetadataManager
 from tiered.segment_metadata import RemoteLogSegmentMetadata, TopicIdPartition
+from tiered.tasks.bucket_chores import BucketChores
 from tiered.tasks.copier import Copier
 from tiered.tasks.copy_quota import CopyQuota
 from tiered.tasks.expirer import Expirer
@@ -87,7 +85,7 @@ class RemoteLogManager:
         counters: Per topic.
         copier_pool, expiration_pool, follower_pool, scrubber_pool: For their gauges. The follower
             pool is for rebuilding followers (`tiered.tasks.follower`).
-        claim, scrubber, verifier, history: See there.
+        claim, scrubber, verifier, history: See there, and `tiered.tasks.bucket_chores`.
         on_segment_deleted: Called when the deletion of a segment has begun: caches forget it.
         gone: Partitions whose deletion was finished here, newest last.
         held_back: Partitions that do not begin, as their metadata is lost, and why.
@@ -118,7 +116,6 @@ class RemoteLogManager:
             alerts: For what is lost.
         """
         self.counters = TaskCounters()
-        self.scrubber_pool = TaskPool("scrubber", 3)
         self.claim = claim
         self.on_segment_deleted: Callable[[RemoteLogSegmentMetadata], None] = lambda _segment: None
         self._settings = settings
@@ -131,7 +128,7 @@ class RemoteLogManager:
         # Those in STARTING or STOPPING, or whose settings have changed.
         self._moving: OrderedDict[TopicIdPartition, None] = OrderedDict()
         self._tick_handle: TimerHandle | None = None
-        self._chores_handle: TimerHandle | None = None
+        self._look_handle: TimerHandle | None = None
         self._is_started = False
         self._held = HeldBackPartitions(metadata, self._alerts)
         self.held_back = self._held.reasons
@@ -162,7 +159,7 @@ class RemoteLogManager:
             on_deleted=self._forget_segment,
         )
         claim.on_found_again = self.history.doubt
-        self._trouble = BucketTrouble(environment.clock, self._alerts)
+        trouble = BucketTrouble(environment.clock, self._alerts)
         self._copier = Copier(
             metadata=metadata,
             copy=SegmentCopy(
@@ -182,7 +179,7 @@ class RemoteLogManager:
             settings=settings,
             counters=self.counters,
             alerts=self._alerts,
-            trouble=self._trouble,
+            trouble=trouble,
         )
         tasks = PeriodicTasks(environment, settings, on_ended=lambda: self._arm_tick(0.0))
         self._roles = PartitionRoles(
@@ -224,45 +221,21 @@ class RemoteLogManager:
         self.expiration_pool = self._roles.expiration_pool
         self.follower_pool = self._roles.follower_pool
         self.gone = self._roles.gone
-        self.scrubber = Scrubber(
+        self._chores = BucketChores(
             metadata=metadata,
             tier=tier,
             claim=claim,
             environment=environment,
             settings=settings,
-            in_flight=self._copier.copy.in_flight,
+            tasks=tasks,
+            copy=self._copier.copy,
             is_deleted=lambda one: one in self.gone or is_deleted(one.topic_id),
             alerts=self._alerts,
+            trouble=trouble,
         )
-        self.verifier = Verifier(
-            metadata=metadata,
-            tier=tier,
-            environment=environment,
-            settings=settings,
-            kept=VerifiedPosition(
-                tier=tier, claim=claim, timer=environment.timer, settings=settings
-            ),
-            require_bucket=claim.require_bucket_now,
-        )
-        self._claim_task = tasks.make(
-            "check of the bucket's ownership",
-            self.scrubber_pool,
-            is_due=lambda: claim.has_incarnations or self._copier.copy.has_given_up(),
-            work=self._check_claim,
-        )
-        self._scrub_task = tasks.make(
-            "garbage collection",
-            self.scrubber_pool,
-            is_due=lambda: metadata.is_steward,
-            work=self._scrub,
-            interval_ms=lambda: float(settings().tier_gc_interval_ms),
-        )
-        self._verify_task = tasks.make(
-            "verification",
-            self.scrubber_pool,
-            is_due=self._may_verify,
-            work=self.verifier.run_once,
-        )
+        self.scrubber_pool = self._chores.pool
+        self.scrubber = self._chores.scrubber
+        self.verifier = self._chores.verifier
 
     def _call_soon(self, call: Callable[[], None]) -> None:
         self._timer.call_later_ms(0.0, call)
@@ -273,27 +246,18 @@ class RemoteLogManager:
         """Start, also the tasks of partitions that were given before."""
         assert not self._is_started
         self._is_started = True
-        self._do_chores()
+        self._look_for_work()
         self._arm_tick(0.0)
-        self._claim_task.start()
+        self._chores.start()
         self.history.start()
-        # Not at once: a start has better things to do than to list the bucket.
-        self._timer.call_later_ms(self._settings().tier_gc_interval_ms, self._start_scrubbing)
-
-    def _start_scrubbing(self) -> None:
-        if self._is_started:
-            self._scrub_task.start()
-            self._verify_task.start()
 
     async def stop(self) -> None:
         """Cancel all jobs and wait for their end; the next start finds what is left behind."""
         self._is_started = False
-        for handle in (self._tick_handle, self._chores_handle):
+        for handle in (self._tick_handle, self._look_handle):
             if handle is not None:
                 handle.cancel()
-        self._claim_task.stop()
-        self._scrub_task.stop()
-        self._verify_task.stop()
+        self._chores.stop()
         for tasks in self._partitions.values():
             tasks.retire()
         try:
@@ -620,12 +584,12 @@ class RemoteLogManager:
         if all(other.topic != partition.topic for other in self._partitions):
             self.counters.forget(partition.topic)
 
-    # -- chores ------------------------------------------------------------------------------
+    # -- at intervals -----------------------------------------------------------------------
 
-    def _do_chores(self) -> None:
+    def _look_for_work(self) -> None:
         """Resume deletions that a restart, or another broker's end, has left."""
-        self._chores_handle = self._timer.call_later_ms(
-            self._settings().remote_log_manager_task_interval_ms, self._do_chores
+        self._look_handle = self._timer.call_later_ms(
+            self._settings().remote_log_manager_task_interval_ms, self._look_for_work
         )
         self._held.report_losses()
         self.check_held_back()
@@ -633,38 +597,9 @@ class RemoteLogManager:
             if deletion.partition not in self._partitions:
                 self.on_stop(deletion.partition, delete_remote=True)
 
-    async def _check_claim(self) -> None:
-        if self.claim.has_incarnations:
-            try:
-                await self.claim.check()
-            except RemoteStorageError as error:
-                self._trouble.failed(Work.READS, error)
-                raise
-            self._trouble.worked(Work.READS)
-        if self._copier.copy.has_given_up():
-            await self._copier.copy.remove_given_up()
-
-    async def _scrub(self) -> None:
-        await self.collect_garbage()
-
     async def collect_garbage(self, *, dry_run: bool = False) -> ScrubReport:
-        """One pass over the bucket, with what is known of all partitions of the cluster.
-
-        Raises:
-            RemoteStorageNotReadyError: That is another broker's to do.
-            TieredError: It could not be finished.
-        """
-        inspected = await self._metadata.begin_inspection()
-        try:
-            return await self.scrubber.run_once(dry_run=dry_run)
-        finally:
-            self._metadata.end_inspection(inspected)
-
-    def _may_verify(self) -> bool:
-        if not self._metadata.is_steward:
-            self.verifier.leave()
-            return False
-        return self._settings().verify_bytes_per_second > 0
+        """See `BucketChores.collect_garbage`."""
+        return await self._chores.collect_garbage(dry_run=dry_run)
 
     def _forget_segment(self, segment: RemoteLogSegmentMetadata) -> None:
         self.verifier.forget(segment)

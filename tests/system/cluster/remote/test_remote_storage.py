@@ -398,7 +398,7 @@ async def test_each_segment_is_verified_once_a_round_whoever_leads(
                 manager = broker.remote.manager  # type: ignore[union-attr]  # it has started
                 assert manager is not None
                 count = len(read_again)
-                if manager._may_verify():
+                if manager._chores.may_verify():
                     await manager.verifier.run_once()
                     stewards.add(broker.settings.node_id)
                 assert (len(read_again) > count) == (broker.settings.node_id == node_id)
