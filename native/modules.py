@@ -171,6 +171,7 @@ COMPILED: Final = (
 IN_C: Final[Mapping[str, str]] = {
     "protocol.quick": "native/quick.c",
     "storage.environment.quick_clock": "native/quick_clock.c",
+    "storage.environment.quick_reads": "native/quick_reads.c",
 }
 """Modules that are written in C a second time, and where. Such a source is part of the build, whose
 modules call what it defines as they call Python."""

@@ -300,6 +300,7 @@ def test_names_say_what_is_inside() -> None:
 
 SEAMS = {
     "storage/environment/quick_clock.py": {"time"},
+    "storage/environment/quick_reads.py": {"os"},
     "storage/environment/clock.py": {"time"},
     "storage/environment/descriptors.py": {"resource"},
     "storage/environment/local_filesystem.py": {"os"},

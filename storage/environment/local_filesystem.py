@@ -14,12 +14,12 @@ import shutil
 import stat
 import sys
 from collections.abc import Callable, Sequence
-from typing import NoReturn, TypeVar, cast
+from typing import Final, NoReturn, TypeVar, cast
 
 from typing_extensions import override
 
 from native.subclasses import mypyc_attr
-from storage.environment import page_cache
+from storage.environment import page_cache, quick_reads
 from storage.environment.descriptors import DescriptorShares, descriptor_limit, share_out
 from storage.environment.filesystem import Buffer, DirEntry, Volume
 from storage.environment.open_descriptor import OpenDescriptor
@@ -51,8 +51,8 @@ def _fail_sync(error: OSError, path: str, doing: str) -> NoReturn:
 # reaches the drive's cache: `describe_missing` says so at start.
 _datasync = getattr(os, "fdatasync", os.fsync)
 
-# Linux. A file system that does not know it says EOPNOTSUPP.
-_NOWAIT = getattr(os, "RWF_NOWAIT", None)
+# A name of this module's own: that of another is looked up at each call.
+_read_cached: Final = quick_reads.read_cached
 
 
 def _find_sync_file_range() -> Callable[[int, int, int, int], int] | None:
@@ -124,7 +124,7 @@ class LocalFile:
         self.is_short = False
         self._fd = fd
         self._descriptor = OpenDescriptor(fd, set() if held is None else held, os.close)
-        self._has_nowait = _NOWAIT is not None
+        self._has_nowait = quick_reads.has_nowait
 
     @override
     def __repr__(self) -> str:
@@ -178,26 +178,16 @@ class LocalFile:
             _fail(error, self.path, "read")
 
     def read_cached(self, size: int, position: int) -> bytes | bytearray | None:
-        """What is in the page cache; waits where the file system lacks `RWF_NOWAIT`."""
+        """What is in the page cache; waits where a file system lacks `RWF_NOWAIT` (EOPNOTSUPP)."""
         if not self._has_nowait:
             return self.read_at(size, position)
-        assert _NOWAIT is not None
-        data = bytearray(size)
         try:
-            done = os.preadv(self._fd, (data,), position, _NOWAIT)
-            while 0 < done < size:
-                count = os.preadv(self._fd, (memoryview(data)[done:],), position + done, _NOWAIT)
-                if not count:
-                    break
-                done += count
-        except BlockingIOError:
-            return None
+            return _read_cached(self._fd, size, position)
         except OSError as error:
             if error.errno != errno.EOPNOTSUPP:
                 _fail(error, self.path, "read")
             self._has_nowait = False
             return self.read_at(size, position)
-        return data if done == size else data[:done]
 
     def is_cached(self, position: int, length: int) -> bool:
         """As far as the kernel says (`storage.environment.page_cache`)."""

@@ -12,6 +12,8 @@ import sys
 from struct import Struct
 from typing import Final
 
+from storage.environment import quick_reads
+
 _CACHESTAT: Final = 451
 """The same on all architectures."""
 
@@ -30,10 +32,6 @@ nothing is cold, no pages are evicted between those that are probed."""
 READ_SIZE: Final = 1024 * 1024
 """Bytes of one call of `read_in`."""
 
-NOWAIT = getattr(os, "RWF_NOWAIT", None)
-"""Absent on macOS: there every range counts as cached, and the loop may wait for the disk."""
-
-_probed = [bytearray(1)]
 _counted_left = COUNTED_AFTER_COLD
 
 _RANGE: Final = Struct("=QQ")
@@ -78,7 +76,7 @@ def has_holes(descriptor: int, position: int, length: int) -> bool | None:
 
 def describe_missing() -> tuple[str, ...]:
     """System calls that this platform lacks; one sentence each, for the log."""
-    if NOWAIT is None:
+    if not quick_reads.has_nowait:
         return ("no RWF_NOWAIT: a fetch of old records may hold the loop until the disk answers",)
     return ()
 
@@ -91,7 +89,7 @@ def count_pages() -> None:
 
 def is_cached(descriptor: int, position: int, length: int) -> bool:
     """Whether a read of the range would not wait for the disk (true if that is unknown)."""
-    if NOWAIT is None:
+    if not quick_reads.has_nowait:
         return True
     global _counted_left
     has_hole = None
@@ -102,19 +100,7 @@ def is_cached(descriptor: int, position: int, length: int) -> bool:
         # A look-up has brought the first page and the last, so that these two prove nothing.
         return False
     stride = PROBE_STRIDE if has_hole is None else COUNTED_STRIDE
-    last = position + length - 1
-    at = position
-    try:
-        while at < last:
-            os.preadv(descriptor, _probed, at, NOWAIT)
-            at += stride
-        os.preadv(descriptor, _probed, last, NOWAIT)
-    except BlockingIOError:
-        return False
-    except OSError:
-        # EOPNOTSUPP: this file system cannot probe (tmpfs, some network file systems).
-        return True
-    return True
+    return quick_reads.probe(descriptor, position, length, stride)
 
 
 def read_in(descriptor: int, position: int, length: int) -> None:

@@ -87,11 +87,14 @@ class OffsetIndex(SparseIndex):
                 at = bisect_right(self._columns(entries)[field], limit)
                 return self._entry_before(entries, at)
             entries = self._tail or b""
-        at = bisect_right(
-            range(len(entries) // ENTRY_SIZE),
-            limit,
-            key=lambda at: _unpack(entries, at * ENTRY_SIZE)[field],
-        )
+        # `bisect_right`, without a function that is made for each look-up and called at each step.
+        at, end = 0, len(entries) // ENTRY_SIZE
+        while at < end:
+            middle = (at + end) // 2
+            if _unpack(entries, middle * ENTRY_SIZE)[field] > limit:
+                end = middle
+            else:
+                at = middle + 1
         return self._entry_before(entries, at)
 
     def _entry_before(self, entries: bytes | bytearray, at: int) -> tuple[int, int]:

@@ -129,17 +129,23 @@ class IndexedSegment(SegmentFiles):
 
     def _start_for(self, offset: int, reads: Reads) -> int:
         """A batch boundary at or before the batch of `offset`."""
+        try:
+            return self._indexed_start(offset, reads)
+        except CorruptFileError as error:
+            self._rebuild(error, reads)
+        return self._indexed_start(offset, reads)
 
-        def look_up() -> int:
-            entry_offset, position = self.offset_index.lookup(offset, reads)
-            if position:
-                self._expect_batch(position, entry_offset, reads)
-                # Whatever the entry says: the batch must not begin after the offset.
-                if self._header_at(position, reads).base_offset > offset:
-                    raise CorruptFileError(f"{self.offset_index.path} names a later batch")
-            return position
+    def _indexed_start(self, offset: int, reads: Reads) -> int:
+        """Where the index says that a batch begins, at or before that of `offset`.
 
-        return self._with_rebuild(look_up, reads)
+        Raises:
+            CorruptFileError: None begins there, or one above the entry's offset.
+        """
+        entry_offset, position = self.offset_index.lookup(offset, reads)
+        if position:
+            # Whatever the entry says: the batch must not begin after the offset.
+            self._expect_batch(position, min(entry_offset, offset), reads)
+        return position
 
     def _header_at(self, position: int, reads: Reads = WAITING) -> BatchHeader:
         header = read_batch_header(reads.of(self.open_file(reads)), position, self.size)
@@ -154,14 +160,22 @@ class IndexedSegment(SegmentFiles):
             raise CorruptFileError(f"{self.offset_index.path} names offset {offset}, not there")
 
     def _with_rebuild(self, look_up: Callable[[], _T], reads: Reads = WAITING) -> _T:
+        """The result of `look_up`; of a second one, with new indexes, where those are wrong.
+
+        Look-ups of each Fetch do this themselves: a function that is made for each is garbage.
+        """
         try:
             return look_up()
         except CorruptFileError as error:
-            if reads is WAITING:
-                self.rebuild_indexes(error)
-            else:
-                self._rebuild_beside(error, reads)
+            self._rebuild(error, reads)
         return look_up()
+
+    def _rebuild(self, reason: Exception, reads: Reads) -> None:
+        """Rebuild the index files here, or have a thread do it where `reads` do not wait."""
+        if reads is WAITING:
+            self.rebuild_indexes(reason)
+        else:
+            self._rebuild_beside(reason, reads)
 
     def _twin(self) -> "IndexedSegment":
         """Another object for the same files, that a thread works on."""

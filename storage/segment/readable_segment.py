@@ -103,17 +103,11 @@ class ReadableSegment(IndexedSegment):
 
     def _whole_batches(self, position: int, limit: int, min_one_batch: bool, reads: Reads) -> int:
         """A batch boundary not much below `limit`; at least after the first batch, if asked."""
-
-        def look_up() -> int:
-            entry_offset, found = self.offset_index.last_entry_up_to(limit, reads)
-            if found > position:
-                header = self._header_at(found, reads)
-                if header.base_offset > entry_offset:
-                    raise CorruptFileError(f"{self.offset_index.path} names a later batch")
-                self.remember(header.base_offset, found)
-            return found
-
-        end = self._with_rebuild(look_up, reads)
+        try:
+            end = self._indexed_boundary(position, limit, reads)
+        except CorruptFileError as error:
+            self._rebuild(error, reads)
+            end = self._indexed_boundary(position, limit, reads)
         if end > position:
             return end
         end = position
@@ -128,6 +122,20 @@ class ReadableSegment(IndexedSegment):
                 break
             end = at + size
         return end
+
+    def _indexed_boundary(self, position: int, limit: int, reads: Reads) -> int:
+        """The last boundary at or below `limit` that the index knows; checked if above `position`.
+
+        Raises:
+            CorruptFileError: No batch of the entry's begins there.
+        """
+        entry_offset, found = self.offset_index.last_entry_up_to(limit, reads)
+        if found > position:
+            header = self._header_at(found, reads)
+            if header.base_offset > entry_offset:
+                raise CorruptFileError(f"{self.offset_index.path} names a later batch")
+            self.remember(header.base_offset, found)
+        return found
 
     def whole_end(
         self,

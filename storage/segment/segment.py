@@ -16,7 +16,6 @@ Source: Kafka, LogSegment.java.
 from storage.environment.filesystem import Buffer, Filesystem
 from storage.errors import CorruptFileError, DiskError
 from storage.index.batch_scan import read_batch_header
-from storage.index.reads import WAITING
 from storage.index.sparse_index import IndexWrite
 from storage.index.time_index import NO_TIMESTAMP
 from storage.segment.batch_append import BatchAppend

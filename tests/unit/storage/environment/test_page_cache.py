@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from storage.environment import page_cache
+from storage.environment import page_cache, quick_reads
 from storage.environment.page_cache import PAGE, has_holes, is_cached, read_in
 
 SIZE = 64 * PAGE
@@ -102,6 +102,6 @@ def test_pages_are_counted_while_ranges_are_cold(
 def test_a_platform_without_nowait_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
     """And counts every page as cached, so that it works all the same."""
     assert page_cache.describe_missing() == ()
-    monkeypatch.setattr(page_cache, "NOWAIT", None)
+    monkeypatch.setattr(quick_reads, "has_nowait", False)
     assert "RWF_NOWAIT" in page_cache.describe_missing()[0]
     assert is_cached(-1, 0, 100)
