@@ -242,6 +242,12 @@ class Log(LogState):
         log.set_aside = loaded.set_aside
         if loaded.has_new_segment:
             log.flusher.directory_changed = True
+        if config.preallocate and not checkpointed.clean_shutdown:
+            before = loaded.segments.floor(loaded.recovery_point - 1)
+            if before is not None and before is not loaded.segments.active:
+                # If it was closed behind its last flush, it may have been cut to its log in the
+                # page cache alone, and what flushes from the recovery point on passes it over.
+                log.flusher.note_sealed(before)
         if loaded.was_scanned and log.leader_epochs.earliest_entry is not None:
             # As the names: read from a file that may never have been synced.
             log.leader_epochs.sync_with_flush = True

@@ -367,6 +367,26 @@ def test_preallocated_space_of_a_closed_segment_cuts_nothing_off() -> None:
     assert log.set_aside == ()
 
 
+def test_space_of_a_segment_closed_before_a_kill_is_no_log_after_a_power_cut() -> None:
+    """All its records were flushed before it was closed, and the file was trimmed after that."""
+    filesystem = empty_partition()
+    config = small_segments(1000, preallocate=True)
+    log = open_log(filesystem, config)
+    for value in (b"a", b"b"):
+        append(log, make_batch(value))
+    log.flusher.flush()
+    log.writer.roll()
+    append(log, make_batch(b"c"))
+    filesystem.crash(KEEP_ALL)
+    log = open_log(filesystem, config, opened=Opened(recovery_point=2))
+    log.close()
+    filesystem.crash()
+    log = open_log(filesystem, config, opened=Opened(recovery_point=3, clean_shutdown=True))
+    assert offsets_of(log) == [0, 1, 2]
+    first = log.segment_facts()[0]
+    assert first.size == filesystem.file_size(first.path) < 1000
+
+
 @pytest.mark.parametrize("digits", [str(2**63), "9" * 20, str(2**63 - 1).zfill(20)])
 def test_a_file_named_beyond_all_offsets_is_no_segment(
     digits: str, caplog: pytest.LogCaptureFixture
