@@ -318,9 +318,13 @@ class LogMover:
             await self._in_thread(manager.moves.finish_move, log, copy, target)
             opened = await self._in_thread(manager.moves.swap, log, copy, target, config)
         except StorageError:
-            opened = await self._in_thread(manager.moves.put_back, log, copy, target, config)
-            await self._serve_again(opened, partition)
-            await self._note(partition, source, stays=True)
+            try:
+                opened = await self._in_thread(manager.moves.put_back, log, copy, target, config)
+                await self._serve_again(opened, partition)
+            finally:
+                # Also where it cannot be opened there: a start without that disk would take it for
+                # lost from the new directory, and make an empty one.
+                await self._note(partition, source, stays=True)
             raise
         await self._serve_again(opened, partition)
 

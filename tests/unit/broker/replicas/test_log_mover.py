@@ -253,15 +253,22 @@ async def test_a_failed_sync_of_the_log_that_moves_is_final(moving: Moving) -> N
     node.close()
 
 
-async def test_a_log_whose_directory_fails_while_it_is_out_is_not_served(moving: Moving) -> None:
-    """It was served again, from the directory that had just gone offline."""
+@pytest.mark.parametrize("kinds", [("sync",), ("sync", "create", "write", "truncate")])
+async def test_a_log_whose_directory_fails_while_it_is_out_is_not_served(
+    moving: Moving, kinds: tuple[str, ...]
+) -> None:
+    """It was served again, from the directory that had just gone offline.
+
+    And where it could not be opened there it counted as moved: without that disk the next start
+    would have made an empty log in the other directory.
+    """
     node = moving.node
     moves = node.logs.moves
     before_take_out = moves.before_take_out
 
     def breaking(log: Log) -> None:
         before_take_out(log)
-        node.filesystem.break_directory(moving.here, "sync")
+        node.filesystem.break_directory(moving.here, *kinds)
 
     object.__setattr__(moves, "before_take_out", breaking)
     moving.mover.move(T0, moving.there)
@@ -270,6 +277,9 @@ async def test_a_log_whose_directory_fails_while_it_is_out_is_not_served(moving:
     assert [directory.path for directory in node.logs.offline_directories] == [moving.here]
     assert node.replicas.replica_of("t", 0) is None
     assert node.logs.get(T0) is None
+    partition = node.controller.image.topics["t"].partitions[0]
+    ids = {d.path: d.id for d in node.logs.directories}
+    assert partition.directory_on(1) == ids[moving.here]
     await moving.mover.stop()
     node.close()
 
