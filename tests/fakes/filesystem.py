@@ -16,7 +16,7 @@ of POSIX. `crash` and `after_crash` then keep what a power cut would keep.
 import contextlib
 import errno
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from random import Random
 from typing import Final, NamedTuple
 
@@ -342,6 +342,22 @@ class FakeFilesystem:
     def heal(self) -> None:
         """Forget the faults that are still to come."""
         self._faults.clear()
+
+    @contextlib.contextmanager
+    def looked_at(self) -> Iterator[None]:
+        """While it is entered no call fails, and no change counts: a test looks at the disk."""
+        faults, self._faults = self._faults, []
+        stop_after, self.stop_after = self.stop_after, None
+        count = self._count
+        try:
+            yield
+        finally:
+            self._faults, self.stop_after, self._count = faults, stop_after, count
+
+    @property
+    def is_sound(self) -> bool:
+        """No call is to fail, and no change is to be the last."""
+        return not self._faults and self.stop_after is None
 
     def before(self, kind: str, path: str) -> None:
         if self.stop_after is not None and self._count >= self.stop_after:
