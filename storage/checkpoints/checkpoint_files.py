@@ -130,9 +130,13 @@ def decode_epochs(data: bytes, source: str) -> list[tuple[int, int]]:
     """(epoch, start offset) pairs of a leader epoch checkpoint, as they stand there.
 
     Raises:
-        CorruptFileError: It does not parse.
+        CorruptFileError: It does not parse, or its last line has no end: it is written in place,
+            and a power cut can leave a number without its last digits.
     """
+    rows = decode_table(data, source, 2)
+    if rows and not data.endswith(b"\n"):
+        raise CorruptFileError(f"checkpoint {source} ends within a line")
     return [
         (parse_number(epoch, source, _INT32_MAX), parse_number(start, source))
-        for epoch, start in decode_table(data, source, 2)
+        for epoch, start in rows
     ]

@@ -193,7 +193,10 @@ def test_nothing_is_read_before_it_is_needed(filesystem: FakeFilesystem) -> None
     assert cache.latest_epoch == 7
 
 
-@pytest.mark.parametrize("data", [b"1\n0\n", b"0\n2\n1 1\n", b"0\n1\nx 1\n", b"\xff", b"0\n1\n1\n"])
+@pytest.mark.parametrize(
+    "data",
+    [b"1\n0\n", b"0\n2\n1 1\n", b"0\n1\nx 1\n", b"\xff", b"0\n1\n1\n", b"0\n2\n0 0\n1 1"],
+)
 def test_damage_starts_over(filesystem: FakeFilesystem, data: bytes) -> None:
     """A damaged checkpoint is as good as none, and the log is told."""
     filesystem.poke(PATH, data)
