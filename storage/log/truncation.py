@@ -149,8 +149,11 @@ class LogTruncation:
         state.generation += 1
         self._deletion.remove_leaving()
         for segment in reversed(list(state.segments)):
-            self._remove_now(segment)
-        state.segments.add(self._factory.create(offset))
+            self._remove_files(segment)
+        first = self._factory.create(offset)
+        # Not before: a log without a segment is none, for all who look at logs without a lock.
+        state.segments.clear()
+        state.segments.add(first)
         self._flusher.directory_changed = True
         state.filesystem.sync_directory(state.directory)
         state.log_start_offset = offset
@@ -188,14 +191,15 @@ class LogTruncation:
         state.producer_state.restore(end, below.snapshot, now_ms)
         first = state.segments[0]
         if first.base_offset != end:
-            state.segments.remove(first)
             first.delete_files()
             try:
-                state.segments.add(self._factory.create(end))
+                following = self._factory.create(end)
             except DiskError as error:
                 # A log without a segment is none.
                 state.fail(error)
                 raise
+            state.segments.remove(first)
+            state.segments.add(following)
             self._flusher.directory_changed = True
             state.filesystem.sync_directory(state.directory)
         state.log_end_offset = state.recovery_point = end
@@ -207,5 +211,8 @@ class LogTruncation:
 
     def _remove_now(self, segment: Segment) -> None:
         self._state.segments.remove(segment)
+        self._remove_files(segment)
+
+    def _remove_files(self, segment: Segment) -> None:
         segment.delete_files()
         self._state.producer_state.snapshots.delete(segment.base_offset)

@@ -88,7 +88,9 @@ class LogCompaction:
         checkpoints: dict[TopicPartition, int] = {}
         for directory in self._table.online():
             checkpoints.update(directory.offsets.get(CLEANER_CHECKPOINT, {}))
-        chosen = self._table.cleaning.take_dirtiest(self._table.logs(), checkpoints, now_ms)
+        # One that is out of service may lack files, in a directory that serves all others.
+        logs = [log for log in self._table.logs() if log.failure is None]
+        chosen = self._table.cleaning.take_dirtiest(logs, checkpoints, now_ms)
         if chosen is None:
             return None
         log = chosen.log

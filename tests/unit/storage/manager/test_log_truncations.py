@@ -163,6 +163,40 @@ def test_a_checkpoint_that_is_being_written_does_not_put_it_up_again(
     assert checkpointed(RECOVERY_POINT_CHECKPOINT, log.topic_partition) == 4
 
 
+@pytest.mark.parametrize("behind", [False, True])
+def test_a_log_that_could_not_begin_anew_keeps_no_other_from_compaction(behind: bool) -> None:
+    """It is out of service, as there was no descriptor for its file, and its directory serves."""
+    config = small_segments(300, cleanup_policy=("compact",), min_cleanable_dirty_ratio=0.01)
+    disk = Disk("/one")
+    manager = disk.started(config)
+    log = manager.creation.get_or_create(A0, ID_A, config)
+    other = manager.creation.get_or_create(A1, ID_A, config)
+    for each in (log, other):
+        append(each, 20)
+        each.flusher.flush()
+    append(log)
+    disk.filesystem.fail("create", errno.EMFILE, path=f"{A0}/{25:020d}.log")
+    below = StateBelow(25, [(0, 0)], encode_rows([], 0))
+
+    def begin_anew() -> None:
+        if behind:
+            manager.truncation.start_behind(
+                log,
+                lambda it: it.truncation.start_behind(below, log_start_offset=0, now_ms=0),
+            )
+        else:
+            manager.truncation.start_at(log, 25)
+
+    with pytest.raises(DiskError):
+        begin_anew()
+    assert log.failure is not None
+    assert manager.logs() == [log, other]
+    # What looks at all logs, at intervals.
+    assert log.flusher.flush_target() in (None, log.log_end_offset, log.active_base_offset)
+    assert log.local_log_start_offset >= 0
+    assert manager.compaction.clean_dirtiest() is not None
+
+
 @python_only
 def test_compaction_is_stopped_first_and_goes_on_afterwards() -> None:
     """A run that notices is waited for; none begins while the log is cut."""
