@@ -145,7 +145,9 @@ def _partition(
     find = replicas.replica_of if request.replica_id == DEBUGGING_REPLICA else replicas.leader_of
     partition = find(topic, wanted.partition_index)
     if partition is None:
-        raise ApiError(services.replica_manager.missing_error(topic, wanted.partition_index))
+        raise ApiError(
+            replicas.missing_error(topic, wanted.partition_index, wanted.current_leader_epoch)
+        )
     partition.check_leader_epoch(wanted.current_leader_epoch)
     timestamp = wanted.timestamp
     if timestamp < 0:

@@ -46,7 +46,9 @@ def handle(
                 partition = services.replica_manager.leader_of(topic.topic, wanted.partition)
                 if partition is None:
                     raise ApiError(
-                        services.replica_manager.missing_error(topic.topic, wanted.partition)
+                        services.replica_manager.missing_error(
+                            topic.topic, wanted.partition, wanted.current_leader_epoch
+                        )
                     )
                 partition.check_leader_epoch(wanted.current_leader_epoch)
                 log = partition.log

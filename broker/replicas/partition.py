@@ -291,14 +291,23 @@ class Partition:
         """Fence a client whose leader epoch is older or newer than ours (KIP-320).
 
         Raises:
-            ApiError: FENCED_LEADER_EPOCH (client refreshes its metadata), or UNKNOWN_LEADER_EPOCH
-                (client retries until this broker has caught up).
+            ApiError: See `leader_epoch_error`.
+        """
+        code = self.leader_epoch_error(current_leader_epoch)
+        if code is not None:
+            raise ApiError(code)
+
+    def leader_epoch_error(self, current_leader_epoch: int) -> ErrorCode | None:
+        """What a client with this epoch is told; None if it has ours, or gives none (-1).
+
+        FENCED_LEADER_EPOCH: it refreshes its metadata. UNKNOWN_LEADER_EPOCH: it retries until this
+        broker has caught up.
         """
         if current_leader_epoch == NO_LEADER_EPOCH or current_leader_epoch == self.leader_epoch:
-            return
+            return None
         if current_leader_epoch < self.leader_epoch:
-            raise ApiError(ErrorCode.FENCED_LEADER_EPOCH)
-        raise ApiError(ErrorCode.UNKNOWN_LEADER_EPOCH)
+            return ErrorCode.FENCED_LEADER_EPOCH
+        return ErrorCode.UNKNOWN_LEADER_EPOCH
 
     def append(
         self,

@@ -16,7 +16,7 @@ from uuid import UUID
 
 from broker.replicas.cold_reads import ColdReads, Done
 from broker.replicas.delayed_produce import DelayedCommit
-from broker.replicas.partition import Partition
+from broker.replicas.partition import NO_LEADER_EPOCH, Partition
 from broker.replicas.partition_context import PartitionContext
 from broker.replicas.preparation import Preparation, PreparationBudget
 from broker.replicas.purgatory import ParkedByAddress, Purgatory
@@ -244,17 +244,23 @@ class ReplicaManager:
         """
         return self.names_by_id.get(topic_id) or self.known_name(topic_id)
 
-    def missing_error(self, topic: str, index: int) -> ErrorCode:
+    def missing_error(
+        self, topic: str, index: int, current_leader_epoch: int = NO_LEADER_EPOCH
+    ) -> ErrorCode:
         """The error code for a partition that is not led here.
 
         A partition that exists but is still being recovered, or whose disk has failed, gets a
-        retriable one; clients refresh their metadata on either code.
+        retriable one; clients refresh their metadata on either code. A replica that does not lead
+        compares the client's leader epoch first, as a leader does: who knows less is fenced, and
+        who knows more learns that this broker is behind.
         """
-        if self.is_known(topic, index):
-            if self.is_offline(TopicPartition(topic, index)):
-                return ErrorCode.KAFKA_STORAGE_ERROR
-            return ErrorCode.NOT_LEADER_OR_FOLLOWER
-        return ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+        if not self.is_known(topic, index):
+            return ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+        if self.is_offline(TopicPartition(topic, index)):
+            return ErrorCode.KAFKA_STORAGE_ERROR
+        partition = self.replica_of(topic, index)
+        code = None if partition is None else partition.leader_epoch_error(current_leader_epoch)
+        return ErrorCode.NOT_LEADER_OR_FOLLOWER if code is None else code
 
     def remove_partition(self, partition: Partition, code: ErrorCode) -> None:
         """Serve an open partition no longer; its waiting requests are answered with `code`."""

@@ -107,6 +107,20 @@ async def test_read_committed_ends_at_the_open_transaction(world: World) -> None
     assert (await ask(world, -1, isolation_level=0)).offset == 4
 
 
+async def test_a_replica_that_does_not_lead_compares_the_epoch_first(world: World) -> None:
+    world.replicas.is_known = lambda topic, index: topic == "t"
+    partition = world.add("t")
+    world.replicas.stop_leading(partition)
+    partition.leader_epoch = 3
+    found = [await ask(world, -1, current_leader_epoch=epoch) for epoch in (-1, 2, 3, 4)]
+    assert [answer.error_code for answer in found] == [
+        ErrorCode.NOT_LEADER_OR_FOLLOWER,
+        ErrorCode.FENCED_LEADER_EPOCH,
+        ErrorCode.NOT_LEADER_OR_FOLLOWER,
+        ErrorCode.UNKNOWN_LEADER_EPOCH,
+    ]
+
+
 async def test_unknown_partitions_and_epochs(world: World) -> None:
     assert (await ask(world, -1)).error_code == ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
     await fill(world)

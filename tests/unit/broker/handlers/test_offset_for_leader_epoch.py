@@ -65,6 +65,20 @@ async def test_nothing_that_old_or_that_new_is_known(world: World) -> None:
     assert [(p.leader_epoch, p.end_offset) for p in ask(world, 4, 7)] == [(-1, -1)]
 
 
+async def test_a_replica_that_does_not_lead_compares_the_epoch_first(world: World) -> None:
+    world.replicas.is_known = lambda topic, index: topic == "t"
+    partition = world.add("t")
+    write(world, 3, 1)
+    world.replicas.stop_leading(partition)
+    codes = [ask(world, 4, 3, current=current)[0].error_code for current in (-1, 2, 3, 4)]
+    assert codes == [
+        ErrorCode.NOT_LEADER_OR_FOLLOWER,
+        ErrorCode.FENCED_LEADER_EPOCH,
+        ErrorCode.NOT_LEADER_OR_FOLLOWER,
+        ErrorCode.UNKNOWN_LEADER_EPOCH,
+    ]
+
+
 async def test_fenced_as_other_requests_are(world: World) -> None:
     world.add("t")
     write(world, 3, 1)

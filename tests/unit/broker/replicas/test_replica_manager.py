@@ -110,6 +110,23 @@ async def test_missing_partitions_that_exist_are_worth_a_retry(world: World) -> 
     assert world.replicas.missing_error("t", 2) is ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
 
 
+async def test_a_replica_that_does_not_lead_compares_epochs_first(world: World) -> None:
+    """Who knows less is fenced; who knows more learns that this broker is behind, as in Kafka."""
+    world.replicas.is_known = lambda topic, index: topic == "t"
+    partition = world.add("t")
+    world.replicas.stop_leading(partition)
+    partition.leader_epoch = 5
+    found = {epoch: world.replicas.missing_error("t", 0, epoch) for epoch in (-1, 4, 5, 6)}
+    assert found == {
+        -1: ErrorCode.NOT_LEADER_OR_FOLLOWER,
+        4: ErrorCode.FENCED_LEADER_EPOCH,
+        5: ErrorCode.NOT_LEADER_OR_FOLLOWER,
+        6: ErrorCode.UNKNOWN_LEADER_EPOCH,
+    }
+    # No replica: nothing to compare with.
+    assert world.replicas.missing_error("t", 1, 6) is ErrorCode.NOT_LEADER_OR_FOLLOWER
+
+
 async def test_topics_that_are_not_served_yet_have_a_name(world: World) -> None:
     """Their logs are being recovered."""
     world.add("t")
