@@ -38,6 +38,7 @@ from broker.requests.reply import PARKED, Body, HotResult, Parked, Reply, frame_
 from broker.requests.request_context import RequestContext
 from broker.requests.request_limits import check_elements, check_size, elements_max_of
 from broker.runtime.errors import ApiError
+from broker.runtime.log_value import log_value
 from protocol.api_keys import FIRST_FLEXIBLE_VERSION, ApiKey
 from protocol.error_codes import ErrorCode
 from protocol.errors import DecodeError
@@ -492,9 +493,12 @@ class KafkaApis(Router):
         """Log a bug of the broker with its traceback, and close this one connection."""
         api.stats.errors += 1
         LOGGER.error(
-            "handler failed api=%s version=%d",
+            "handler failed api=%s version=%d client=%s address=%s:%d",
             api.name,
             context.api_version,
+            log_value(context.client_id or ""),
+            context.connection.peer_host,
+            context.connection.peer_port,
             exc_info=True,  # noqa: LOG014  because every caller is an exception handler
         )
         connection.close("internal error")

@@ -163,7 +163,11 @@ class ConsumerProtocol:
             self._serve(heartbeat)
         except Exception:
             # The others must not wait for ever, nor must this one.
-            logger.exception("heartbeat failed")
+            logger.exception(
+                "heartbeat failed group=%s member=%s",
+                log_value(heartbeat.request.group_id),
+                log_value(heartbeat.request.member_id),
+            )
             heartbeat.reply(refusal(ApiError(ErrorCode.UNKNOWN_SERVER_ERROR)))
 
     def _serve(self, heartbeat: Heartbeat) -> None:

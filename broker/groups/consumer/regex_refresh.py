@@ -172,13 +172,16 @@ def _resolve(asked: _Asked, hashes: GroupHashes) -> _Found:
         except InvalidRegexError as error:
             # It was checked when a member brought it; matching may still be too much work.
             logger.error(
-                "subscribed regular expression could not be resolved error=%s",
+                "subscribed regular expression could not be resolved group=%s error=%s",
+                log_value(asked.group_id),
                 log_value(str(error)),
             )
             matching = frozenset()
         if sum(map(len, matching)) > RECORD_SIZE_MAX:
             logger.error(
-                "subscribed regular expression matches too many topics topics=%d", len(matching)
+                "subscribed regular expression matches too many topics group=%s topics=%d",
+                log_value(asked.group_id),
+                len(matching),
             )
             matching = frozenset()
         resolved = ResolvedRegularExpression(matching, asked.image.revision, asked.now_ms)

@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING, Final
 from broker.controller.images.topic_names import BROKERS_OWN_TOPICS, may_produce_to
 from broker.requests.reply import PARKED, HotResult, Reply
 from broker.runtime.errors import ApiError
+from broker.runtime.log_value import log_value
 from broker.transactions.interfaces import PartitionRegistrar, ProducerIdAndEpoch
 from broker.transactions.partitions.verification import (
     SupportedOperation,
@@ -312,7 +313,10 @@ class TransactionalProduce:
             )
         except Exception:
             # It must fail neither the producer's next requests nor the calling coordinator.
-            LOGGER.exception("transactional produce failed unexpectedly")
+            LOGGER.exception(
+                "transactional produce failed unexpectedly transactional_id=%s",
+                log_value(waiting.request.transactional_id or ""),
+            )
             waiting.connection.close("internal error")
             return
         if waiting.reply is not None and body is not PARKED:

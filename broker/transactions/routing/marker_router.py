@@ -99,7 +99,9 @@ class _Part:
             )
         except Exception:
             # Markers of independent transactions are sent together.
-            logger.exception("caller of a transaction marker failed")
+            logger.exception(
+                "caller of a transaction marker failed producer_id=%d", self.marker.producer_id
+            )
 
 
 class MarkerRouter:

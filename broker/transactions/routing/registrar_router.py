@@ -30,6 +30,7 @@ from broker.coordinator.peer_batches import (
     when_answered,
 )
 from broker.peers.errors import PeerUnavailableError
+from broker.runtime.log_value import log_value
 from broker.transactions.interfaces import PartitionErrors, PartitionRegistrar, ProducerIdAndEpoch
 from protocol.error_codes import ErrorCode
 from protocol.message import Message
@@ -83,7 +84,10 @@ class _Question:
             try:
                 done({p: errors.get(p, ErrorCode.UNKNOWN_SERVER_ERROR) for p in partitions})
             except Exception:
-                logger.exception("caller of a verification failed")
+                logger.exception(
+                    "caller of a verification failed transactional_id=%s",
+                    log_value(self.transactional_id),
+                )
 
 
 class RegistrarRouter:

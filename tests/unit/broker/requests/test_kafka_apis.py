@@ -176,7 +176,7 @@ def test_an_answer_that_cannot_be_encoded_ends_the_connection(
     answer(heartbeat_messages.HeartbeatResponse(error_code=1 << 20))
     assert world.answers() == []
     assert world.h.connection.closed
-    assert "handler failed" in caplog.text
+    assert "handler failed api=HEARTBEAT version=4 client=client address=" in caplog.text
 
 
 def test_an_answer_to_a_client_that_left_is_not_even_encoded(

@@ -41,7 +41,9 @@ def test_failure_is_tried_again_with_a_heartbeat() -> None:
     assert "foo" in h.owned("m1")
 
 
-def test_pattern_for_too_many_topics_stands_for_none(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_pattern_for_too_many_topics_stands_for_none(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
     """Its record would not fit into the log."""
     monkeypatch.setattr(regex_refresh, "RECORD_SIZE_MAX", 5)
     h = ConsumerHarness(None, topic_image("foo", 1, 1), topic_image("foobar", 3, 1))
@@ -49,6 +51,7 @@ def test_pattern_for_too_many_topics_stands_for_none(monkeypatch: pytest.MonkeyP
     h.enter("m2", regex="fo+")
     h.settle_members()
     assert h.owned("m1") == {}
+    assert "matches too many topics group=g topics=" in caplog.text
 
 
 def test_group_without_patterns_costs_nothing() -> None:

@@ -298,7 +298,7 @@ async def test_a_bug_ends_one_connection_only(
 
     monkeypatch.setattr(type(partition), "append", failing)
     world.registrar.answer_oldest()
-    assert "transactional produce failed unexpectedly" in caplog.text
+    assert "transactional produce failed unexpectedly transactional_id=tx" in caplog.text
     assert world.h.connection.closed
     world.timer.advance(100)
     handler: Any = world.apis.by_key[ApiKey.PRODUCE].hot

@@ -233,4 +233,4 @@ async def test_one_that_is_told_and_fails_harms_nobody(
     w.cluster.peers.take().answer(response({7: {AWAY: E.NONE}, 8: {AWAY: E.NONE}}))
     await w.cluster.settle()
     assert outcomes == [{AWAY: E.NONE}]
-    assert "caller of a transaction marker failed" in caplog.text
+    assert "caller of a transaction marker failed producer_id=7" in caplog.text

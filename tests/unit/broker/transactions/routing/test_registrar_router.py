@@ -206,4 +206,4 @@ async def test_one_that_is_told_and_fails_harms_nobody(
     w.cluster.peers.take().answer(response({AWAY: {A: E.NONE}, " 1": {A: E.NONE}}))
     await w.cluster.settle()
     assert answers == [{A: E.NONE}]
-    assert "caller of a verification failed" in caplog.text
+    assert f"caller of a verification failed transactional_id={AWAY}" in caplog.text
