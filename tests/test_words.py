@@ -1,5 +1,6 @@
 """Words of operator texts and of first sentences: the field's nouns, and no persons."""
 
+import ast
 import re
 import subprocess
 from collections.abc import Iterator
@@ -47,4 +48,29 @@ def test_first_sentences_speak_of_no_persons(package: str) -> None:
         for line, text in each.first_lines
         if PERSONS.search(text)
     ]
+    assert found == []
+
+
+METRICS = (
+    *(ROOT / "broker" / "metrics").glob("*.py"),
+    ROOT / "broker" / "supervisor" / "own_metrics.py",
+    ROOT / "pipeline" / "lake" / "app" / "metrics.py",
+)
+
+LEANING = re.compile(r"(Their|Of (these|those|them)|The same|Likewise|Milliseconds\.)")
+
+
+def _help_texts(path: Path) -> Iterator[str]:
+    """Sentences of a module that are no docstrings."""
+    for node in ast.walk(ast.parse(path.read_bytes())):
+        inner = [each for each in ast.iter_child_nodes(node) if isinstance(each, ast.Constant)]
+        for each in inner if not isinstance(node, ast.Expr) else ():
+            if isinstance(each.value, str) and each.value[:1].isupper() and each.value[-1] == ".":
+                yield each.value
+
+
+@pytest.mark.parametrize("path", METRICS, ids=lambda path: path.stem)
+def test_help_of_a_metric_stands_alone(path: Path) -> None:
+    """It is read in a dashboard, without that of the metric before it."""
+    found = [text for text in _help_texts(path) if LEANING.match(text) or PERSONS.search(text)]
     assert found == []

@@ -57,10 +57,14 @@ class ControllerMetrics:
             (
                 "preferredreplicaimbalancecount",
                 imbalanced,
-                "Partitions that are not led by their first replica.",
+                "Partitions that are not led by their preferred replica, the first.",
             ),
-            ("activebrokercount", len(image.brokers) - fenced, "Brokers that take part."),
-            ("fencedbrokercount", fenced, "Brokers that are registered and take no part."),
+            (
+                "activebrokercount",
+                len(image.brokers) - fenced,
+                "Registered brokers that are not fenced.",
+            ),
+            ("fencedbrokercount", fenced, "Registered brokers that are fenced."),
         ):
             yield gauge(f"{KAFKA}_{name}", text, (), [((), value if is_active else 0)])
         active = self._active

@@ -67,7 +67,7 @@ class FetcherMetrics:
             ),
             (
                 "truncations_below_high_watermark",
-                "Of those, truncations of committed records: they are lost.",
+                "Logs truncated below their high watermark: committed records are lost.",
                 stats.truncations_below_high_watermark,
             ),
             (

@@ -50,12 +50,12 @@ class MembershipMetrics:
             ),
             (
                 "varve_lease_age_seconds",
-                "Since the newest answered renewal was sent; -1 without a lease.",
+                "Seconds since the newest answered renewal of the lease was sent; -1 without one.",
                 (now_ms - keeper.renewed_ms) / 1000 if is_member else -1,
             ),
             (
                 "varve_lease_valid_seconds",
-                "For how long what is known of the cluster is still good; -1: not any more.",
+                "Seconds for which the image of the cluster may be acted on; -1: not any more.",
                 max(membership.validity.until_ms - now_ms, -1000.0) / 1000,
             ),
             (
@@ -65,7 +65,7 @@ class MembershipMetrics:
             ),
             (
                 "varve_metadata_image_hash",
-                "Hash of that image: brokers that show one revision have the same.",
+                "Hash of this broker's image: brokers that show one revision have the same.",
                 await self._hash.of(image),
             ),
         ):
@@ -73,10 +73,14 @@ class MembershipMetrics:
         for family in self._store_families():
             yield family
         for name, text, value in (
-            ("varve_lease_renewals_failed", "Renewals without an answer.", keeper.failures),
+            (
+                "varve_lease_renewals_failed",
+                "Renewals of the lease without an answer.",
+                keeper.failures,
+            ),
             (
                 "varve_lease_renewals_withheld",
-                "Renewals not sent, since the event loop stood still for too long.",
+                "Renewals of the lease not sent, since the event loop stood still for too long.",
                 keeper.stalls,
             ),
             (

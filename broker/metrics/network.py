@@ -163,14 +163,14 @@ class NetworkMetrics:
         )
         yield counter(
             "kafka_server_socketservermetrics_memorypooldepletedtime",
-            "Milliseconds in which connections waited for that memory; Kafka's "
+            "Milliseconds in which connections waited for memory of requests; Kafka's "
             "MemoryPoolAvgDepletedPercent is its rate, divided by ten.",
             (),
             [((), admission.depleted_ms)],
         )
         yield gauge(
             "varve_receive_buffers_waiting_connections",
-            "Connections that wait for that memory with an unfinished request.",
+            "Connections that wait for memory of requests with an unfinished one.",
             (),
             [((), admission.waiting)],
         )

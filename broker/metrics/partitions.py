@@ -176,7 +176,7 @@ class PartitionMetrics:
         )
         yield gauge(
             "kafka_server_fetchsessioncache_numincrementalfetchpartitionscached",
-            "Partitions over all sessions.",
+            "Partitions over all incremental fetch sessions.",
             (),
             [((), self._sessions.partition_count)],
         )

@@ -33,12 +33,16 @@ FETCHES = (
 
 TASKS = (
     ("remotecopybytes", "copy_bytes", "Bytes of segments copied to remote storage."),
-    ("remotecopyrequests", "copy_requests", "Copies begun."),
-    ("remotecopyerrors", "copy_errors", "Copies that failed."),
+    ("remotecopyrequests", "copy_requests", "Copies of segments to remote storage begun."),
+    ("remotecopyerrors", "copy_errors", "Copies of segments to remote storage that failed."),
     ("remotedeleterequests", "delete_requests", "Removals of remote segments begun."),
-    ("remotedeleteerrors", "delete_errors", "Removals that failed."),
+    ("remotedeleteerrors", "delete_errors", "Removals of remote segments that failed."),
     ("buildremotelogauxstaterequests", "build_aux_requests", "Followers built from remote state."),
-    ("buildremotelogauxstateerrors", "build_aux_errors", "Of these, those that failed."),
+    (
+        "buildremotelogauxstateerrors",
+        "build_aux_errors",
+        "Followers that could not be built from remote state.",
+    ),
 )
 
 LAGS = (
@@ -48,7 +52,11 @@ LAGS = (
     ("remotedeletelagsegments", "delete_lag_segments", "Segments expired and not yet removed."),
     ("remotelogmetadatacount", "metadata_count", "Segments that metadata knows."),
     ("remotelogsizebytes", "remote_bytes", "Bytes in remote storage."),
-    ("remotelogsizecomputationtime", "size_computation_ms", "Milliseconds it took to add up."),
+    (
+        "remotelogsizecomputationtime",
+        "size_computation_ms",
+        "Milliseconds it took to compute RemoteLogSizeBytes.",
+    ),
 )
 
 UNUSUAL = (
@@ -240,8 +248,8 @@ def _of_reader(reader: "Reader") -> Iterator[Metric]:
         [((name,), len(cache)) for name, cache in caches],
     )
     for what, text in (
-        ("hits", "Look-ups that found it."),
-        ("misses", "Look-ups that had to fetch it."),
+        ("hits", "Look-ups in the cache that found the entry."),
+        ("misses", "Look-ups in the cache that had to fetch the entry."),
         ("evicted", "Entries that gave way to others."),
         ("damaged", "Files dropped because their checksum was wrong."),
     ):
@@ -311,7 +319,12 @@ def _of_history(history: "HistoryKeeper") -> Iterator[Metric]:
     yield counter(
         "varve_remote_history_writes", "varve-history objects written.", (), [((), history.writes)]
     )
-    yield counter("varve_remote_history_bytes", "Their bytes.", (), [((), history.written_bytes)])
+    yield counter(
+        "varve_remote_history_bytes",
+        "Bytes of varve-history objects written.",
+        (),
+        [((), history.written_bytes)],
+    )
     yield counter(
         "varve_remote_history_failures",
         "Failed writes of varve-history objects; each is retried. Remote segments "
@@ -358,7 +371,7 @@ def _of_manager(manager: "RemoteLogManager") -> Iterator[Metric]:
     yield from _throttle("copy", quota.throttled, quota.throttle_ms_total)
     yield gauge(
         "kafka_server_remotelogmanager_remote_copy_throttle_time_max",
-        "Milliseconds.",
+        "Longest throttle time of copies, in milliseconds.",
         (),
         [((), quota.throttle_ms_max)],
     )
@@ -407,17 +420,37 @@ def _of_manager(manager: "RemoteLogManager") -> Iterator[Metric]:
         [((), len(manager.held_back))],
     )
     for name, value, text in (
-        ("gc_runs", scrubber.runs, "Listings of the bucket."),
+        ("gc_runs", scrubber.runs, "Passes of garbage collection over the bucket."),
         (
             "gc_removed_objects",
             scrubber.removed_objects,
             "Orphaned objects removed by garbage collection.",
         ),
-        ("gc_removed_bytes", scrubber.removed_bytes, "Their bytes."),
-        ("gc_aborted_uploads", scrubber.aborted_uploads, "Unfinished uploads ended."),
-        ("verified_segments", verifier.verified_segments, "Segments read again and compared."),
-        ("verified_bytes", verifier.verified_bytes, "Their bytes."),
-        ("verify_faults", verifier.faulty_segments, "Segments found damaged."),
+        (
+            "gc_removed_bytes",
+            scrubber.removed_bytes,
+            "Bytes of orphaned objects removed by garbage collection.",
+        ),
+        (
+            "gc_aborted_uploads",
+            scrubber.aborted_uploads,
+            "Unfinished uploads ended by garbage collection.",
+        ),
+        (
+            "verified_segments",
+            verifier.verified_segments,
+            "Remote segments read again and compared.",
+        ),
+        (
+            "verified_bytes",
+            verifier.verified_bytes,
+            "Bytes of remote segments read again and compared.",
+        ),
+        (
+            "verify_faults",
+            verifier.faulty_segments,
+            "Remote segments that verification found damaged.",
+        ),
     ):
         yield counter(f"varve_remote_{name}", text, (), [((), value)])
 
@@ -426,13 +459,13 @@ def _of_tier(statistics: Mapping[str, Any]) -> Iterator[Metric]:
     worker = statistics.get("worker", {})
     for name, text in (
         ("starts", "Starts of the tier process."),
-        ("losses", "Times it was lost: killed, or without an answer."),
-        ("calls_refused", "Calls refused because too many waited."),
+        ("losses", "Times the tier process was lost: killed, or without an answer."),
+        ("calls_refused", "Calls to the tier process refused because too many waited."),
     ):
         yield counter(f"varve_tier_{name}", text, (), [((), worker.get(name) or 0)])
     for name, text in (
         ("calls_in_flight", "Calls the tier process is working on."),
-        ("calls_waiting", "Calls that wait for a place."),
+        ("calls_waiting", "Calls that wait for a place in the tier process."),
         ("resident_bytes", "Memory of the tier process."),
         ("cpu_seconds", "CPU time of the tier process that runs now."),
     ):
@@ -440,8 +473,8 @@ def _of_tier(statistics: Mapping[str, Any]) -> Iterator[Metric]:
     calls: Mapping[str, Any] = statistics.get("store", {}).get("calls", {})
     for field, text in (
         ("calls", "Calls to the object store."),
-        ("bytes", "Payload moved by them."),
-        ("retries", "Attempts after a failed one."),
+        ("bytes", "Bytes of payload moved by calls to the object store."),
+        ("retries", "Repeated attempts of calls to the object store."),
     ):
         yield counter(
             f"varve_tier_store_{field}",
