@@ -23,7 +23,7 @@ from uuid import UUID
 from storage.checkpoints.leader_epochs import LeaderEpochCache
 from storage.environment.local_filesystem import LocalFilesystem
 from storage.log.log import Log
-from tiered.maintenance.garbage_collector import _Owned
+from tiered.maintenance.scrub_pass import OwnedSegments
 from tiered.maintenance.verified_position import Position
 from tiered.maintenance.verifier import _first_finished
 from tiered.metadata.lineage import Lineage
@@ -109,7 +109,7 @@ def main() -> None:
         "expiry, changed": timed(changed, 200),
         "verify": timed(lambda: _first_finished(cache.segments(), middle), 200),
         "aborts": timed(lambda: cache.find_next_with_transactions(0, 5), 200),
-        "owned": timed(lambda: [one in _Owned(cache) for one in page], 200),
+        "owned": timed(lambda: [one in OwnedSegments(cache) for one in page], 200),
         "sums": (statistics.median(turns), max(turns)),
     }
     print(f"{count} segments, ms      median  longest")

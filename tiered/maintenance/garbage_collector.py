@@ -30,10 +30,8 @@ clock may be wrong by days, and young objects would pass for old ones.
 """
 
 import logging
-from collections import Counter
 from collections.abc import Callable, Container
-from dataclasses import dataclass, field
-from typing import Final, NamedTuple
+from typing import Final
 from uuid import UUID
 
 from config.tier import TierConfig
@@ -45,16 +43,13 @@ from tiered.format.object_keys import ObjectKeys
 from tiered.maintenance.bucket_ownership import CLAIM_KEY, Claim
 from tiered.maintenance.lost_metadata import HOW_TO_GO_ON
 from tiered.maintenance.object_groups import ObjectGroup, ObjectGrouping
+from tiered.maintenance.scrub_pass import OwnedSegments, ScrubPass
+from tiered.maintenance.scrub_report import ScrubReport, UnknownCopy
 from tiered.maintenance.superseded import is_superseded
 from tiered.maintenance.verified_position import VERIFIED_KEY
-from tiered.metadata.remote_log_metadata_manager import PartitionSegments, RemoteLogMetadataManager
+from tiered.metadata.remote_log_metadata_manager import RemoteLogMetadataManager
 from tiered.object_store.base import ObjectInfo, PendingUpload
-from tiered.segment_metadata import (
-    RemoteLogSegmentId,
-    RemoteLogSegmentMetadata,
-    SegmentState,
-    TopicIdPartition,
-)
+from tiered.segment_metadata import SegmentState, TopicIdPartition
 from tiered.tier import Tier
 
 _log = logging.getLogger(__name__)
@@ -76,58 +71,6 @@ KEYS_MAX: Final = 1_000
 
 REMOVALS_MAX: Final = 300
 """Segments removed in one call: three objects each, and stores take 1,000."""
-
-
-class UnknownCopy(NamedTuple):
-    """A whole copy that is unknown to the metadata."""
-
-    segment_id: RemoteLogSegmentId
-    start_offset: int
-    size_bytes: int
-    """Of its objects."""
-
-
-@dataclass(slots=True)
-class ScrubReport:
-    """Report of one pass.
-
-    Attributes:
-        is_ours: The bucket is this cluster's; False: nothing was removed.
-        owner: Whose it is.
-        objects, object_bytes: Listed.
-        histories: Histories of partitions.
-        foreign_objects: Names that are neither a segment's nor a history's.
-        hidden_objects: Of partitions whose metadata is not visible here.
-        young_objects: Unowned, but within the grace period.
-        removed_objects, removed_bytes: Garbage (with `dry_run`: what would be removed).
-        removed_keys: Its names, the first of them.
-        aborted_uploads: Unfinished multipart uploads.
-        missing: COPY_SEGMENT_FINISHED segments that are not whole; the first of them.
-        missing_segments: How many those are.
-        unknown: Whole copies that the metadata has never heard of; the first of them.
-        unknown_copies: How many those are.
-        unknown_by_partition: The same, of each partition.
-        lost: What the metadata is known to have lost, sentences: nothing was removed.
-    """
-
-    is_ours: bool = False
-    owner: str = ""
-    objects: int = 0
-    object_bytes: int = 0
-    histories: int = 0
-    foreign_objects: int = 0
-    hidden_objects: int = 0
-    young_objects: int = 0
-    removed_objects: int = 0
-    removed_bytes: int = 0
-    removed_keys: list[str] = field(default_factory=list)
-    aborted_uploads: int = 0
-    missing: list[RemoteLogSegmentMetadata] = field(default_factory=list)
-    missing_segments: int = 0
-    unknown: list[UnknownCopy] = field(default_factory=list)
-    unknown_copies: int = 0
-    unknown_by_partition: Counter[TopicIdPartition] = field(default_factory=Counter)
-    lost: list[str] = field(default_factory=list)
 
 
 class Scrubber:
@@ -275,7 +218,7 @@ class Scrubber:
         self, report: ScrubReport, limit_ms: int, began_ms: int, removes: bool
     ) -> None:
         grouping = ObjectGrouping()
-        work = _Pass(limit_ms=limit_ms, began_ms=began_ms, removes=removes)
+        work = ScrubPass(limit_ms=limit_ms, began_ms=began_ms, removes=removes)
         continuation: str | None = None
         while True:
             async with self._deadline(1, "listing the bucket"):
@@ -306,7 +249,7 @@ class Scrubber:
             if partition not in work.partitions:
                 await self._report_missing(report, partition, frozenset(), began_ms)
 
-    def _see_other(self, report: ScrubReport, work: "_Pass", found: ObjectInfo) -> None:
+    def _see_other(self, report: ScrubReport, work: "ScrubPass", found: ObjectInfo) -> None:
         """An object that is no segment's."""
         partition = self._keys.parse_history(found.key)
         if partition is None:
@@ -328,7 +271,7 @@ class Scrubber:
             and not self._metadata.is_ready(partition)
         )
 
-    async def _see(self, report: ScrubReport, work: "_Pass", group: ObjectGroup) -> None:
+    async def _see(self, report: ScrubReport, work: "ScrubPass", group: ObjectGroup) -> None:
         if group.partition != work.present:
             await self._leave(report, work)
             work.enter(group.partition)
@@ -353,14 +296,16 @@ class Scrubber:
     def _owned(self, partition: TopicIdPartition) -> Container[UUID] | None:
         """Ids of the segments that the metadata knows; None: unknown here."""
         if self._metadata.is_ready(partition):
-            return _Owned(self._metadata.known_of(partition))
+            return OwnedSegments(self._metadata.known_of(partition))
         return frozenset() if self._is_deleted(partition) else None
 
     def _is_owned(self, group: ObjectGroup, owned: Container[UUID]) -> bool:
         segment_id = group.key.segment_id.id
         return segment_id in owned or segment_id in self._in_flight
 
-    async def _see_unknown(self, report: ScrubReport, work: "_Pass", group: ObjectGroup) -> None:
+    async def _see_unknown(
+        self, report: ScrubReport, work: "ScrubPass", group: ObjectGroup
+    ) -> None:
         if not work.has_unknown:
             # It may have been removed since it was listed, and forgotten for that. Once one is
             # proved the others of the partition need no call each.
@@ -376,7 +321,7 @@ class Scrubber:
             size = sum(found.size for found in group.objects)
             report.unknown.append(UnknownCopy(group.key.segment_id, group.key.start_offset, size))
 
-    async def _is_superseded(self, work: "_Pass", group: ObjectGroup) -> bool:
+    async def _is_superseded(self, work: "ScrubPass", group: ObjectGroup) -> bool:
         """Whether copies that the metadata knows hold all that an unknown one holds."""
         if work.superseded_reads >= SUPERSEDED_READS_MAX:
             return False
@@ -394,7 +339,7 @@ class Scrubber:
         """
         return group.is_whole and not self._is_deleted(group.partition)
 
-    async def _remove(self, report: ScrubReport, work: "_Pass") -> None:
+    async def _remove(self, report: ScrubReport, work: "ScrubPass") -> None:
         """Remove the garbage found so far; all of it is of one page, or a little before."""
         groups, work.garbage = work.garbage, []
         histories, work.histories = work.histories, []
@@ -431,7 +376,7 @@ class Scrubber:
 
     # -- what is missing ---------------------------------------------------------------------
 
-    async def _leave(self, report: ScrubReport, work: "_Pass") -> None:
+    async def _leave(self, report: ScrubReport, work: "ScrubPass") -> None:
         if work.present is not None:
             await self._report_missing(report, work.present, work.whole, work.began_ms)
 
@@ -494,66 +439,3 @@ class Scrubber:
         # Of a finished copy: the store had begun an upload, its answer was lost, and another one
         # was made. What else the metadata knows may be under way, here or elsewhere.
         return known is None or known.state is SegmentState.COPY_SEGMENT_FINISHED
-
-
-class _Owned:
-    """Ids of the segments of one partition, without a list of them all."""
-
-    __slots__ = ("_known",)
-
-    def __init__(self, known: PartitionSegments) -> None:
-        self._known = known
-
-    def __contains__(self, segment_id: object) -> bool:
-        return isinstance(segment_id, UUID) and self._known.segment(segment_id) is not None
-
-
-class _Pass:
-    """Where one pass is.
-
-    Attributes:
-        limit_ms, began_ms, removes: Garbage is older; when it began; whether it removes.
-        present: The partition it is in.
-        owned: What the metadata knows of it; None: not looked up, or not known here.
-        whole: Its copies of which all objects were seen.
-        superseded_reads: Manifests of unknown copies that were read.
-        has_unknown: A copy of it that is unknown to the metadata was found.
-        partitions: All that were seen.
-        garbage: To be removed.
-        histories: Of deleted partitions, to be removed after it.
-    """
-
-    __slots__ = (
-        "began_ms",
-        "garbage",
-        "has_unknown",
-        "histories",
-        "limit_ms",
-        "owned",
-        "partitions",
-        "present",
-        "removes",
-        "superseded_reads",
-        "whole",
-    )
-
-    def __init__(self, *, limit_ms: int, began_ms: int, removes: bool) -> None:
-        self.limit_ms = limit_ms
-        self.began_ms = began_ms
-        self.removes = removes
-        self.present: TopicIdPartition | None = None
-        self.owned: Container[UUID] | None = None
-        self.whole: set[UUID] = set()
-        self.has_unknown = False
-        self.partitions: set[TopicIdPartition] = set()
-        self.superseded_reads = 0
-        self.garbage: list[ObjectGroup] = []
-        self.histories: list[ObjectInfo] = []
-
-    def enter(self, partition: TopicIdPartition) -> None:
-        """The next partition begins."""
-        self.present = partition
-        self.partitions.add(partition)
-        self.owned = None
-        self.whole = set()
-        self.has_unknown = False

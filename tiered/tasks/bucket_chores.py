@@ -16,7 +16,8 @@ from storage.environment.environment import Environment
 from tiered.errors import RemoteStorageError
 from tiered.maintenance.bucket_ownership import Claim
 from tiered.maintenance.bucket_trouble import BucketTrouble, Work
-from tiered.maintenance.garbage_collector import Scrubber, ScrubReport
+from tiered.maintenance.garbage_collector import Scrubber
+from tiered.maintenance.scrub_report import ScrubReport
 from tiered.maintenance.verified_position import VerifiedPosition
 from tiered.maintenance.verifier import Verifier
 from tiered.metadata.remote_log_metadata_manager import RemoteLogMetadataManager

@@ -31,8 +31,8 @@ from tiered.deadline import CallDeadlines, Deadline
 from tiered.errors import RemoteStorageError, TieredError
 from tiered.maintenance.bucket_ownership import Claim
 from tiered.maintenance.bucket_trouble import BucketTrouble
-from tiered.maintenance.garbage_collector import ScrubReport
 from tiered.maintenance.held_back import HeldBackPartitions
+from tiered.maintenance.scrub_report import ScrubReport
 from tiered.metadata.publisher import MetadataPublisher
 from tiered.metadata.remote_log_metadata_manager import RemoteLogMetadataManager
 from tiered.segment_metadata import RemoteLogSegmentMetadata, TopicIdPartition

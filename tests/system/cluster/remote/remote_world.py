@@ -29,7 +29,7 @@ from tests.unit.storage.log.log_model import NOW_MS, append, make_batch, open_lo
 from tests.unit.tiered.tasks.task_world import PARTITION, tiered_config
 from tiered.format.object_keys import ObjectKeys
 from tiered.maintenance.cluster_claim import ClusterClaim, ClusterIncarnation
-from tiered.maintenance.garbage_collector import ScrubReport
+from tiered.maintenance.scrub_report import ScrubReport
 from tiered.metadata.snapshot_store import LocalSnapshotStore
 from tiered.metadata.topic_based_manager import TopicMetadataManager
 from tiered.segment_metadata import RemoteLogSegmentMetadata, SegmentState

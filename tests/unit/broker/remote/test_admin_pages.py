@@ -16,7 +16,7 @@ from storage.types.uuid_text import format_uuid
 from tests.fakes.filesystem import FakeFilesystem
 from tests.fakes.tiered.scripted_tier import FakeTier
 from tiered.errors import RemoteStorageError, StoreUnavailableError
-from tiered.maintenance.garbage_collector import ScrubReport
+from tiered.maintenance.scrub_report import ScrubReport
 from tiered.maintenance.unanswered import UNANSWERED_MAX
 from tiered.maintenance.verifier import SegmentFaults
 from tiered.segment_metadata import (

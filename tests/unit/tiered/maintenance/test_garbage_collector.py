@@ -11,7 +11,8 @@ from tests.unit.tiered.metadata.segment_builder import STARTED, segment
 from tests.unit.tiered.tasks.task_world import PARTITION, World
 from tiered.errors import StoreUnavailableError
 from tiered.maintenance.bucket_ownership import CLAIM_KEY
-from tiered.maintenance.garbage_collector import CLOCK_KEY, ScrubReport
+from tiered.maintenance.garbage_collector import CLOCK_KEY
+from tiered.maintenance.scrub_report import ScrubReport
 from tiered.maintenance.verified_position import VERIFIED_KEY
 from tiered.object_store.base import PendingUpload
 from tiered.segment_metadata import RemoteLogSegmentMetadata
