@@ -26,14 +26,18 @@ from broker.groups.consumer.changes import Changes
 from broker.groups.consumer.consumer_group import ConsumerGroup
 from broker.groups.consumer.member import ConsumerGroupMember, MemberState
 from broker.groups.consumer.protocol import ConsumerProtocol
-from broker.groups.migration.conversion import (
-    assignment_bytes,
-    by_topic_id,
-    classic_metadata,
-    fits_into_record,
+from broker.groups.migration.conversion import assignment_bytes, by_topic_id, fits_into_record
+from broker.groups.migration.member_rules import (
+    check_generation,
+    check_protocol,
+    classic_member,
+    find_member,
+    leaving_member,
+    supports_one_protocol,
+    updated_member,
+    waits_for_partitions,
 )
 from broker.groups.migration.steps import GroupMigration
-from broker.groups.modern.member import JOIN_EPOCH
 from broker.groups.state.group import Group
 from broker.groups.state.group_shard import GroupShard
 from broker.runtime.errors import ApiError
@@ -99,7 +103,7 @@ class ClassicMembers:
         member_id, instance_id = request.member_id, attempt.group_instance_id
         if len(group.members) >= self._max_size and member_id not in group.members:
             raise ApiError(ErrorCode.GROUP_MAX_SIZE_REACHED)
-        if not _supports(group, attempt) or not fits_into_record(attempt.protocols):
+        if not supports_one_protocol(group, attempt) or not fits_into_record(attempt.protocols):
             raise ApiError(ErrorCode.INCONSISTENT_GROUP_PROTOCOL)
         is_unknown = not member_id
         if is_unknown:
@@ -114,9 +118,9 @@ class ClassicMembers:
         except DecodeError:
             # Kafka fails here with UNKNOWN_SERVER_ERROR, which a client takes for retriable.
             raise ApiError(ErrorCode.INCONSISTENT_GROUP_PROTOCOL) from None
-        member, replaced = _find(group, member_id, instance_id, is_unknown=is_unknown)
+        member, replaced = find_member(group, member_id, instance_id, is_unknown=is_unknown)
         self._consumers.check_log()
-        updated = _updated(member, attempt, subscription)
+        updated = updated_member(member, attempt, subscription)
         changes = Changes(group)
         if (
             replaced is not None
@@ -226,9 +230,9 @@ class ClassicMembers:
         """Answer SyncGroup with the member's assignment."""
         assert isinstance(group, ConsumerGroup)
         try:
-            member = _classic_member(group, request.member_id, request.group_instance_id)
-            _check_generation(member, request.generation_id)
-            _check_protocol(member, request)
+            member = classic_member(group, request.member_id, request.group_instance_id)
+            check_generation(member, request.generation_id)
+            check_protocol(member, request)
             if (
                 group.group_epoch > member.member_epoch
                 and member.state is not MemberState.UNREVOKED_PARTITIONS
@@ -269,8 +273,8 @@ class ClassicMembers:
         """Reset a member's session; REBALANCE_IN_PROGRESS when there is another step to take."""
         assert isinstance(group, ConsumerGroup)
         try:
-            member = _classic_member(group, member_id, instance_id)
-            _check_generation(member, generation)
+            member = classic_member(group, member_id, instance_id)
+            check_generation(member, generation)
         except ApiError as error:
             return error.code
         assert member.classic is not None
@@ -299,7 +303,7 @@ class ClassicMembers:
         for identity in identities:
             code = ErrorCode.NONE
             try:
-                member = _leaving_member(group, identity)
+                member = leaving_member(group, identity)
             except ApiError as error:
                 code = error.code
             else:
@@ -381,104 +385,3 @@ def connect(
         environment=environment,
         image=image,
     )
-
-
-def waits_for_partitions(group: ConsumerGroup, member: ConsumerGroupMember) -> bool:
-    """Whether other members still own partitions of the member's target."""
-    for topic_id, partitions in group.target_of(member.member_id).items():
-        assigned = member.assigned.get(topic_id, ())
-        for partition in partitions:
-            if partition not in assigned and group.partition_epoch(topic_id, partition) != -1:
-                return True
-    return False
-
-
-def _supports(group: ConsumerGroup, attempt: JoinAttempt) -> bool:
-    """Whether all classic members support one of the protocols, so that a downgrade is possible."""
-    if attempt.protocol_type != PROTOCOL_TYPE or not attempt.protocols:
-        return False
-    counts = group.classic_protocol_counts
-    return any(counts.get(name, 0) == group.classic_member_count for name, _ in attempt.protocols)
-
-
-def _find(
-    group: ConsumerGroup, member_id: str, instance_id: str | None, *, is_unknown: bool
-) -> tuple[ConsumerGroupMember, ConsumerGroupMember | None]:
-    """The group's member, or a new one; and the static member that it replaces."""
-    if instance_id is None:
-        return group.members.get(member_id) or ConsumerGroupMember(member_id), None
-    existing = group.members.get(group.static_members.get(instance_id, ""))
-    if not is_unknown:
-        if existing is None:
-            raise ApiError(ErrorCode.UNKNOWN_MEMBER_ID)
-        if existing.member_id != member_id:
-            raise ApiError(ErrorCode.FENCED_INSTANCE_ID)
-        return existing, None
-    if existing is None:
-        return ConsumerGroupMember(member_id), None
-    heir = existing._replace(
-        member_id=member_id, member_epoch=JOIN_EPOCH, previous_member_epoch=JOIN_EPOCH
-    )
-    return heir, existing
-
-
-def _updated(
-    member: ConsumerGroupMember, attempt: JoinAttempt, subscription: ConsumerSubscription
-) -> ConsumerGroupMember:
-    names = frozenset(subscription.topics)
-    if names == member.subscribed_topic_names:
-        names = member.subscribed_topic_names
-    return member._replace(
-        instance_id=attempt.group_instance_id or member.instance_id,
-        rack_id=subscription.rack or member.rack_id,
-        rebalance_timeout_ms=attempt.rebalance_timeout_ms,
-        subscribed_topic_names=names,
-        # Classic members have resolved their patterns themselves.
-        subscribed_topic_regex="",
-        client_id=attempt.client_id,
-        client_host=attempt.client_host,
-        classic=classic_metadata(attempt.session_timeout_ms, attempt.protocols),
-    )
-
-
-def _member(group: ConsumerGroup, member_id: str, instance_id: str | None) -> ConsumerGroupMember:
-    if instance_id is None:
-        member = group.members.get(member_id)
-    else:
-        member = group.members.get(group.static_members.get(instance_id, ""))
-        if member is not None and member.member_id != member_id:
-            raise ApiError(ErrorCode.FENCED_INSTANCE_ID)
-    if member is None:
-        raise ApiError(ErrorCode.UNKNOWN_MEMBER_ID)
-    return member
-
-
-def _classic_member(
-    group: ConsumerGroup, member_id: str, instance_id: str | None
-) -> ConsumerGroupMember:
-    member = _member(group, member_id, instance_id)
-    if member.classic is None:
-        raise ApiError(ErrorCode.UNKNOWN_MEMBER_ID)
-    return member
-
-
-def _leaving_member(group: ConsumerGroup, identity: MemberIdentity) -> ConsumerGroupMember:
-    instance_id = identity.group_instance_id
-    if instance_id is not None and not identity.member_id:
-        # An administrator does not know the member id.
-        return _member(group, group.static_members.get(instance_id, ""), instance_id)
-    return _member(group, identity.member_id, instance_id)
-
-
-def _check_generation(member: ConsumerGroupMember, generation: int) -> None:
-    if generation != member.member_epoch:
-        raise ApiError(ErrorCode.ILLEGAL_GENERATION)
-
-
-def _check_protocol(member: ConsumerGroupMember, request: SyncGroupRequest) -> None:
-    assert member.classic is not None
-    if (request.protocol_type is not None and request.protocol_type != PROTOCOL_TYPE) or (
-        request.protocol_name is not None
-        and request.protocol_name != member.classic.supported_protocols[0].name
-    ):
-        raise ApiError(ErrorCode.INCONSISTENT_GROUP_PROTOCOL)

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from broker.groups.migration.members import waits_for_partitions
+from broker.groups.migration.member_rules import waits_for_partitions
 from protocol.error_codes import ErrorCode
 from tests.harness.migration import (
     MigrationHarness,
