@@ -13,8 +13,10 @@ from typing_extensions import override
 from pipeline.lake.errors import JobConfigError, MissingExtraError
 from pipeline.lake.settings.config import JobConfig, StoreConfig
 from pipeline.lake.sinks.base import Sink
-from pipeline.lake.sinks.delta import DeltaSink, access_keys, storage_options
-from pipeline.lake.sinks.iceberg import IcebergSink, refusals
+from pipeline.lake.sinks.delta import DeltaSink
+from pipeline.lake.sinks.delta_store import access_keys, storage_options
+from pipeline.lake.sinks.iceberg import IcebergSink
+from pipeline.lake.sinks.library_errors import iceberg_refusals
 from pipeline.lake.sinks.parquet import ParquetSink
 from pipeline.lake.stores.directory_store import DirectoryStore
 from pipeline.lake.stores.s3_store import S3Store
@@ -118,7 +120,7 @@ def open_catalog(config: JobConfig) -> Any:
         # Amazon's may refuse; there is no setting for it. The tier's and the tables' clients send
         # none either.
         os.environ.setdefault("AWS_REQUEST_CHECKSUM_CALCULATION", "WHEN_REQUIRED")
-    with refusals(f"the catalog {found.name}"):
+    with iceberg_refusals(f"the catalog {found.name}"):
         if found.type == "rest":
             from pipeline.lake.sinks.rest_catalog import JobRestCatalog
 

@@ -15,7 +15,8 @@ import pyarrow as pa
 
 from pipeline.lake.maintain.history import Reach, Times
 from pipeline.lake.sinks.base import TableView
-from pipeline.lake.sinks.delta import DeltaSink, refusals
+from pipeline.lake.sinks.delta import DeltaSink
+from pipeline.lake.sinks.library_errors import delta_refusals
 
 HOUR_MS: Final = 3_600_000
 
@@ -53,7 +54,7 @@ class DeltaHistory:
         if dry_run:
             return 0
         before = self.states()
-        with refusals(self._sink.name):
+        with delta_refusals(self._sink.name):
             self._keep(keep_ms)
             table: Any = self._sink.view().state
             table.create_checkpoint()
@@ -90,7 +91,7 @@ class DeltaHistory:
         table: Any = view.state
         # Tombstones have the time of the machine that wrote them; ours may be ahead of it.
         ahead_ms = max(0, times.machine_ms - times.store_ms)
-        with refusals(self._sink.name):
+        with delta_refusals(self._sink.name):
             adds = frozenset(pa.table(table.get_add_actions()).column("path").to_pylist())
             removed = frozenset(self._removed(table, 0))
             expired = frozenset(self._removed(table, max(0, _hours(keep_ms + ahead_ms)))) - adds

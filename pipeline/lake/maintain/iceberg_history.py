@@ -21,7 +21,8 @@ from pipeline.lake.batch.progress import KEY, encode_progress
 from pipeline.lake.errors import CommitConflictError, ForeignTableError
 from pipeline.lake.maintain.history import Reach, Times
 from pipeline.lake.sinks.base import TableView
-from pipeline.lake.sinks.iceberg import IcebergSink, IcebergState, refusals
+from pipeline.lake.sinks.iceberg import IcebergSink, IcebergState
+from pipeline.lake.sinks.library_errors import iceberg_refusals
 
 CONFLICTS_MAX: Final = 20
 
@@ -97,7 +98,7 @@ class IcebergHistory:
             there = {one.snapshot_id for one in table.metadata.snapshots}
             if not (left := sorted(old & there)):
                 return
-            with suppress(CommitConflictError), refusals(self._sink.name):
+            with suppress(CommitConflictError), iceberg_refusals(self._sink.name):
                 table.maintenance.expire_snapshots().by_ids(left).commit()
                 return
         raise CommitConflictError(f"{self._sink.name} is changed all the time by another writer")
@@ -110,7 +111,7 @@ class IcebergHistory:
         assert view.progress is not None
         properties = {n: v for n, v in PROPERTIES.items() if n not in table.properties}
         snapshot = table.current_snapshot()
-        with suppress(CommitConflictError), refusals(self._sink.name):
+        with suppress(CommitConflictError), iceberg_refusals(self._sink.name):
             many = snapshot is not None and len(snapshot.manifests(table.io)) >= MANIFESTS_MAX
             if not properties and not many:
                 return

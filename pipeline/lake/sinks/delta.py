@@ -19,10 +19,7 @@ its log; unlike transactions, metadata has the offsets of a table that was resto
 
 import json
 import logging
-import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
-from datetime import UTC, datetime, timedelta
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final
 from uuid import UUID
 
@@ -32,25 +29,23 @@ import pyarrow.compute as pc
 from pipeline.lake.batch.progress import KEY, Progress, decode_progress, encode_progress
 from pipeline.lake.errors import CommitConflictError, ForeignTableError, TableUnavailableError
 from pipeline.lake.files.data_file import DataFile
-from pipeline.lake.settings.config import PartitionField, StoreConfig
+from pipeline.lake.settings.config import PartitionField
 from pipeline.lake.sinks.base import TableFile, TableView
 from pipeline.lake.sinks.continuity import Continuity, check_offsets, refuse_leftovers
 from pipeline.lake.sinks.delta_history import recorded_offsets
+from pipeline.lake.sinks.delta_values import micros_of, sealed_files, stats_times, text_of
 from pipeline.lake.sinks.fence import check_fence
+from pipeline.lake.sinks.library_errors import delta_refusals
 from pipeline.lake.stores.table_store import TableStore
 from storage.environment.clock import Clock, SystemClock
 from storage.environment.randomness import Randomness, SystemRandomness
 
 LOGGER = logging.getLogger(__name__)
 
-_COLOUR: Final = re.compile(r"\x1b\[[0-9;]*m")
 
 JOB: Final = "varve.job"
 TOPIC: Final = "varve.topic"
 TOPIC_ID: Final = "varve.topicId"
-
-_TIMES: Final = (-30_610_224_000_000, 253_402_300_799_000)
-"""Milliseconds of the years 1000 to 9999, whose text has one form."""
 
 
 LOOKS_MAX: Final = 20
@@ -119,7 +114,7 @@ class DeltaSink:
         from deltalake import DeltaTable
         from deltalake.exceptions import TableNotFoundError
 
-        with refusals(self.name):
+        with delta_refusals(self.name):
             try:
                 return DeltaTable(self.name, version, storage_options=dict(self._options()))
             except TableNotFoundError:
@@ -139,7 +134,7 @@ class DeltaSink:
                 f"{self.name} is kept by the job {known.get(JOB)}, not by {self._job}"
             )
         topic_id = UUID(known[TOPIC_ID])
-        with refusals(self.name):
+        with delta_refusals(self.name):
             recorded = recorded_offsets(table, self.store, self._open)
         begun = Progress(self._job, known.get(TOPIC, ""), topic_id, 0, {})
         progress = begun if recorded.text is None else decode_progress(recorded.text)
@@ -189,7 +184,7 @@ class DeltaSink:
         if view.state is None:
             return ()
         table: Any = view.state
-        sealed = _sealed(table)
+        sealed = sealed_files(table)
         parted = [field.name for field in self._partition_by]
         adds = pa.table(table.get_add_actions(flatten=True))
         wanted = ["path", "size_bytes", "num_records", "modification_time"]
@@ -201,9 +196,9 @@ class DeltaSink:
                 add["path"],
                 int(add["size_bytes"]),
                 -1 if add["num_records"] is None else int(add["num_records"]),
-                tuple((name, _text(add[f"partition.{name}"]) or "") for name in parted),
+                tuple((name, text_of(add[f"partition.{name}"]) or "") for name in parted),
                 int(add.get("min.offset") or 0),
-                _micros(add.get("min.timestamp")) or int(add["modification_time"]) * 1000,
+                micros_of(add.get("min.timestamp")) or int(add["modification_time"]) * 1000,
                 sealed.get(add["path"], sealed.get("", "")),
             )
             for add in adds.select(wanted).to_pylist()
@@ -229,7 +224,7 @@ class DeltaSink:
         if table is None:
             self._refuse_leftovers()
             columns = [c for f in self._partition_by if (c := partition_column(f)) is not None]
-            with refusals(self.name):
+            with delta_refusals(self.name):
                 DeltaTable.create(
                     self.name,
                     pa.schema([*schema, *columns]),
@@ -244,7 +239,7 @@ class DeltaSink:
         known = self._progress(table)
         if known is None or known.topic_id != progress.topic_id:
             self._check_parting(table)
-            with refusals(self.name):
+            with delta_refusals(self.name):
                 table.alter.set_table_properties(
                     properties,
                     raise_if_not_exists=False,
@@ -301,7 +296,7 @@ class DeltaSink:
             transactions.append(Transaction(f"{app}/keyed", int(progress.keyed, 16)))
         actions = [self._add(file) for file in files]
         actions += self._removals(table, remove)
-        with refusals(self.name):
+        with delta_refusals(self.name):
             table.create_write_transaction(
                 actions,
                 mode="append",
@@ -319,7 +314,7 @@ class DeltaSink:
         self._check_parting(table)
         actions = [self._add(file, data_change=False) for file in files]
         actions += self._removals(table, remove, data_change=False)
-        with refusals(self.name):
+        with delta_refusals(self.name):
             table.create_write_transaction(
                 actions,
                 mode="append",
@@ -342,7 +337,7 @@ class DeltaSink:
         known = {field.name for field in table.schema().fields}
         new = [field for field in Schema.from_arrow(schema).fields if field.name not in known]
         if new:
-            with refusals(self.name):
+            with delta_refusals(self.name):
                 table.alter.add_columns(new, commit_properties=self.commit_properties())
 
     def _add(self, file: DataFile, *, data_change: bool = True) -> Any:
@@ -361,7 +356,7 @@ class DeltaSink:
         parted = {field.name for field in self._partition_by}
         least: dict[str, Any] = {"offset": file.first_offset}
         most: dict[str, Any] = {"offset": file.last_offset}
-        times = _stats_times(file.min_timestamp_us, file.max_timestamp_us)
+        times = stats_times(file.min_timestamp_us, file.max_timestamp_us)
         if times is not None:
             least["timestamp"], most["timestamp"] = times
         if "partition" not in parted and file.partition >= 0:
@@ -385,97 +380,7 @@ class DeltaSink:
                 data_change=data_change,
                 deletion_timestamp=self._clock.now_ms(),
                 size=add["size_bytes"],
-                partition_values={name: _text(add[column]) for column, name in parted.items()},
+                partition_values={name: text_of(add[column]) for column, name in parted.items()},
             )
             for add in found
         ]
-
-
-def _sealed(table: Any) -> Mapping[str, str]:
-    """Files, by path, whose bytes alone do not give their rows, and why; "": all of them."""
-    if table.metadata().configuration.get("delta.columnMapping.mode", "none") != "none":
-        return {"": "the table maps its columns to other names"}
-    if "deletionVectors" not in (table.protocol().reader_features or ()):
-        return {}
-    found = pa.table(table.deletion_vectors()).column("filepath").to_pylist()
-    # These are whole addresses.
-    return {
-        str(add): "rows of it are deleted by a deletion vector"
-        for add in pa.table(table.get_add_actions()).column("path").to_pylist()
-        if any(str(path).endswith(str(add)) for path in found)
-    }
-
-
-def _stats_times(least_us: int, most_us: int) -> tuple[str, str] | None:
-    """Bounds of times as Delta writes them, in milliseconds; None where a year has more digits."""
-    least_ms, most_ms = least_us // 1000, -(-most_us // 1000)
-    if not _TIMES[0] <= least_ms <= most_ms <= _TIMES[1]:
-        return None
-    epoch = datetime(1970, 1, 1, tzinfo=UTC)
-    statistics = [
-        (epoch + timedelta(milliseconds=ms)).strftime("%Y-%m-%dT%H:%M:%S.") + f"{ms % 1000:03d}Z"
-        for ms in (least_ms, most_ms)
-    ]
-    return statistics[0], statistics[1]
-
-
-def _micros(moment: datetime | None) -> int | None:
-    if moment is None:
-        return None
-    aware = moment if moment.tzinfo is not None else moment.replace(tzinfo=UTC)
-    return (aware - datetime(1970, 1, 1, tzinfo=UTC)) // timedelta(microseconds=1)
-
-
-def _text(value: object) -> str | None:
-    return None if value is None else str(value)
-
-
-@contextmanager
-def refusals(name: str) -> Iterator[None]:
-    """Translate deltalake's errors into ours."""
-    from deltalake.exceptions import CommitFailedError, DeltaError
-
-    try:
-        yield
-    except CommitFailedError as error:
-        raise CommitConflictError(f"{name}: {_line(error)}") from error
-    except (DeltaError, OSError) as error:
-        raise TableUnavailableError(f"{name}: {_line(error)}") from error
-
-
-def _line(error: Exception) -> str:
-    """In one line, without the library's colours."""
-    return " ".join(_COLOUR.sub("", str(error)).replace("\u21b3", " ").split())
-
-
-def storage_options(location: str, store: StoreConfig) -> dict[str, str]:
-    """Options by which deltalake reaches the table's store; secrets included."""
-    if not location.startswith("s3://"):
-        return {}
-    options = {"AWS_REGION": store.region or "us-east-1"}
-    if store.endpoint:
-        options["AWS_ENDPOINT_URL"] = store.endpoint
-        if store.endpoint.startswith("http://"):
-            options["AWS_ALLOW_HTTP"] = "true"
-    if not store.path_style and store.endpoint:
-        options["AWS_VIRTUAL_HOSTED_STYLE_REQUEST"] = "true"
-    access = access_keys(store)
-    if access is not None:
-        options["AWS_ACCESS_KEY_ID"], options["AWS_SECRET_ACCESS_KEY"], token = access
-        if token:
-            options["AWS_SESSION_TOKEN"] = token
-    return options
-
-
-def access_keys(store: StoreConfig) -> tuple[str, str, str | None] | None:
-    """Key id, secret and token as the settings or their file say; None: the machine's own way."""
-    if store.secret_access_key is not None:
-        return store.access_key_id, store.secret_access_key.get_secret_value(), None
-    if store.credentials_file or store.profile:
-        from pipeline.lake.stores.s3_store import botocore_session
-
-        found = botocore_session(store).get_credentials()
-        if found is not None:
-            frozen = found.get_frozen_credentials()
-            return str(frozen.access_key), str(frozen.secret_key), frozen.token
-    return None

@@ -24,10 +24,18 @@ import pyarrow as pa
 from pipeline.lake.batch.progress import KEY, Progress, decode_progress, encode_progress
 from pipeline.lake.errors import CommitConflictError, ForeignTableError, TableUnavailableError
 from pipeline.lake.files.data_file import DataFile
-from pipeline.lake.files.partition_values import iceberg_value
 from pipeline.lake.settings.config import PartitionField
 from pipeline.lake.sinks.base import TableFile, TableView
 from pipeline.lake.sinks.continuity import Continuity, check_offsets, refuse_leftovers
+from pipeline.lake.sinks.iceberg_values import (
+    OFFSET,
+    TIMESTAMP,
+    arrow_schema,
+    lower_bound,
+    manifest_entry,
+    why_sealed,
+)
+from pipeline.lake.sinks.library_errors import iceberg_refusals
 from pipeline.lake.stores.table_store import TableStore
 from storage.environment.clock import Clock, SystemClock
 
@@ -40,9 +48,6 @@ PICKED: Final = "source-snapshot-id"
 """In the summary of a snapshot that Iceberg has cherry-picked from another one."""
 
 PROPERTIES: Final = {"commit.retry.num-retries": "0", "format-version": "2"}
-
-OFFSET: Final = "offset"
-TIMESTAMP: Final = "timestamp"
 
 
 class IcebergState(NamedTuple):
@@ -104,7 +109,7 @@ class IcebergSink:
     def _translated_errors(self) -> Iterator[None]:
         """Errors as ours; behind one of the catalog's it is opened again."""
         try:
-            with refusals(self.name):
+            with iceberg_refusals(self.name):
                 yield
         except TableUnavailableError:
             self._known_catalog = None
@@ -130,7 +135,7 @@ class IcebergSink:
             raise ForeignTableError(
                 f"{self.name} is kept by the job {progress.job}, not by {self._job}"
             )
-        view = TableView(progress, _arrow_schema(table), IcebergState(table, _head(table)))
+        view = TableView(progress, arrow_schema(table), IcebergState(table, _head(table)))
         return self._continuity.checked(view)
 
     def _load(self) -> Any:
@@ -195,7 +200,7 @@ class IcebergSink:
         assert isinstance(view.state, IcebergState)
         table = view.state.table
         base = f"{str(table.location()).rstrip('/')}/"
-        with refusals(self.name):
+        with iceberg_refusals(self.name):
             tasks = list(table.scan().plan_files())
         offset, time = (table.schema().find_field(name) for name in (OFFSET, TIMESTAMP))
         names = [field.name for field in table.spec().fields]
@@ -205,9 +210,9 @@ class IcebergSink:
                 int(task.file.file_size_in_bytes),
                 int(task.file.record_count),
                 tuple((n, str(v)) for n, v in zip(names, task.file.partition, strict=False)),
-                _least(task.file, offset),
-                _least(task.file, time),
-                _why_sealed(task, table),
+                lower_bound(task.file, offset),
+                lower_bound(task.file, time),
+                why_sealed(task, table),
             )
             for task in tasks
         ]
@@ -308,7 +313,7 @@ class IcebergSink:
         self._check_parting(table)
         with self._translated_errors(), table.transaction() as transaction:
             if set(schema.names) - set(table.schema().column_names) or (
-                _arrow_schema(table) != schema
+                arrow_schema(table) != schema
             ):
                 with transaction.update_schema() as update:
                     update.union_by_name(schema)
@@ -324,7 +329,7 @@ class IcebergSink:
                 f"{self.name}: another commit was made on the state it was read at"
             )
         self._check_clock(table)
-        with refusals(self.name), table.transaction() as transaction:
+        with iceberg_refusals(self.name), table.transaction() as transaction:
             self._add_snapshot(transaction, table, files, view.progress, remove, same_rows=True)
 
     def _check_parting(self, table: Any) -> None:
@@ -367,7 +372,7 @@ class IcebergSink:
             producer = snapshot.overwrite() if remove else snapshot.fast_append()
         with producer as update:
             for file in files:
-                update.append_data_file(_data_file(transaction, f"{base}/{file.key}", file))
+                update.append_data_file(manifest_entry(transaction, f"{base}/{file.key}", file))
             gone = {f"{base}/{key}" for key in remove}
             if gone:
                 for task in table.scan().plan_files():
@@ -376,117 +381,3 @@ class IcebergSink:
                         gone.discard(task.file.file_path)
                 if gone:
                     raise CommitConflictError(f"{self.name}: files to be removed are not in it")
-
-
-def _least(file: Any, field: Any) -> int:
-    """The lower bound of a column of whole numbers or times; 0 where the table has none."""
-    from pyiceberg.conversions import from_bytes
-
-    bound = (file.lower_bounds or {}).get(field.field_id)
-    return 0 if bound is None else int(from_bytes(field.field_type, bound))
-
-
-def _why_sealed(task: Any, table: Any) -> str:
-    if task.delete_files:
-        return "rows of it are deleted by delete files"
-    if task.file.spec_id != table.metadata.default_spec_id:
-        return "it is partitioned as the table was before"
-    return ""
-
-
-def _data_file(transaction: Any, path: str, file: DataFile) -> Any:
-    """Manifest's entry, with bounds of offset and timestamp: what scans prune by."""
-    from pyiceberg.conversions import to_bytes
-    from pyiceberg.manifest import DataFile as IcebergFile
-    from pyiceberg.manifest import DataFileContent, FileFormat
-    from pyiceberg.typedef import Record
-
-    metadata = transaction.table_metadata
-    schema = metadata.schema()
-    lower, upper = {}, {}
-    bounds = {
-        OFFSET: (file.first_offset, file.last_offset),
-        TIMESTAMP: (file.min_timestamp_us, file.max_timestamp_us),
-    }
-    for name, (least, most) in bounds.items():
-        field = schema.find_field(name)
-        lower[field.field_id] = to_bytes(field.field_type, least)
-        upper[field.field_id] = to_bytes(field.field_type, most)
-    fields = {field.name: field for field in _fields(metadata.spec())}
-    values = [iceberg_value(fields[name], text) for name, text in file.values]
-    return IcebergFile.from_args(
-        content=DataFileContent.DATA,
-        file_path=path,
-        file_format=FileFormat.PARQUET,
-        partition=Record(*values),
-        record_count=file.rows,
-        file_size_in_bytes=file.size,
-        column_sizes={},
-        value_counts={},
-        null_value_counts={},
-        nan_value_counts={},
-        lower_bounds=lower,
-        upper_bounds=upper,
-        key_metadata=None,
-        split_offsets=None,
-        equality_ids=None,
-        sort_order_id=None,
-        spec_id=metadata.default_spec_id,
-    )
-
-
-def _fields(spec: Any) -> Iterator[PartitionField]:
-    for field in spec.fields:
-        transform = str(field.transform)
-        source = field.name.removesuffix(f"_{transform}")
-        yield PartitionField(transform, source)
-
-
-def _arrow_schema(table: Any) -> pa.Schema:
-    """Without the field ids and with plain texts: as converters have it."""
-    return _plain(table.schema().as_arrow())
-
-
-def _plain(schema: pa.Schema) -> pa.Schema:
-    return pa.schema([_plain_field(field) for field in schema])
-
-
-def _plain_field(field: pa.Field) -> pa.Field:
-    return pa.field(field.name, _plain_type(field.type), field.nullable)
-
-
-def _plain_type(kind: pa.DataType) -> pa.DataType:
-    if pa.types.is_large_string(kind):
-        return pa.string()
-    if pa.types.is_large_binary(kind):
-        return pa.binary()
-    if pa.types.is_list(kind) or pa.types.is_large_list(kind):
-        return pa.list_(_plain_field(kind.value_field).with_name("element"))
-    if pa.types.is_map(kind):
-        return pa.map_(_plain_type(kind.key_type), _plain_field(kind.item_field))
-    if pa.types.is_struct(kind):
-        return pa.struct([_plain_field(kind.field(index)) for index in range(kind.num_fields)])
-    return kind
-
-
-@contextmanager
-def refusals(name: str) -> Iterator[None]:
-    """Translate pyiceberg's errors, and those of its catalogs' libraries, into ours."""
-    from pyiceberg.exceptions import (
-        CommitFailedException,
-        RESTError,
-        ServiceUnavailableError,
-        ValidationException,
-    )
-    from requests.exceptions import RequestException
-    from sqlalchemy.exc import SQLAlchemyError
-
-    try:
-        yield
-    except (CommitFailedException, ValidationException) as error:
-        raise CommitConflictError(f"{name}: {error}") from error
-    except (RESTError, ServiceUnavailableError, RequestException, OSError) as error:
-        raise TableUnavailableError(f"{name}: {error}") from error
-    except SQLAlchemyError as error:
-        # The library's text may have the catalog's address, and that a password.
-        raise TableUnavailableError(f"{name}: {type(error).__name__}") from None

@@ -7,7 +7,7 @@ from botocore.session import Session
 
 from pipeline.lake.app.locations import open_catalog, open_table_store
 from pipeline.lake.settings.config import JobConfig, parse_job
-from pipeline.lake.sinks.delta import storage_options
+from pipeline.lake.sinks.delta_store import storage_options
 from pipeline.lake.sinks.parquet import committed_files
 from tests.fakes.lake.topic_bucket import LakeBucket
 

@@ -12,7 +12,8 @@ from pipeline.lake.batch.progress import Progress
 from pipeline.lake.errors import ForeignTableError, TableUnavailableError
 from pipeline.lake.files.data_file import DataFile, range_of
 from pipeline.lake.settings.config import StoreConfig, parse_partition_field
-from pipeline.lake.sinks.delta import DeltaSink, partition_column, storage_options
+from pipeline.lake.sinks.delta import DeltaSink, partition_column
+from pipeline.lake.sinks.delta_store import storage_options
 from tests.fakes.lake.jobs import lake_job
 from tests.fakes.lake.numbers_log import FakeLog
 from tests.fakes.lake.tables import open_directory, open_sink
