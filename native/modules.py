@@ -91,6 +91,7 @@ COMPILED: Final = (
     "broker.requests.reply",
     "broker.requests.request_context",
     "broker.requests.request_limits",
+    "broker.requests.single_batch",
     "broker.runtime.deadline",
     "broker.runtime.timer",
     "broker.runtime.watchers",

@@ -9,7 +9,7 @@ import cramjam
 import lz4.frame
 import pytest
 
-from broker.handlers.produce import check_single_batch
+from broker.requests.single_batch import check_single_batch
 from broker.runtime.errors import ApiError
 from protocol.headers import encode_request_header
 from protocol.messages import create_topics, produce
