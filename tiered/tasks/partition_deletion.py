@@ -23,6 +23,7 @@ Source: Kafka, RemoteLogManager.deleteRemoteLogPartition, RemotePartitionDeleteS
 """
 
 import logging
+from collections.abc import Callable, Sequence
 
 from tiered.deadline import CallDeadlines
 from tiered.errors import RemoteStorageNotReadyError, TieredError
@@ -30,7 +31,12 @@ from tiered.format.object_keys import ObjectKeys
 from tiered.maintenance.bucket_ownership import Claim
 from tiered.metadata.publisher import MetadataPublisher
 from tiered.metadata.remote_log_metadata_manager import RemoteLogMetadataManager
-from tiered.segment_metadata import PartitionDeleteState, SegmentState, TopicIdPartition
+from tiered.segment_metadata import (
+    PartitionDeleteState,
+    RemoteLogSegmentMetadata,
+    SegmentState,
+    TopicIdPartition,
+)
 from tiered.tasks.history_writer import HistoryWriter
 from tiered.tasks.led_partition import LedPartition
 from tiered.tasks.segment_deletion import SegmentDeletion
@@ -125,21 +131,12 @@ class RemoteDeletion:
         partition = led.tiered.partition
         if led.purge_wanted:
             await self._start_deletions(led)
-        failed: TieredError | None = None
-        for segment in reversed(self._metadata.segments(partition)):
-            if not led.may_change:
-                return
-            if segment.state is not SegmentState.DELETE_SEGMENT_STARTED:
-                continue
-            try:
-                await self._deletion.delete(segment)
-            except TieredError as error:
-                # One that cannot go does not hold up the others; a store that is away does.
-                if failed is not None:
-                    raise
-                failed = error
-        if failed is not None:
-            raise failed
+        begun = [
+            segment
+            for segment in reversed(self._metadata.segments(partition))
+            if segment.state is SegmentState.DELETE_SEGMENT_STARTED
+        ]
+        await self._delete_each(begun, may_go_on=lambda: led.may_change)
 
     async def _start_deletions(self, led: LedPartition) -> None:
         """Publish DELETE_SEGMENT_STARTED of all segments."""
@@ -166,12 +163,26 @@ class RemoteDeletion:
         return None
 
     async def _remove_segments(self, partition: TopicIdPartition) -> None:
+        await self._delete_each(self._metadata.segments(partition))
+
+    async def _delete_each(
+        self,
+        segments: Sequence[RemoteLogSegmentMetadata],
+        may_go_on: Callable[[], bool] = lambda: True,
+    ) -> None:
+        """Delete segments while that is allowed; one that cannot go does not hold up the others.
+
+        Raises:
+            TieredError: Of the first that failed; at once with the second: in a store that is away
+                each would wait for its deadline.
+        """
         failed: TieredError | None = None
-        for segment in self._metadata.segments(partition):
+        for segment in segments:
+            if not may_go_on():
+                return
             try:
                 await self._deletion.delete(segment)
             except TieredError as error:
-                # The others first; but a store that is away would make each wait for its deadline.
                 if failed is not None:
                     raise
                 failed = error
