@@ -20,6 +20,7 @@ from storage.errors import (
 from storage.log.log import Log
 from storage.manager.log_table import LogTable
 from storage.types.topic_partition import TopicPartition
+from storage.types.uuid_text import NIL
 
 
 class LogCheckpoints:
@@ -94,12 +95,17 @@ class LogCheckpoints:
             loading = {
                 directory.path: set(directory.loading) for directory in self._table.directories
             }
+            named = {
+                directory.path: frozenset(directory.offsets.get(name, ()))
+                for directory in self._table.directories
+            }
         by_path: dict[str, list[Log]] = {}
         for log in logs:
             by_path.setdefault(dirname(log.directory), []).append(log)
         written: list[tuple[Log, int]] = []
         for directory in self._table.online():
-            here = _Offsets(by_path.get(directory.path, []), loading[directory.path], offset_of)
+            path = directory.path
+            here = _Offsets(by_path.get(path, []), loading[path], named[path], offset_of)
             try:
                 directory.write_checkpoint(name, here.change)
             except DiskError as error:
@@ -107,11 +113,7 @@ class LogCheckpoints:
             else:
                 written += here.chosen
         # Deleted in the meantime, perhaps after the deletion had dropped them from the checkpoints.
-        gone = {
-            log.topic_partition
-            for log in logs
-            if self._table.serving.get(log.topic_partition) is not log
-        }
+        gone = {log.topic_partition for log in logs if not self._is_here(log)}
         for directory in self._table.directories:
             open_since = loading[directory.path] - directory.loading
             gone.update(tp for tp in open_since if tp not in self._table.serving)
@@ -121,6 +123,16 @@ class LogCheckpoints:
             except DiskError as error:
                 self._table.fail(directory, error)
         return written
+
+    def _is_here(self, log: Log) -> bool:
+        """Whether a log is served, or the one that it has become by a move.
+
+        Of that the new directory knows the recovery point: below it gaps are meant.
+        """
+        served = self._table.serving.get(log.topic_partition)
+        return served is log or (
+            served is not None and served.topic_id == log.topic_id and log.topic_id != NIL
+        )
 
 
 def _remote_offset(log: Log) -> int | None:
@@ -147,16 +159,22 @@ class _Offsets:
         self,
         logs: list[Log],
         loading: set[TopicPartition],
+        named: frozenset[TopicPartition],
         offset_of: Callable[[Log], int | None],
     ) -> None:
         self.chosen: list[tuple[Log, int]] = []
         self._logs = logs
         self._loading = loading
+        self._named = named
         self._offset_of = offset_of
 
     def change(self, before: Mapping[TopicPartition, int]) -> Mapping[TopicPartition, int]:
-        """Those of logs that are open, and what it says of those that were not."""
-        offsets = {tp: offset for tp, offset in before.items() if tp in self._loading}
+        """Those of logs that are open, and what it says of those that were not, or not here."""
+        offsets = {
+            tp: offset
+            for tp, offset in before.items()
+            if tp in self._loading or tp not in self._named
+        }
         for log in self._logs:
             offset = self._offset_of(log)
             if offset is not None:

@@ -9,8 +9,8 @@ from uuid import UUID
 import pytest
 
 from protocol.records.batch import iterate_batches
-from storage.checkpoints.checkpoint_files import CLEANER_CHECKPOINT
-from storage.checkpoints.log_directory import LogDirectory
+from storage.checkpoints.checkpoint_files import CLEANER_CHECKPOINT, RECOVERY_POINT_CHECKPOINT
+from storage.checkpoints.log_directory import Change, LogDirectory
 from storage.errors import DiskError, LogDirectoryFullError
 from storage.log.log import Log
 from storage.manager.log_manager import LogManager
@@ -403,3 +403,25 @@ def test_how_far_a_log_was_compacted_moves_with_it() -> None:
     node.manager.shutdown()
     node.start()
     assert node.directory("/two").checkpointed(CLEANER_CHECKPOINT, A0) == 20
+
+
+@pytest.mark.parametrize("path", ["/one", "/two"])
+def test_a_checkpoint_that_is_being_written_keeps_a_log_that_moves_meanwhile(
+    monkeypatch: pytest.MonkeyPatch, path: str
+) -> None:
+    """Without its recovery point all of it would be doubted after a kill, gaps above all."""
+    node = Node()
+    log = node.create()
+    write = LogDirectory.write_checkpoint
+
+    def move_first(directory: LogDirectory, name: str, change: Change) -> bool:
+        if directory.path != path:
+            return write(directory, name, change)
+        monkeypatch.undo()
+        node.move(log, "/two")
+        return write(directory, name, change)
+
+    monkeypatch.setattr(LogDirectory, "write_checkpoint", move_first)
+    node.manager.checkpoints.write_recovery_points()
+    end = log.log_end_offset
+    assert node.directory("/two").checkpointed(RECOVERY_POINT_CHECKPOINT, A0) == end
