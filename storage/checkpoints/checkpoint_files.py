@@ -13,6 +13,11 @@ In a log directory (entries `topic partition offset`):
     cleaner-offset-checkpoint          first offset the cleaner has not cleaned
     remote-offset-checkpoint           last offset copied to remote storage; Kafka has none
 
+The first of them may have a row of no partition, `NO_GAPS_ABOVE`: where logs have gaps between two
+segments, those lie below the recovery points. It is a row of that very file because whoever else
+writes it, as Kafka and releases of Varve that did not know it, leaves out what it has no log of:
+then that is not known any more.
+
 In a partition's directory: `leader-epoch-checkpoint` (entries `epoch start-offset`).
 
 Written to `<name>.tmp`, synced, renamed over the old one, directory synced. A file that does not
@@ -34,6 +39,9 @@ HIGH_WATERMARK_CHECKPOINT: Final = "replication-offset-checkpoint"
 CLEANER_CHECKPOINT: Final = "cleaner-offset-checkpoint"
 REMOTE_OFFSET_CHECKPOINT: Final = "remote-offset-checkpoint"
 LEADER_EPOCH_CHECKPOINT: Final = "leader-epoch-checkpoint"
+
+NO_GAPS_ABOVE: Final = TopicPartition("varve:no-gaps-above", 0)
+"""Its row has a 0; no topic can have the name."""
 
 VERSION: Final = 0
 _INT32_MAX: Final = 2**31 - 1

@@ -28,6 +28,7 @@ from storage.checkpoints.checkpoint_files import (
     CLEANER_CHECKPOINT,
     HIGH_WATERMARK_CHECKPOINT,
     LOG_START_OFFSET_CHECKPOINT,
+    NO_GAPS_ABOVE,
     RECOVERY_POINT_CHECKPOINT,
     REMOTE_OFFSET_CHECKPOINT,
     encode_offsets,
@@ -101,6 +102,11 @@ class LogDirectory:
         offsets: Checkpoint name to offsets, as last read or written.
         has_recovery_points: There was a checkpoint of them at the start: a log that is not in it
             is newer than it. Without one nothing is known of any.
+        no_gaps_above: All that its logs have above their recovery points was written by brokers
+            that leave no gap between two segments there: one that is found was made by a power cut.
+            Brokers before this one may have left some, and so may Kafka; the recovery points'
+            checkpoint says which of them wrote it (`NO_GAPS_ABOVE`).
+        has_unflushed: A log that was opened here ends above its recovery point.
         loading: Partitions found here whose logs are not open yet.
         listed: All its partitions are known, as logs or in `loading`. Before that nothing is
             written here, neither checkpoints nor the marker: they would cover partitions that were
@@ -120,6 +126,8 @@ class LogDirectory:
         self.meta: MetaProperties | None = None
         self.offsets: dict[str, Mapping[TopicPartition, int]] = {}
         self.has_recovery_points = False
+        self.no_gaps_above = False
+        self.has_unflushed = False
         self.loading: set[TopicPartition] = set()
         self.listed = False
         self.opened = False
@@ -250,7 +258,10 @@ class LogDirectory:
         )
         for name in CHECKPOINTS:
             try:
-                self.offsets[name] = read_offsets(self._filesystem, join(self.path, name))
+                offsets = read_offsets(self._filesystem, join(self.path, name))
+                if name == RECOVERY_POINT_CHECKPOINT:
+                    self.no_gaps_above = offsets.pop(NO_GAPS_ABOVE, None) is not None
+                self.offsets[name] = offsets
             except CorruptFileError as error:
                 _log.warning("checkpoint cannot be read, starting without it: %s", error)
                 self.offsets[name] = {}
@@ -319,13 +330,27 @@ class LogDirectory:
             before = self.offsets.get(name, {})
             kept = {tp: offset for tp, offset in before.items() if tp in self.loading}
             merged = {**kept, **change(before)}
-            data = encode_offsets(merged)
+            is_noted = name == RECOVERY_POINT_CHECKPOINT and self.no_gaps_above
+            data = encode_offsets({**merged, NO_GAPS_ABOVE: 0} if is_noted else merged)
             if self._written.get(name) == data:
                 return False
             self._filesystem.replace_bytes(join(self.path, name), data)
             self._written[name] = data
             self.offsets[name] = merged
             return True
+
+    def note_gaps_above(self, *, may_be: bool) -> None:
+        """Have the recovery points' checkpoint say whether gaps may lie above them; on disk then.
+
+        Raises:
+            DiskError: The disk refused; the old checkpoint stays.
+        """
+        before, self.no_gaps_above = self.no_gaps_above, not may_be
+        try:
+            self.write_checkpoint(RECOVERY_POINT_CHECKPOINT, lambda offsets: offsets)
+        except DiskError:
+            self.no_gaps_above = before
+            raise
 
     def remember(self, topic_partition: TopicPartition, offsets: Mapping[str, int]) -> None:
         """A partition is on its way in or out: checkpoints keep these offsets of it until it loads.

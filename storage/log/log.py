@@ -253,7 +253,7 @@ class Log(LogState):
             log.leader_epochs.sync_with_flush = True
             if checkpointed.is_doubtful and not log.leader_epochs.is_damaged:
                 log.leader_epochs.replace(log.leader_epochs.entries())
-        log.may_have_gaps = loaded.may_have_gaps
+        log.gaps_until = loaded.gaps_until
         new_leader_epoch = checkpointed.new_leader_epoch
         known_end = max(checkpointed.high_watermark, checkpointed.recovery_point or 0)
         log.is_short = log.log_end_offset < known_end
@@ -279,7 +279,6 @@ class Log(LogState):
         """The topic's settings have changed; they hold from the next append on."""
         self.config = config
         self._forget_remote_part()
-        self.may_have_gaps = self.may_have_gaps or "compact" in config.cleanup_policy
         self.writer.configure(config)
         self.flusher.configure(config)
         self._roller.configure(config)

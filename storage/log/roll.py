@@ -1,5 +1,9 @@
 """Rolling a log: when the active segment is closed, and how the next one begins.
 
+A segment begins where the one before it ends, also where the first batch that a follower writes to
+it does not: its leader's log was compacted. So a gap lies within a segment, before its first batch,
+and one between two segments is what a power cut has taken (`storage.log.recovery.loader`).
+
 Source: Kafka, UnifiedLog.java (maybeRoll, roll), LogSegment.java (shouldRoll).
 """
 
@@ -11,6 +15,7 @@ from storage.log.write_queue import WriteQueue
 from storage.log.write_ticket import RollTicket
 from storage.producers.capture import ProducerCapture
 from storage.segment.segment import Segment
+from storage.types.log_files import RELATIVE_OFFSET_MAX
 
 
 class SegmentRoller:
@@ -65,8 +70,23 @@ class SegmentRoller:
     ) -> Segment:
         """The segment to append to: the active one, or a new one if that is full or old; blocks."""
         if self.must_roll(segment, size, last_offset, max_timestamp):
-            return self.roll_to(first_offset)
+            end_offset = self._state.log_end_offset
+            return self.roll_to(self.base_offset_at(end_offset, first_offset, last_offset))
         return segment
+
+    def base_offset_at(self, end_offset: int, first_offset: int, last_offset: int) -> int:
+        """The base offset of a segment that begins with batches of [first_offset, last_offset].
+
+        `end_offset`: where the segment before it ends. The new one begins there, unless an index
+        entry could not hold the distance; then a gap between the two is known to be meant, in this
+        life by `gaps_until`, after it by its length.
+        """
+        if last_offset - end_offset <= RELATIVE_OFFSET_MAX:
+            return end_offset
+        state = self._state
+        if state.gaps_until is not None:
+            state.gaps_until = max(state.gaps_until, first_offset)
+        return first_offset
 
     def must_roll_queued(
         self, queue: WriteQueue, size: int, last_offset: int, max_timestamp: int

@@ -73,8 +73,9 @@ class LogState:
         failure: Why the log is out of service; None while it is in.
         refusal: Why it takes no records; None while it takes them. With a `failure` for ever, else
             until `accept_appends`.
-        may_have_gaps: Compaction may have left offsets out, also between two segments. Else each
-            ends where the next one begins, and one that ends earlier was cut.
+        gaps_until: Compaction may have left offsets out between two segments, the second of which
+            begins here or earlier. Any other ends where the next one begins, and one that ends
+            earlier was cut. None: what of that holds is seen in the log, when it is asked.
         is_rolling_back: A queued write found no room: its offsets are being taken back.
         generation: Truncations so far: a ticket of an earlier one has no effect.
         pace: Of the log directory: who writes.
@@ -90,6 +91,7 @@ class LogState:
         "durable_remote_offset",
         "failure",
         "filesystem",
+        "gaps_until",
         "generation",
         "high_watermark",
         "highest_remote_offset",
@@ -99,7 +101,6 @@ class LogState:
         "leader_epochs",
         "log_end_offset",
         "log_start_offset",
-        "may_have_gaps",
         "needs_new_epoch",
         "on_cut",
         "pace",
@@ -142,7 +143,7 @@ class LogState:
         self.latest_leader_epoch = -1
         self.is_short = False
         self.needs_new_epoch = False
-        self.may_have_gaps = False
+        self.gaps_until: int | None = None
         self.set_aside: tuple[str, ...] = ()
         self.on_cut: Callable[[CutSegmentError], None] = _nothing
         self.highest_remote_offset = -1

@@ -122,6 +122,8 @@ class LogTruncation:
         state.recovery_point = min(state.recovery_point, end)
         state.log_start_offset = min(state.log_start_offset, end)
         state.durable_log_start_offset = min(state.durable_log_start_offset, end)
+        if state.gaps_until is not None:
+            state.gaps_until = min(state.gaps_until, end)
         # What follows gets the same offsets, and was not copied.
         state.highest_remote_offset = min(state.highest_remote_offset, end - 1)
         state.durable_remote_offset = min(state.durable_remote_offset, end - 1)

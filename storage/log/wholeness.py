@@ -37,12 +37,15 @@ class Wholeness:
         Raises:
             WouldBlockError: As `LogReader.read`.
         """
-        if self._state.may_have_gaps:
-            return segment.whole_end(reads)
+        state = self._state
+        if state.gaps_until is not None:
+            is_known = following.base_offset > state.gaps_until
+            return segment.whole_end(reads, following.base_offset if is_known else None)
         is_meant = partial(self._has_gaps, segment)
         end = segment.whole_end(reads, following.base_offset, is_meant)
         if not segment.may_be_cut and segment.whole_next_offset < following.base_offset:
-            self._state.may_have_gaps = True
+            # It holds of all that was there: what is written now leaves no gaps.
+            state.gaps_until = state.active_base_offset
         return end
 
     def check(self, segment: Segment) -> None:

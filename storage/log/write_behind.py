@@ -72,18 +72,22 @@ class WriteBehind:
         kept: Buffer = records if release is not None else bytes(records)
         write = QueuedWrite(kept, first_offset, batches, release)
         if rolls:
-            self._begin_segment_with(write)
+            self._begin_segment_with(write, queue.next_offset)
         elif not queue.writes and queue.tail_size and not queue.tail.is_warm:
             # Whether it begins a segment is seen when the tail has been read.
-            write.capture = state.producer_state.capture(write.first_offset)
+            write.capture = state.producer_state.capture(self._base_of(write, queue.next_offset))
         state.pace.queue(write.size)
         queue.add(write)
         return write
 
-    def _begin_segment_with(self, write: QueuedWrite) -> None:
+    def _base_of(self, write: QueuedWrite, end_offset: int) -> int:
+        return self._roller.base_offset_at(end_offset, write.first_offset, write.end_offset - 1)
+
+    def _begin_segment_with(self, write: QueuedWrite, end_offset: int) -> None:
+        base_offset = self._base_of(write, end_offset)
         # The producers have to be those of now: what is appended from here on is not below it.
-        write.capture = self._state.producer_state.capture(write.first_offset)
-        write.segment = self._segments.new(write.first_offset)
+        write.capture = self._state.producer_state.capture(base_offset)
+        write.segment = self._segments.new(base_offset)
 
     def _settle_first(self, queue: WriteQueue) -> None:
         """The active segment has been read: the write that waited for it may begin a new one."""
@@ -95,7 +99,7 @@ class WriteBehind:
         max_timestamp = max_timestamp_of(first.batches)
         last_offset = first.batches[-1].last_offset
         if self._roller.must_roll_queued(here, first.size, last_offset, max_timestamp):
-            first.segment = self._segments.new(first.first_offset)
+            first.segment = self._segments.new(self._base_of(first, state.log_end_offset))
             queue.first_begins_segment()
         elif first.capture is not None:
             state.producer_state.drop_capture(first.capture)
@@ -123,7 +127,7 @@ class WriteBehind:
             return
         state.write_queue = queue
         write = QueuedWrite(b"", queue.next_offset, [], None)
-        self._begin_segment_with(write)
+        self._begin_segment_with(write, queue.next_offset)
         queue.add(write)
 
     # -- writing -----------------------------------------------------------------------------

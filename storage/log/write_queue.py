@@ -44,8 +44,8 @@ class QueuedWrite:
         release: Gives the memory back; None: it is ours.
         epochs: What the leader epochs' checkpoint must hold before; None: what it does.
         segment: It begins this one, whose files are yet to be made; None: it goes on.
-        capture: The producers below `first_offset`, if it begins a segment, or may yet do so,
-            and they are to be written.
+        capture: The producers below the segment that it begins, or may yet begin, if they are to
+            be written.
         aborted: For the transaction index, once it is written.
     """
 

@@ -29,6 +29,7 @@ from storage.environment.alerts import AlertKind
 from storage.errors import CutSegmentError, InvalidFillError
 from storage.log.log import Log
 from storage.log.recovery.segment_recovery import read_control
+from storage.manager.log_checkpoints import checkpoint_recovery_point
 from storage.manager.log_table import LogTable
 from storage.segment.segment import Segment
 from storage.types.log_files import RELATIVE_OFFSET_MAX
@@ -156,6 +157,7 @@ class SegmentFill:
         self._indexed: set[int] = set()
         self._ended: set[int] = set()
         self._is_cut_between_batches = False
+        self._leaves_gap = False
         self._cleaned = CleanedSegment(
             log.directory,
             segment.base_offset,
@@ -207,6 +209,7 @@ class SegmentFill:
             for position, header in iterate_batches(records, allow_partial=True):
                 if header.base_offset >= self.end_offset:
                     # The other replica has compacted what lies before.
+                    self._leaves_gap = self.next_offset < self.end_offset
                     self.next_offset = self.end_offset
                     break
                 if header.next_offset <= self.next_offset:
@@ -257,11 +260,16 @@ class SegmentFill:
         """Let the whole segment take the place of the cut one; compaction may go on.
 
         Raises:
-            CleaningAbortedError: As `copy`; the log is as before.
+            CleaningAbortedError: As `copy`; or what was left out must not be missing yet: the log
+                is not on disk up to there. It is as before.
             DiskError: As `replace_segments`.
         """
         self._cleaned.finish()
         self._check()
+        if self._leaves_gap:
+            if self._log.recovery_point < self.end_offset:
+                raise CleaningAbortedError(f"{self._segment.path} has not been flushed")
+            checkpoint_recovery_point(self._table, self._log, self.end_offset)
         base_offset = self._segment.base_offset
         self._is_put = True
         replace_segments(self._log, base_offset, [base_offset], self._check, self._table.on_owner)

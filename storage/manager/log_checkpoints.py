@@ -135,6 +135,30 @@ class LogCheckpoints:
         )
 
 
+def checkpoint_recovery_point(table: LogTable, log: Log, offset: int) -> None:
+    """Have the next start know that a log was on disk up to `offset`: gaps below are meant.
+
+    Before segments are replaced by ones with less in them. The log's recovery point has reached
+    `offset`; the checkpoint of it is written at intervals else.
+
+    Raises:
+        DiskError: The disk refused.
+    """
+    topic_partition = log.topic_partition
+
+    def raised(offsets: Mapping[TopicPartition, int]) -> Mapping[TopicPartition, int]:
+        # Of one that is being deleted nothing may be left for a namesake.
+        is_served = table.serving.get(topic_partition) is log
+        return _changed({topic_partition: log.recovery_point}, offsets) if is_served else offsets
+
+    directory = table.directory_of(log)
+    if directory is None:
+        return
+    known = directory.checkpointed(RECOVERY_POINT_CHECKPOINT, topic_partition)
+    if known is None or known < offset:
+        directory.write_checkpoint(RECOVERY_POINT_CHECKPOINT, raised)
+
+
 def _remote_offset(log: Log) -> int | None:
     offset = log.durable_remote_offset
     if log.remote_storage:

@@ -24,6 +24,7 @@ from storage.errors import (
     DiskError,
 )
 from storage.log.log import Log
+from storage.manager.log_checkpoints import checkpoint_recovery_point
 from storage.manager.log_table import LogManagerSettings, LogTable
 from storage.types.topic_partition import TopicPartition
 
@@ -99,6 +100,8 @@ class LogCompaction:
             if self._table.serving.get(topic_partition) is not log:
                 # Deleted after it was chosen.
                 return None
+            # What it leaves out must not seem lost to a start after a power cut.
+            checkpoint_recovery_point(self._table, log, chosen.first_uncleanable_offset)
             stats = self._cleaner.clean(
                 log,
                 on_owner=self._table.on_owner,

@@ -43,11 +43,12 @@ class LogOpener:
         has_other_replicas: bool = False,
         is_new: bool | None = None,
         was_closed: bool = True,
+        is_foreign: bool = False,
     ) -> Log:
         """Open a log: a job's, a new one, which no checkpoint knows, or one of this process.
 
         `is_new` is by default whether there is no job; `was_closed`: one of this process was closed
-        cleanly.
+        cleanly; `is_foreign`: somebody has put it here, written elsewhere.
         """
         is_known = job is not None if is_new is None else not is_new
 
@@ -71,6 +72,7 @@ class LogOpener:
                 high_watermark=checkpointed(HIGH_WATERMARK_CHECKPOINT) or 0,
                 remote_offset=-1 if remote_offset is None else remote_offset,
                 was_compacted=bool(checkpointed(CLEANER_CHECKPOINT)),
+                no_gaps_above=directory.no_gaps_above and not is_foreign,
                 new_leader_epoch=new_leader_epoch,
                 latest_epoch=latest_epoch,
                 has_other_replicas=has_other_replicas,

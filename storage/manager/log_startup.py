@@ -17,7 +17,7 @@ from storage.checkpoints.checkpoint_files import (
     HIGH_WATERMARK_CHECKPOINT,
     RECOVERY_POINT_CHECKPOINT,
 )
-from storage.checkpoints.log_directory import LOST, LogDirectory
+from storage.checkpoints.log_directory import LOST, RESERVED_DIRECTORY_IDS, LogDirectory
 from storage.checkpoints.log_loading import LoadingStoppedError, LoadJob, bytes_to_recover
 from storage.checkpoints.partition_metadata import (
     PARTITION_METADATA,
@@ -296,9 +296,9 @@ class LogStartup:
         known = {tp for offsets in directory.offsets.values() for tp in offsets} - directory.loading
         self._report_lost(directory, known - holders.keys())
         try:
-            if not jobs and not directory.has_recovery_points:
+            if not jobs and not directory.no_gaps_above:
                 # Logs that are made from now on are newer than it, whenever the power goes.
-                directory.write_checkpoint(RECOVERY_POINT_CHECKPOINT, lambda _before: {})
+                directory.note_gaps_above(may_be=False)
             directory.forget(known)
         except DiskError as error:
             if error.is_disk_failure:
@@ -452,6 +452,7 @@ class LogStartup:
         try:
             if directory.is_online and not self._table.progress.is_stopped:
                 path = join(directory.path, str(topic_partition))
+                is_foreign = self._is_foreign(directory, topic_partition)
                 topic_id = self._topic_id(path)
                 if topic_id is None or directory.had_failed:
                     topic_id = self._adopt(path, topic_id or topic_id_of(topic_partition))
@@ -464,12 +465,14 @@ class LogStartup:
                     new_epoch_of(topic_partition),
                     latest_epoch=latest_epoch_of(topic_partition),
                     has_other_replicas=is_replicated(topic_partition),
+                    is_foreign=is_foreign,
                 )
                 self._keep_flush_limit(log)
                 self._set_aside_alerts.report(topic_partition, log.set_aside)
                 self._note_gaps(directory, log)
                 self._compaction.ends_at(directory, topic_partition, log.log_end_offset)
                 self._lower_recovery_point(directory, log)
+                self._note_recovery_point(directory, log, is_foreign=is_foreign)
                 if self._opener.serve(directory, log) and on_loaded is not None:
                     on_loaded(log)
         except DiskError as error:
@@ -484,9 +487,11 @@ class LogStartup:
             _log.exception("log cannot be opened partition=%s", topic_partition)
             self._leave_unopened(directory, topic_partition, error)
         job.finish()
-        if not directory.loading:
+        if not directory.loading and directory.is_online:
             with suppress(DiskError), self._table.failing(directory):
                 directory.all_loaded()
+                if not directory.no_gaps_above and not directory.has_unflushed:
+                    directory.note_gaps_above(may_be=False)
 
     def _note_gaps(self, directory: LogDirectory, log: Log) -> None:
         """An operator has put segments beside a log that ended before them: the gap is meant."""
@@ -509,6 +514,35 @@ class LogStartup:
             directory.write_checkpoint(
                 RECOVERY_POINT_CHECKPOINT, lambda offsets: {**offsets, **lower}
             )
+
+    def _is_foreign(self, directory: LogDirectory, topic_partition: TopicPartition) -> bool:
+        """Whether a log was put here by hand: no checkpoint knows it, and its place is another."""
+        if directory.checkpointed(RECOVERY_POINT_CHECKPOINT, topic_partition) is not None:
+            return False
+        place = self._table.assigned(topic_partition)
+        if place is None or (place.int < RESERVED_DIRECTORY_IDS and place != LOST):
+            # Its place is still to be written down: it is new.
+            return False
+        return place != directory.id
+
+    def _note_recovery_point(self, directory: LogDirectory, log: Log, *, is_foreign: bool) -> None:
+        """Have gaps of the log that others have left lie below the recovery point of a start.
+
+        All of a log that was closed cleanly is on disk, whoever wrote it. Where the checkpoint says
+        less, as of a log that was put here by hand, the next power cut would make gaps in it seem
+        its own work. See `LogDirectory.no_gaps_above`.
+        """
+        topic_partition, recovery_point = log.topic_partition, log.recovery_point
+        if recovery_point > (
+            directory.checkpointed(RECOVERY_POINT_CHECKPOINT, topic_partition) or 0
+        ):
+            directory.keep_recovery_point(topic_partition, recovery_point)
+            if directory.no_gaps_above:
+                directory.note_gaps_above(may_be=False)
+        if recovery_point < log.log_end_offset:
+            directory.has_unflushed = True
+            if is_foreign and directory.no_gaps_above:
+                directory.note_gaps_above(may_be=True)
 
     def _keep_flush_limit(self, log: Log) -> None:
         """What `flush.messages` promises of what is acknowledged holds before the log serves."""

@@ -17,6 +17,8 @@ class CheckpointedLog:
         high_watermark: 0 if there is none; brought into the log's range.
         remote_offset: Last offset that was noted as copied to remote storage; -1 if there is none.
         was_compacted: The cleaner's checkpoint knows the log.
+        no_gaps_above: Whoever wrote the log above its recovery point left no gap between two
+            segments there: see `storage.checkpoints.log_directory`.
         clean_shutdown: The directory was closed cleanly, so nothing is scanned.
         is_doubtful: The disk has failed: what was read may be in the kernel's memory alone, so what
             is scanned is written again, and synced.
@@ -32,6 +34,7 @@ class CheckpointedLog:
     high_watermark: int = 0
     remote_offset: int = -1
     was_compacted: bool = False
+    no_gaps_above: bool = False
     clean_shutdown: bool = False
     is_doubtful: bool = False
     new_leader_epoch: int | None = None
@@ -51,7 +54,7 @@ class LoadedLog:
         set_aside: Folders with segments that are not part of the log.
         was_scanned: There may have been more of the log: its end was read from the batches.
         has_new_segment: There was no segment, and an empty one was made.
-        may_have_gaps: See there.
+        gaps_until: See `storage.log.state`.
     """
 
     segments: Segments
@@ -61,4 +64,4 @@ class LoadedLog:
     set_aside: tuple[str, ...]
     was_scanned: bool
     has_new_segment: bool
-    may_have_gaps: bool
+    gaps_until: int | None

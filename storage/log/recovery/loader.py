@@ -24,11 +24,17 @@ kernel writes pages back in any order. That is assumed of a gap between segments
                                              Of a log that its directory's checkpoint lacks, which
                                              is younger, that is 0; where there is no checkpoint
                                              at all, nothing is known
-    the log was never compacted              not by its settings, nor by the cleaner's checkpoint,
-                                             nor by gaps that cannot be anything else
+    nobody has left one there on purpose     neither compaction nor a follower does so above the
+                                             recovery point, and the directory says that nobody
+                                             else was here. Else the log was never compacted: not
+                                             by its settings, nor by the cleaner's checkpoint, nor
+                                             by gaps that cannot be anything else
     something is there before it             else the log begins later, as after retention. Unless
                                              nothing is there behind it either; or the log has other
                                              replicas, so that it is fetched again from the gap on
+
+A follower has to leave one where its leader's log has a gap that is longer than an index can say:
+longer than what a power cut can take.
 
 Only what is cut off is synced, so that it cannot come back behind new records. The recovery point
 does not move up (but to the end of the log after a clean stop): a second crash finds no more trust
@@ -71,6 +77,9 @@ _log = logging.getLogger(__name__)
 
 LEADER_EPOCH_CHECKPOINT: Final = "leader-epoch-checkpoint"
 
+LOSS_MAX_OFFSETS: Final = 1 << 30
+"""As many records were never in memory alone: a longer gap is one of a leader's log."""
+
 Progress = Callable[[int, int], None]
 """Called with (bytes scanned, bytes to scan) of this log. What it raises ends the opening."""
 
@@ -110,7 +119,8 @@ class LogLoader:
         self._clean_end = recovery_point if checkpointed.clean_shutdown else None
         # Gaps below are compaction's; without a checkpoint all may be.
         self._gaps_until = OFFSET_MAX if was_compacted or recovery_point is None else recovery_point
-        self._is_compacted = was_compacted
+        # None was left between two segments at or above the recovery point.
+        self._no_gaps_above = checkpointed.no_gaps_above and recovery_point is not None
         self._log_start_offset = checkpointed.log_start_offset
         self._is_doubtful = checkpointed.is_doubtful
         self._has_other_replicas = checkpointed.has_other_replicas
@@ -193,9 +203,6 @@ class LogLoader:
         if is_new:
             segments.add(self._factory.create(self._log_start_offset))
             log_end_offset = self._log_start_offset
-            if not self._is_compacted:
-                # No checkpoint knows it, but there is nothing that could have been compacted.
-                self._gaps_until = 0
         local_start = max(self._log_start_offset, segments[0].base_offset)
         log_start_offset = self._log_start_offset if self._has_remote_part else local_start
         recovery_point = min(self._recovery_point, log_end_offset)
@@ -209,6 +216,10 @@ class LogLoader:
             # Not from the local start: there lies the snapshot of a log that is empty here.
             self._restore_producer_state(log_start_offset, log_end_offset)
         self.producer_state.map_end_offset = max(log_end_offset, 0)
+        gaps_until = None
+        if is_new or self._gaps_until == OFFSET_MAX:
+            # Of a new one there is nothing that could have been compacted.
+            gaps_until = log_end_offset
         return LoadedLog(
             segments,
             log_start_offset,
@@ -217,7 +228,7 @@ class LogLoader:
             self._found.folders,
             self._scanned,
             is_new,
-            self._gaps_until == OFFSET_MAX,
+            gaps_until,
         )
 
     # -- the end of the log ------------------------------------------------------------------
@@ -356,12 +367,18 @@ class LogLoader:
 
     def _is_lost(self, recovery: SegmentRecovery, rest: list[Segment]) -> bool:
         """Whether what lacks between two segments was there when the power went; see the module."""
-        if recovery.next_offset < self._gaps_until or recovery.has_gaps:
+        end, following = recovery.next_offset, rest[0].base_offset
+        if self._no_gaps_above:
+            if end < self._recovery_point or following - end > LOSS_MAX_OFFSETS:
+                return False
+        elif end < self._gaps_until or recovery.has_gaps:
             return False
-        before = [s for s in self._segments if s.base_offset < rest[0].base_offset]
+        before = [s for s in self._segments if s.base_offset < following]
         if not any(segment.size for segment in before):
             # A replica that went on behind the gap would never be given what is missing.
             return self._has_other_replicas or not any(segment.size for segment in rest)
+        if self._no_gaps_above:
+            return True
         is_compacted = self._was_compacted(before) or any(map(begins_after_gap, rest))
         if is_compacted:
             self._gaps_until = OFFSET_MAX

@@ -4,6 +4,7 @@ import json
 import time
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
+from random import Random
 
 import pytest
 
@@ -11,6 +12,10 @@ from bench import wire
 from bench.kafka_release import CONSOLE_CONSUMER, DUMP_LOG
 from bench.node import KafkaNode, OwnedNode
 from bench.verify import verify_partition
+from protocol.records.batch import iterate_batches
+from protocol.records.builder import build_batch
+from protocol.records.record import iterate_records
+from storage.checkpoints.checkpoint_files import NO_GAPS_ABOVE, RECOVERY_POINT_CHECKPOINT
 from tests.interop.clients import AioKafka, Confluent
 from tests.interop.conftest import BROKER, PROPERTIES, new_node
 from tests.interop.records import CODECS, Sent, sample
@@ -197,6 +202,81 @@ def test_broker_starts_on_a_directory_that_kafka_wrote(
         node.stop()
     counts["mixed-1"] += len(records)
     check_directory(kafka_tools, node.data_directory, counts)
+
+
+def stored(partition: Path) -> list[tuple[int, bytes | None, bytes | None]]:
+    """The records in the segments of a log that nobody has open."""
+    found = []
+    for path in sorted(partition.glob("*.log")):
+        for batch in batches_of(path):
+            records = iterate_records(batch, max_size=1 << 20)
+            found += [(one.offset, one.key, one.value) for one in records]
+    return found
+
+
+def batches_of(path: Path) -> Iterator[memoryview]:
+    """The whole batches of a segment."""
+    data = memoryview(path.read_bytes())
+    for position, header in iterate_batches(data, allow_partial=True):
+        yield data[position : position + header.size]
+
+
+def gaps_between_segments(partition: Path) -> int:
+    """How often a segment ends before the next one begins."""
+    paths = sorted(partition.glob("*.log"))
+    ends = []
+    for path in paths:
+        headers = [header for _, header in iterate_batches(memoryview(path.read_bytes()))]
+        ends.append(headers[-1].next_offset if headers else int(path.stem))
+    return sum(end < int(path.stem) for end, path in zip(ends, paths[1:], strict=False))
+
+
+@pytest.mark.skipif(BROKER == "kafka", reason="it is Kafka's directory")
+def test_what_kafkas_cleaner_has_left_out_is_no_loss(
+    tmp_path: Path,
+) -> None:
+    """Killed, with gaps above its recovery points: all is served, after kills of ours as well."""
+    often = {"log.cleaner.backoff.ms": "100", "log.flush.offset.checkpoint.interval.ms": "3600000"}
+    kafka = KafkaNode(tmp_path / "kafka", {**PROPERTIES, **often})
+    kafka.start()
+    with kafka.connect() as connection:
+        compact = {"cleanup.policy": "compact", "min.cleanable.dirty.ratio": "0.01"}
+        wire.create_topic(connection, "state", 1, {**compact, "segment.bytes": "1048576"})
+        keys = [b"%d" % key for key in (*range(400), *range(400))]
+        Random(1).shuffle(keys)
+        now_ms = int(time.time() * 1000)
+        for key in keys:
+            batch = build_batch([(key, key + b"." * 10_000, (), now_ms)])
+            wire.produce(connection, "state", 0, bytes(batch))
+    partition = kafka.data_directory / "state-0"
+    deadline = time.monotonic() + 120.0
+    while len(stored(partition)) > 600 or list(partition.glob("*.cleaned")):
+        assert time.monotonic() < deadline
+        time.sleep(0.5)
+    kafka.kill()
+    assert gaps_between_segments(partition) > 0
+    expected = stored(partition)
+    assert {key for _, key, _ in expected} == set(keys)
+
+    node = new_node(tmp_path / "next", {"node.id": "1", "log.cleaner.enable": "false"})
+    node.data_directory = kafka.data_directory
+    endings: tuple[Callable[[], object], ...] = (node.kill, node.stop, node.kill, node.stop)
+    for number, ends in enumerate(endings):
+        node.start()
+        with node.connect() as connection:
+            wire.wait_until_led(connection, "state", 1, 30.0)
+        found = AioKafka().consume(node.address, "state", len(expected), group=f"after-{number}")
+        assert [(offset, one.key, one.value) for offset, one in found] == expected
+        ends()
+    assert not list(partition.glob("set-aside-*"))
+    # And back: Kafka passes over the row that says who wrote the checkpoint, and leaves it out.
+    recovery_points = kafka.data_directory / RECOVERY_POINT_CHECKPOINT
+    assert NO_GAPS_ABOVE.topic in recovery_points.read_text()
+    kafka.start()
+    found = AioKafka().consume(kafka.address, "state", len(expected), group="back")
+    assert [(offset, one.key, one.value) for offset, one in found] == expected
+    kafka.stop()
+    assert NO_GAPS_ABOVE.topic not in recovery_points.read_text()
 
 
 @pytest.mark.skipif(BROKER == "kafka", reason="Kafka makes them anew, or will not start")

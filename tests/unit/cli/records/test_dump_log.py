@@ -152,7 +152,10 @@ def test_small_files(data: Path, capsys: pytest.CaptureFixture[str]) -> None:
     _, rows = dump(capsys, partition / "partition.metadata")
     assert rows == [{"topicId": "AAAAEAAAAAAAAAAAAAAAAA"}]
     _, rows = dump(capsys, data / "recovery-point-offset-checkpoint")
-    assert rows == [{"topic": "events", "partition": 0, "offset": 5}]
+    assert rows == [
+        {"topic": "events", "partition": 0, "offset": 5},
+        {"topic": "varve:no-gaps-above", "partition": 0, "offset": 0},
+    ]
     _, [meta] = dump(capsys, data / "meta.properties")
     assert (meta["clusterId"], meta["nodeId"]) == ("cluster", 4)
     assert dump(capsys, data / ".kafka_cleanshutdown") == (OK, [{"brokerEpoch": -1}])

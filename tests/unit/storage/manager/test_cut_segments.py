@@ -246,14 +246,16 @@ def test_an_active_segment_is_filled_up_once_the_next_append_has_closed_it() -> 
     assert read_batches(log)[:4] == batches
 
 
+@pytest.mark.parametrize("cleanup_policy", ["delete", "compact"])
 @pytest.mark.parametrize("kept_batches", [0, 2])
 def test_a_log_just_made_that_is_cut_between_batches_has_no_gap_of_compaction(
-    kept_batches: int,
+    kept_batches: int, cleanup_policy: str
 ) -> None:
     """No checkpoint knows it yet: readers were taken past what was cut off, without a word."""
     disk = Disk()
-    manager = disk.started(small_segments(9999))
-    log = manager.creation.get_or_create(A0, ID_A, small_segments(9999))
+    config = small_segments(9999, cleanup_policy=(cleanup_policy,))
+    manager = disk.started(config)
+    log = manager.creation.get_or_create(A0, ID_A, config)
     for _ in range(4):
         append(log, value=b"v" * 20)
     batches = read_batches(log)
@@ -265,13 +267,6 @@ def test_a_log_just_made_that_is_cut_between_batches_has_no_gap_of_compaction(
     append(log, value=b"v" * 20)
     with pytest.raises(CutSegmentError, match=rf"offset {kept_batches} .* below 4 is missing"):
         read_batches(log)
-
-
-def test_a_compacted_log_just_made_may_have_gaps() -> None:
-    disk = Disk()
-    config = small_segments(9999, cleanup_policy=("compact",))
-    log = disk.started(config).creation.get_or_create(A0, ID_A, config)
-    assert log.may_have_gaps
 
 
 def test_the_alert_goes_with_the_log() -> None:

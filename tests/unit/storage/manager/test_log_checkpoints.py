@@ -10,13 +10,18 @@ from tests.unit.storage.manager.log_disk import A0, B0, CONFIG, ID_A, ID_B, Disk
 
 
 def test_checkpoints_are_kafkas(disk: Disk) -> None:
-    """Kafka's files, byte for byte; one that it lacks says what is in remote storage."""
+    """Kafka's files, byte for byte; one that it lacks says what is in remote storage.
+
+    And one row is of no partition, which Kafka passes over.
+    """
     manager = disk.started()
     append(manager.creation.get_or_create(A0, ID_A, CONFIG), 3)
     manager.creation.get_or_create(B0, ID_B, CONFIG)
     manager.shutdown()
     peek = disk.filesystem.peek
-    assert peek("/one/recovery-point-offset-checkpoint") == b"0\n2\na 0 3\nb 0 0\n"
+    assert peek("/one/recovery-point-offset-checkpoint") == (
+        b"0\n3\na 0 3\nb 0 0\nvarve:no-gaps-above 0 0\n"
+    )
     assert peek("/one/replication-offset-checkpoint") == b"0\n2\na 0 3\nb 0 0\n"
     assert peek("/one/log-start-offset-checkpoint") == b"0\n0\n"
     assert peek("/one/remote-offset-checkpoint") == b"0\n0\n"

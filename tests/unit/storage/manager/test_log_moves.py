@@ -209,7 +209,7 @@ def test_a_log_whose_copy_was_not_finished_is_opened_as_it_was_closed() -> None:
     opened = node.manager.moves.put_back(log, copy, target, SMALL)
     assert opened is not None
     assert opened.set_aside == ()
-    assert not opened.may_have_gaps
+    assert opened.gaps_until is None
     assert opened.active_base_offset == opened.log_end_offset == RECORDS + 5
 
 

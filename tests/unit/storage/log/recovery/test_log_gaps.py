@@ -129,6 +129,31 @@ def test_a_log_that_the_cleaner_knows_may_have_gaps() -> None:
     assert log.log_end_offset == 53
 
 
+@pytest.mark.parametrize("policy", [("delete",), ("compact",)])
+@pytest.mark.parametrize(
+    ("recovery_point", "end"), [(0, 10), (10, 10), (11, 30), (41, 53), (None, 53)]
+)
+def test_where_nobody_leaves_gaps_above_the_recovery_point_they_are_losses(
+    policy: tuple[str, ...], recovery_point: int | None, end: int
+) -> None:
+    """Whatever else the log shows: gaps within segments, and the cleaner's checkpoint."""
+    filesystem = empty_partition()
+    for base, count in BORDER_GAPS.items():
+        # The first batch behind the first is missing everywhere.
+        offsets = [base + n for n in range(count) if n != 1]
+        put_segment(filesystem, base, *map(batch_at, offsets))
+    log = Log.open(
+        DIRECTORY,
+        TOPIC_PARTITION,
+        topic_id=TOPIC_ID,
+        config=small_segments(10_000, cleanup_policy=policy),
+        environment=FakeEnvironment(filesystem=filesystem, clock=ManualClock(NOW_MS)),
+        checkpointed=CheckpointedLog(recovery_point, was_compacted=True, no_gaps_above=True),
+    )
+    assert log.log_end_offset == end
+    assert bool(log.set_aside) == (end < 53)
+
+
 def test_empty_segments_at_the_beginning_are_as_if_retention_had_come_by() -> None:
     """Compaction has taken all there was; or the power, but then no order is lost."""
     filesystem = empty_partition()
