@@ -40,6 +40,7 @@ from dataclasses import replace
 from functools import partial
 from typing import Final
 
+from storage.checkpoints.checkpoint_files import RECOVERY_POINT_CHECKPOINT
 from storage.environment.alerts import Alerts
 from storage.environment.environment import Environment
 from storage.errors import DiskError
@@ -181,6 +182,17 @@ class LogManager(LogTable):
         run(jobs)
         if clean:
             self.checkpoints.write()
+            for log in logs:
+                directory = self.directory_of(log)
+                # By a clean stop the log would end at the recovery point that is written down, and
+                # what lies above be of a hand that has left gaps. There was no room to write it;
+                # or the log was out of service, and nothing was flushed.
+                if directory is not None and (
+                    log.failure is not None
+                    or directory.checkpointed(RECOVERY_POINT_CHECKPOINT, log.topic_partition)
+                    != log.recovery_point
+                ):
+                    directory.was_closed_cleanly = False
         for directory in self.directories:
             try:
                 directory.close(mark_clean=clean, broker_epoch=broker_epoch)

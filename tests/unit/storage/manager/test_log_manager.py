@@ -1,12 +1,27 @@
 """All logs of a broker."""
 
+import errno
 from collections.abc import Callable
 
 from config.topic import TopicConfig
 from protocol.records.builder import build_batch
+from storage.checkpoints.checkpoint_files import CLEANER_CHECKPOINT, RECOVERY_POINT_CHECKPOINT
+from storage.errors import DiskError
+from storage.log.log import Log
 from storage.manager.log_manager import LogManager
 from tests.fakes.environment import FakeEnvironment
-from tests.unit.storage.manager.log_disk import A0, B0, CONFIG, ID_A, ID_B, Disk, T, append_durably
+from tests.unit.storage.log.log_model import small_segments
+from tests.unit.storage.manager.log_disk import (
+    A0,
+    B0,
+    CONFIG,
+    ID_A,
+    ID_B,
+    Disk,
+    T,
+    append,
+    append_durably,
+)
 
 
 def test_expired_producers_are_forgotten(disk: Disk) -> None:
@@ -24,6 +39,40 @@ def test_expired_producers_are_forgotten(disk: Disk) -> None:
         disk.clock.advance(ms)
         found.append(log.producer_state.remove_expired(disk.clock.now_ms()))
     assert found == [0, 0, 0, 1]
+
+
+def written_and_flushed(disk: Disk, config: TopicConfig) -> tuple[LogManager, Log]:
+    """A log whose checkpoint is one segment old."""
+    manager = disk.started(config)
+    log = manager.creation.get_or_create(A0, ID_A, config)
+    append_durably(log, 2)
+    manager.checkpoints.write()
+    append(log, 20)
+    return manager, log
+
+
+def test_a_stop_without_room_for_the_recovery_points_is_no_clean_one(disk: Disk) -> None:
+    """The log counted as one in which somebody has left gaps, and a power cut could leave some."""
+    config = small_segments(300)
+    manager, _ = written_and_flushed(disk, config)
+    disk.filesystem.fail("create", errno.ENOSPC, path=RECOVERY_POINT_CHECKPOINT)
+    manager.shutdown()
+    manager = disk.started(config)
+    (directory,) = manager.directories
+    found = manager.get(A0)
+    assert found is not None
+    assert not directory.had_clean_shutdown
+    assert (found.log_end_offset, found.may_have_gaps) == (22, False)
+    assert directory.checkpointed(CLEANER_CHECKPOINT, A0) is None
+
+
+def test_a_stop_with_a_log_that_is_out_of_service_is_no_clean_one(disk: Disk) -> None:
+    """It was not flushed: a power cut would leave less than a clean stop vouches for."""
+    config = small_segments(300)
+    manager, log = written_and_flushed(disk, config)
+    log.fail(DiskError("no descriptor", log.directory, errno.EMFILE))
+    manager.shutdown()
+    assert not disk.started(config).directories[0].had_clean_shutdown
 
 
 def test_serving_logs_are_changed_by_their_owner_only(disk: Disk) -> None:
