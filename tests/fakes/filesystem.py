@@ -25,6 +25,9 @@ from storage.environment.second_chance_pool import SecondChancePool
 from storage.errors import DiskError, LockedDirectoryError, SyncFailedError
 from tests.fakes.clock import ManualClock
 
+SECTOR_BYTES: Final = 512
+"""What a disk writes whole or not at all."""
+
 KEEP_ALL: Final = "all"
 """For `crash`: everything written survives, as when only the process dies."""
 
@@ -107,7 +110,12 @@ class _Inode:
                 continue
             position, written = change
             if random.random() < 0.3:
-                written = written[: random.randrange(len(written) + 1)]
+                size = random.randrange(len(written) + 1)
+                if position == 0:
+                    # A sector is the old one or the new one: a small file that is written anew is
+                    # torn behind its former end alone.
+                    size = max(size, min(len(data), SECTOR_BYTES))
+                written = written[:size]
             if len(data) < position:
                 data.extend(bytes(position - len(data)))
             data[position : position + len(written)] = written

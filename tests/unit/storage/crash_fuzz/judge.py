@@ -40,7 +40,7 @@ def judge(log: Log, model: Modelled) -> None:
     check_reads(found, log)
     check_epochs(found, log)
     check_producers(found, log, lineage, model)
-    check_read_committed(found, log, lineage)
+    check_read_committed(found, log, lineage, model)
     model.settle(lineage, log.log_end_offset)
     model.has_lost_power = False
 
@@ -67,7 +67,7 @@ def all_batches(log: Log) -> list[Batch]:
 def _lineage_of(found: list[Batch], log: Log, model: Modelled) -> Lineage:
     """Which of the lineages it is, the newest first; with a failed append that has come back."""
     reasons = []
-    for lineage in reversed(model.lineages):
+    for lineage in reversed([*model.former, *model.lineages]):
         foreign = _foreign(found, lineage)
         if foreign is None:
             return lineage
@@ -134,7 +134,9 @@ def _check_log_start(log: Log, model: Modelled) -> None:
 
 
 def _check_nothing_lost(found: list[Batch], log: Log, lineage: Lineage, model: Modelled) -> None:
-    end, durable_end = log.log_end_offset, model.durable_end
+    end = log.log_end_offset
+    # Of a log that has no records left a start may forget where it ended.
+    durable_end = min(model.durable_end, lineage.end)
     check(end >= durable_end, "nothing lost", f"{log} ends below {durable_end}")
     if not found and not any(b.end > log.log_start_offset for b in lineage.until(end).batches):
         return

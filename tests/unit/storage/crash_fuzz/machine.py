@@ -191,6 +191,8 @@ class Machine:
         model = self.topics.get(log.topic_partition)
         if model is not None and log.topic_id == model.topic_id and len(model.lineages) == 1:
             model.durable_end = max(model.durable_end, log.recovery_point)
+            if not log.flusher.directory_changed:
+                model.former = []
 
     def judge_all(self) -> None:
         """Every partition that is to be here is, and is as it may be."""

@@ -141,6 +141,9 @@ class Modelled:
         is_replicated: There are other replicas, so that it follows at times.
         lineages: What the log may be, the newest last: one, or several while a step is under way
             whose end is not known.
+        former: What a power cut may bring back: a truncation was stopped by a kill, and nothing was
+            synced since.
+        is_cutting: A truncation is under way.
         failed: Appends that have failed: one of them may be the last batch after a power cut.
         durable_end: Everything below is on disk.
         log_start: Deleted is at most what lies below.
@@ -158,6 +161,8 @@ class Modelled:
     topic_id: UUID
     is_replicated: bool
     lineages: list[Lineage] = field(default_factory=lambda: [Lineage()])
+    former: list[Lineage] = field(default_factory=list)
+    is_cutting: bool = False
     failed: list[Batch] = field(default_factory=list)
     durable_end: int = 0
     log_start: int = 0
@@ -175,7 +180,7 @@ class Modelled:
 
     def begin_anew(self) -> None:
         """Nothing of it was on disk, and a log was made in its place."""
-        self.lineages, self.failed = [Lineage()], []
+        self.lineages, self.former, self.failed = [Lineage()], [], []
         self.log_start = self.durable_start = 0
         self.was_compacted = self.was_shortened = False
 
@@ -191,6 +196,7 @@ class Modelled:
         """
         now = self.lineage
         kept = Lineage(offset) if wholly else now.until(offset)
+        self.is_cutting = True
         self.was_shortened |= self.was_compacted
         self.was_cut |= self.was_compacted
         self.durable_end = 0 if wholly else min(self.durable_end, left_end)
@@ -203,6 +209,9 @@ class Modelled:
     def settle(self, lineage: Lineage, end: int) -> None:
         """It has turned out which one the log is, and where it ends."""
         kept = lineage.until(end)
+        if self.is_cutting:
+            self.former = self.lineages[:1]
+        self.is_cutting = False
         known = set(self.lineages[0].batches)
         tried = [b for other in self.lineages[1:] for b in other.batches if b not in known]
         self.failed = [b for b in [*self.failed, *tried] if b.base == kept.end][-4:]
