@@ -183,16 +183,16 @@ class LogManager(LogTable):
         if clean:
             self.checkpoints.write()
             for log in logs:
-                directory = self.directory_of(log)
+                where = self.directory_of(log)
                 # By a clean stop the log would end at the recovery point that is written down, and
                 # what lies above be of a hand that has left gaps. There was no room to write it;
                 # or the log was out of service, and nothing was flushed.
-                if directory is not None and (
+                if where is not None and (
                     log.failure is not None
-                    or directory.checkpointed(RECOVERY_POINT_CHECKPOINT, log.topic_partition)
+                    or where.checkpointed(RECOVERY_POINT_CHECKPOINT, log.topic_partition)
                     != log.recovery_point
                 ):
-                    directory.was_closed_cleanly = False
+                    where.was_closed_cleanly = False
         for directory in self.directories:
             try:
                 directory.close(mark_clean=clean, broker_epoch=broker_epoch)
