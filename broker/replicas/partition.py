@@ -324,7 +324,7 @@ class Partition:
         """Append batches; the caller then checks how far they are, and waits in `waits`.
 
         Args:
-            records: As `Log.append_as_leader` has it.
+            records: As `LogWriter.append_as_leader` has them.
             now_ms: Milliseconds since 1970 UTC.
             origin: Of the batches.
             prepared: They come out of the log's `preparation`.
@@ -383,7 +383,7 @@ class Partition:
         return info
 
     def append_markers(self, markers: "Sequence[TransactionMarker]", now_ms: int) -> int:
-        """Append markers as `Log.append_markers` does; the caller then checks `is_committed`.
+        """Append markers as `MarkerWriter.append` does; the caller then checks `is_committed`.
 
         Returns:
             The first one's offset; the others follow on it.
@@ -521,6 +521,8 @@ class Partition:
         if self.writes is not None:
             connection.wait_for_disk(self.writes.writer.when_uncongested)
 
+    # -- how far it is, and for certain ------------------------------------------------------------
+
     def is_committed(self, end_offset: int) -> bool:
         """Whether everything below `end_offset` may be acknowledged."""
         return self.log.high_watermark >= end_offset
@@ -585,6 +587,8 @@ class Partition:
         leading = self.leading
         return self.log.high_watermark if leading is None else leading.own_end_offset
 
+    # -- what threads of the disk have done --------------------------------------------------------
+
     def _written(self, former_end_offset: int) -> None:
         """Advance: the log end offset has moved, queued records are written."""
         if self.following is not None:
@@ -647,6 +651,8 @@ class Partition:
             if waits is not None:
                 waits.fail(code, from_offset=from_offset)
 
+    # -- low watermark: DeleteRecords --------------------------------------------------------------
+
     @property
     def low_watermark(self) -> int:
         """Below it no live replica, and no member of the ISR, has records; -1: not known of one."""
@@ -663,6 +669,8 @@ class Partition:
         """A follower may live no longer: what waits for the low watermark waits for it no more."""
         if self.deletion_waits is not None:
             self.deletion_waits.reached(self.low_watermark)
+
+    # -- high watermark and ISR --------------------------------------------------------------------
 
     def _advance(self, own_end_offset: int) -> None:
         """This leader's own end counts up to here: move the high watermark as far as it goes."""
@@ -733,6 +741,8 @@ class Partition:
                 self._context.wake(self)
         if self.commit_waits is not None:
             self.commit_waits.reached(offset)
+
+    # -- requests that wait ------------------------------------------------------------------------
 
     def wake_fetches(self) -> None:
         """Try waiting fetches again: the log start offset has moved."""
