@@ -8,21 +8,17 @@ Exit status: 0 done, 1 a broker runs, or there is nothing to do it with, 2 refus
 """
 
 import argparse
-import asyncio
-from collections.abc import Awaitable, Callable
-from typing import TYPE_CHECKING, Final, TypeVar
+from typing import TYPE_CHECKING, Final
 
-from cli.connection import CommandError, exit_status
+from cli.connection import exit_status
 from cli.settings_arguments import BAD_SETTINGS, add_settings_arguments, load_or_report
+from cli.stopped_node import with_stopped_node
 from cli.table import Cell, counted, format_table
 
 if TYPE_CHECKING:
     from uuid import UUID
 
-    from broker.node.node_store import NodeStore
     from config.broker import BrokerConfig
-
-_T = TypeVar("_T")
 
 LIST: Final = "log directories that the node knows, with what they hold and whether they are here"
 
@@ -95,32 +91,3 @@ def _adopt(settings: "BrokerConfig") -> int:
     topics = with_stopped_node(settings, lambda node: node.adopt())
     print(f"imported {counted(topics, 'topic')}; `varve serve` with the same settings serves them")
     return 0
-
-
-def with_stopped_node(settings: "BrokerConfig", work: "Callable[[NodeStore], Awaitable[_T]]") -> _T:
-    """The result of `work` for the node of these settings.
-
-    Raises:
-        CommandError: It runs, or its store or disks refuse.
-    """
-    from broker.controller.images.metadata_records import MetadataFormatError
-    from broker.controller.store.metadata_store import StoreError
-    from broker.node.node_store import NodeStoreError
-    from broker.node.stopped_node import stopped_node
-    from broker.runtime.startup_errors import StartupError
-    from storage.errors import StorageError
-
-    async def do() -> _T:
-        async with stopped_node(settings) as node:
-            return await work(node)
-
-    try:
-        return asyncio.run(do())
-    except (
-        MetadataFormatError,
-        NodeStoreError,
-        StartupError,
-        StorageError,
-        StoreError,
-    ) as error:
-        raise CommandError(str(error)) from error

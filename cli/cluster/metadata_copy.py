@@ -10,15 +10,16 @@ Exit status: 0 done, 1 refused, 2 mistaken options.
 """
 
 import argparse
-import asyncio
 import os
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from cli.connection import CommandError, complain, exit_status
 from cli.settings_arguments import BAD_SETTINGS, add_settings_arguments, load_or_report
+from cli.stopped_node import with_stopped_node
 from cli.table import counted
 
 if TYPE_CHECKING:
+    from broker.node.node_store import NodeStore
     from broker.offline.to_cluster import CopyReport
     from config.broker import BrokerConfig
 
@@ -179,19 +180,13 @@ def _copy(settings: "BrokerConfig", *, to_cluster: bool) -> "CopyReport":
     Raises:
         CommandError: A broker runs, a store or a disk refuses, or the copy would not be whole.
     """
-    from broker.controller.images.metadata_records import MetadataFormatError
-    from broker.controller.store.metadata_store import StoreError
     from broker.node.moved_note import MovedNote
-    from broker.node.node_store import NodeStoreError
-    from broker.node.stopped_node import stopped_node
     from broker.offline.opening import cluster_store
     from broker.offline.to_cluster import CopyRefusedError, CopyToCluster
     from broker.offline.to_single_node import CopyToSingleNode
-    from broker.runtime.startup_errors import StartupError
-    from storage.errors import StorageError
 
-    async def copy() -> "CopyReport":
-        async with stopped_node(settings) as node, cluster_store(settings) as store:
+    async def copy(node: "NodeStore") -> "CopyReport":
+        async with cluster_store(settings) as store:
             if to_cluster:
                 note = MovedNote(str(settings.metadata_store), settings.metadata_store_prefix)
                 return await CopyToCluster(node, store, note).run()
@@ -201,13 +196,6 @@ def _copy(settings: "BrokerConfig", *, to_cluster: bool) -> "CopyReport":
         if not os.path.isdir(directory):
             raise CommandError(f"{directory} is not a directory")
     try:
-        return asyncio.run(copy())
-    except (
-        CopyRefusedError,
-        MetadataFormatError,
-        NodeStoreError,
-        StartupError,
-        StorageError,
-        StoreError,
-    ) as error:
+        return with_stopped_node(settings, copy)
+    except CopyRefusedError as error:
         raise CommandError(str(error)) from error

@@ -1,0 +1,42 @@
+"""Work of a command on a node that does not run: its directories are locked meanwhile."""
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from typing import TYPE_CHECKING, TypeVar
+
+from cli.connection import CommandError
+
+if TYPE_CHECKING:
+    from broker.node.node_store import NodeStore
+    from config.broker import BrokerConfig
+
+_T = TypeVar("_T")
+
+
+def with_stopped_node(settings: "BrokerConfig", work: "Callable[[NodeStore], Awaitable[_T]]") -> _T:
+    """The result of `work` for the node of these settings.
+
+    Raises:
+        CommandError: It runs, or its store or disks refuse.
+    """
+    from broker.controller.images.metadata_records import MetadataFormatError
+    from broker.controller.store.metadata_store import StoreError
+    from broker.node.node_store import NodeStoreError
+    from broker.node.stopped_node import stopped_node
+    from broker.runtime.startup_errors import StartupError
+    from storage.errors import StorageError
+
+    async def do() -> _T:
+        async with stopped_node(settings) as node:
+            return await work(node)
+
+    try:
+        return asyncio.run(do())
+    except (
+        MetadataFormatError,
+        NodeStoreError,
+        StartupError,
+        StorageError,
+        StoreError,
+    ) as error:
+        raise CommandError(str(error)) from error
