@@ -21,8 +21,8 @@ def with_stopped_node(settings: "BrokerConfig", work: "Callable[[NodeStore], Awa
     """
     from broker.controller.images.metadata_records import MetadataFormatError
     from broker.controller.store.metadata_store import StoreError
-    from broker.node.node_store import NodeStoreError
     from broker.node.stopped_node import stopped_node
+    from broker.node.store_file import NodeStoreError
     from broker.runtime.startup_errors import StartupError
     from storage.errors import StorageError
 

@@ -23,7 +23,7 @@ from broker.controller.images.controller_history import (
 from broker.controller.images.metadata_records import INCARNATION_KEY
 from broker.controller.images.store_marks import Recovery, check_whole, recovery_of
 from broker.controller.store.metadata_store import MetadataStore, StoreReplacedError
-from broker.node.node_store import METADATA_FILE, NodeStoreError
+from broker.node.store_file import METADATA_FILE, NodeStoreError
 from storage.checkpoints.log_directory import LogDirectory
 from storage.checkpoints.member_note import (
     MemberNote,

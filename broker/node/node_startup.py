@@ -25,7 +25,8 @@ from broker.membership.membership import MembershipError
 from broker.membership.registration import Registrar
 from broker.node.cluster_node import check_directories, check_store, incarnation_of, take_over
 from broker.node.node_directories import NodeDirectories
-from broker.node.node_store import NodeStore, NodeStoreError
+from broker.node.node_store import NodeStore
+from broker.node.store_file import NodeStoreError
 from broker.node.store_notes import StoreNotes
 from broker.runtime.pauses import pause
 from broker.runtime.startup_errors import StartupError

@@ -1,4 +1,4 @@
-"""The metadata store of this node: its location, its identity, and how a new one is made.
+"""The metadata store of this node: its location and its identity; `broker.node.new_store` makes it.
 
     log directories open ─> found in one of them           ─> opened, its identity checked
                          ─> in none, all of them empty      ─> made new
@@ -16,25 +16,17 @@ on an operator's command.
 A store that is behind what the directories say of it (`varve-store`) is an older copy, or has lost
 its -wal file: it would set aside topics made since, and give out producer ids twice.
 
-A new store is filled under another name, synced and renamed: where there is a store, it is whole.
-Then the directories are claimed: their meta.properties names it. A start that dies between the two,
-or between two directories, finds the store and goes on.
+When a store was made, the directories are claimed: their meta.properties names it. A start that
+dies between the two, or between two directories, finds the store and goes on.
 """
 
 import logging
 from collections import Counter
 from collections.abc import Sequence
 from posixpath import join
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 from uuid import UUID
 
-from broker.controller.adoption import (
-    UNKNOWN_PRODUCER_IDS_START,
-    Found,
-    adopt,
-    expected_elsewhere,
-    scan_log_dirs,
-)
 from broker.controller.dropped_directory import (
     drop_directory,
     forget_directory,
@@ -44,15 +36,16 @@ from broker.controller.images.metadata_records import (
     STORE_KEY,
     TOPICS,
     decode_store_identity,
-    encode_store_identity,
 )
-from broker.controller.store.metadata_store import MetadataStore, Put, StoreError, key_absent
+from broker.controller.store.metadata_store import MetadataStore
 from broker.controller.topic_planner import fresh_id
 from broker.node.moved_note import read_moved_note
+from broker.node.new_store import NewStore, identify_as
+from broker.node.store_file import ADOPT, METADATA_FILE, NodeStoreError
 from config.broker import BrokerConfig
 from storage.checkpoints.log_directory import LogDirectory
 from storage.checkpoints.member_note import member_notes
-from storage.checkpoints.store_note import read_store_note, remove_store_note
+from storage.checkpoints.store_note import read_store_note
 from storage.environment.environment import Environment
 from storage.types.uuid_text import format_uuid
 
@@ -60,17 +53,6 @@ if TYPE_CHECKING:
     from broker.controller.store.sqlite_store import SqliteStore
 
 LOGGER = logging.getLogger(__name__)
-
-METADATA_FILE: Final = "varve-metadata.sqlite"
-"""The store's file, in one of the log directories or in `metadata.log.dir`."""
-
-NEW_SUFFIX: Final = ".new"
-"""Suffix of a store that is being made; one that is found was never used."""
-
-SQLITE_SUFFIXES: Final = ("", "-wal", "-shm", "-journal")
-"""Of the files that SQLite keeps beside each other."""
-
-_ADOPT: Final = "`varve dirs adopt`"
 
 
 class KnownDirectory(NamedTuple):
@@ -80,10 +62,6 @@ class KnownDirectory(NamedTuple):
     path: str
     partitions: int
     state: str
-
-
-class NodeStoreError(Exception):
-    """The metadata store is missing, there twice, or another's; the broker must not start."""
 
 
 class NodeStore:
@@ -119,10 +97,10 @@ class NodeStore:
         self.environment = environment
         self._environment = environment
         self._filesystem = environment.filesystem
-        self._clock = environment.clock
         self._randomness = environment.randomness
         self._timer = environment.timer
         self._run = environment.run_blocking
+        self._new = NewStore(settings, self._directories, metadata_directory, environment)
         self.path = ""
         self.store_id: UUID | None = None
         self.noted_revision = -1
@@ -154,7 +132,7 @@ class NodeStore:
         from broker.controller.store.sqlite_store import SqliteStore
 
         found = await self._run(self._find)
-        self.path = found or await self._begin()
+        self.path = found or await self._new.make()
         store = await SqliteStore.open(self.path, timer=self._timer, create=False)
         try:
             self.store_id = await self._identify(store)
@@ -191,14 +169,14 @@ class NodeStore:
                 f"{unread[0].path} cannot be read ({unread[0].offline_reason}), and may hold the "
                 "metadata store: take it out of log.dirs if it is lost for good"
             )
-        found = await self._scan_log_dirs()
+        found = await self._new.scan()
         if not found.topics:
             raise NodeStoreError("the log directories hold no partitions: nothing to adopt")
         ours = [d for d in self._directories if d.meta is not None and d.meta.is_ours]
         if ours:
             # Kafka's log, if there is one, is older than Varve's changes.
             found.metadata, found.is_ours = None, True
-        await self._begin_from(found)
+        await self._new.make_from(found)
         return len(found.topics)
 
     async def known_directories(self) -> list[KnownDirectory]:
@@ -304,7 +282,7 @@ class NodeStore:
                 f"{', '.join(ours)} belong{'s' if len(ours) == 1 else ''} to one"
                 + (f"; not readable: {', '.join(unread)}" if unread else "")
                 + ". Mount the disk that holds it and name it in log.dirs (or metadata.log.dir), "
-                f"or restore the file from a copy. If it is lost for good: {_ADOPT} makes a new "
+                f"or restore the file from a copy. If it is lost for good: {ADOPT} makes a new "
                 "one from the partitions that are there; their settings are lost, so nothing of "
                 "them is deleted or compacted until they are set again"
             )
@@ -336,102 +314,6 @@ class NodeStore:
                 "`varve metadata copy` takes it from there"
             )
 
-    # -- begun -----------------------------------------------------------------------------------
-
-    async def _scan_log_dirs(self) -> Found:
-        paths = [d.path for d in self._directories if d is not self._metadata_directory]
-        other = self._metadata_directory
-        found: Found = await self._run(
-            scan_log_dirs, self._filesystem, paths, other.path if other is not None else None
-        )
-        return found
-
-    async def _begin(self) -> str:
-        found = await self._scan_log_dirs()
-        if found.topics and found.metadata is None:
-            raise NodeStoreError(self._without_settings(found))
-        return await self._begin_from(found)
-
-    def _without_settings(self, found: Found) -> str:
-        count = len(found.topics)
-        versions = {d.meta.version for d in self._directories if d.meta is not None}
-        if self._settings.zookeeper_connect or 0 in versions:
-            where = (
-                "Their settings are in ZooKeeper"
-                + (
-                    f" ({self._settings.zookeeper_connect})"
-                    if self._settings.zookeeper_connect
-                    else ""
-                )
-                + ", which is not asked: move the cluster to KRaft with Kafka first (then its "
-                "__cluster_metadata log is here, or under metadata.log.dir)"
-            )
-        else:
-            where = (
-                "Their settings are in the __cluster_metadata log of their cluster, which is in "
-                "none of them: name its directory in metadata.log.dir"
-            )
-        return (
-            f"the log directories hold partitions of {count} topic{'s' if count != 1 else ''} and "
-            f"no metadata store. {where}. Or take them over without: {_ADOPT}; then nothing of "
-            "them is deleted or compacted until settings are given"
-        )
-
-    async def _begin_from(self, found: Found) -> str:
-        named = {d.meta.store_id for d in self._directories if d.meta is not None} - {None}
-        if len(named) > 1:
-            raise NodeStoreError(
-                "the log directories belong to different metadata stores: "
-                + ", ".join(
-                    f"{d.path} to {format_uuid(d.meta.store_id)}"
-                    for d in self._directories
-                    if d.meta is not None and d.meta.store_id is not None
-                )
-            )
-        # Directories that name a lost store are this one's without being written again.
-        store_id = next(iter(named), None) or fresh_id(self._randomness)
-        first = self._directories[0]
-        if not first.is_online:
-            raise NodeStoreError(f"the metadata store is in {first.path}: {first.offline_reason}")
-        path = join(first.path, METADATA_FILE)
-        await self._run(self._remove, path + NEW_SUFFIX)
-        from broker.controller.store.sqlite_store import SqliteStore
-
-        store = await SqliteStore.open(path + NEW_SUFFIX, timer=self._timer)
-        try:
-            await _identify_as(store, store_id, self._settings.node_id)
-            if found.topics or expected_elsewhere(found, self._settings.node_id):
-                # So that no id is given out twice: the time is above whatever was counted so far.
-                lost = self._clock.now_ms() * 1000 if found.is_ours else 0
-                topics = await adopt(
-                    store,
-                    found,
-                    node_id=self._settings.node_id,
-                    randomness=self._randomness,
-                    settings=self._settings,
-                    first_producer_id=max(lost, UNKNOWN_PRODUCER_IDS_START),
-                )
-                LOGGER.info(
-                    "imported existing log directories into a new metadata store topics=%d", topics
-                )
-        finally:
-            await store.aclose()
-        await self._run(self._publish, path)
-        return path
-
-    def _remove(self, path: str) -> None:
-        for suffix in SQLITE_SUFFIXES:
-            self._filesystem.unlink(path + suffix, missing_ok=True)
-
-    def _publish(self, path: str) -> None:
-        for directory in self._directories:
-            if directory.is_online:
-                # It may be of the store that is lost, whose id the new one has.
-                remove_store_note(self._filesystem, directory.path)
-        self._filesystem.open(path + NEW_SUFFIX).sync()
-        self._filesystem.rename(path + NEW_SUFFIX, path)
-        self._filesystem.sync_directory(self._directories[0].path)
-
     # -- whose it is -----------------------------------------------------------------------------
 
     def check_not_behind(self, store_id: UUID, revision: int) -> int:
@@ -456,7 +338,7 @@ class NodeStore:
                     "-wal file is missing. Topics made since would be set aside, and producer ids "
                     "given out twice, so nothing is touched. Give back the store that this node "
                     "used last, with its -wal file. If it is lost for good, move this one out of "
-                    f"the log directories: {_ADOPT} makes a new one from the partitions that are "
+                    f"the log directories: {ADOPT} makes a new one from the partitions that are "
                     "there; their settings are lost, so nothing of them is deleted or compacted "
                     "until they are set again"
                 )
@@ -477,7 +359,7 @@ class NodeStore:
                 )
             # Of a release before stores had an id; the directories beside it are named next.
             store_id = fresh_id(self._randomness)
-            await _identify_as(store, store_id, self._settings.node_id)
+            await identify_as(store, store_id, self._settings.node_id)
             return store_id
         store_id, node_id = decode_store_identity(item.value)
         if node_id != self._settings.node_id:
@@ -497,15 +379,6 @@ class NodeStore:
                 )
             )
         return store_id
-
-
-async def _identify_as(store: MetadataStore, store_id: UUID, node_id: int) -> None:
-    result = await store.txn(
-        compare=[key_absent(STORE_KEY)],
-        then=[Put(STORE_KEY, encode_store_identity(store_id, node_id))],
-    )
-    if not result.succeeded:
-        raise StoreError("another process has given the metadata store an id in the same moment")
 
 
 def _describe(path: str) -> str:

@@ -55,7 +55,8 @@ from broker.controller.store.sqlite_store import SqliteStore
 from broker.controller.store.whole_range import whole_range
 from broker.controller.topic_planner import fresh_id
 from broker.node.moved_note import COPIED_SUFFIX, MovedNote, write_moved_note
-from broker.node.node_store import METADATA_FILE, SQLITE_SUFFIXES, NodeStore, NodeStoreError
+from broker.node.node_store import NodeStore
+from broker.node.store_file import METADATA_FILE, SQLITE_SUFFIXES, NodeStoreError
 from broker.offline.key_copy import TargetChangedError, make_equal
 from config.version import VERSION
 from storage.checkpoints.clean_shutdown import marked_epoch, write_clean_shutdown

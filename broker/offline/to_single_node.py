@@ -44,7 +44,8 @@ from broker.controller.store.sqlite_store import SqliteStore
 from broker.controller.store.whole_range import whole_range
 from broker.controller.topic_planner import fresh_id
 from broker.node.moved_note import MOVED_FILE
-from broker.node.node_store import METADATA_FILE, NEW_SUFFIX, SQLITE_SUFFIXES, NodeStore
+from broker.node.node_store import NodeStore
+from broker.node.store_file import METADATA_FILE, NEW_SUFFIX, SQLITE_SUFFIXES
 from broker.offline.key_copy import TargetChangedError, make_equal
 from broker.offline.to_cluster import CopyRefusedError, CopyReport
 from storage.checkpoints.member_note import remove_member_note

@@ -21,7 +21,7 @@ from posixpath import dirname, join
 
 from broker.controller.store.unix.store_host import IDENTITY_FILE, STORE_FILE
 from broker.node.moved_note import MOVED_FILE
-from broker.node.node_store import METADATA_FILE
+from broker.node.store_file import METADATA_FILE
 from broker.runtime.startup_errors import StartupError
 from storage.checkpoints.brokers_note import (
     BROKERS_FILE,

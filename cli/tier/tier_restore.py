@@ -150,7 +150,7 @@ async def _restore(
 ) -> "RestoreResult":
     from broker.controller.store.metadata_store import StoreError
     from broker.controller.store.sqlite_store import SqliteStore
-    from broker.node.node_store import METADATA_FILE
+    from broker.node.store_file import METADATA_FILE
     from broker.remote.restore import Restoring
     from broker.runtime.timer import TimerWheel
     from storage.environment.clock import SystemClock

@@ -8,7 +8,7 @@ from broker.controller.images.controller_history import WRITES_KEY
 from broker.controller.images.metadata_records import INCARNATION_KEY
 from broker.controller.store.metadata_store import Put, StoreReplacedError
 from broker.node.cluster_node import check_directories, check_store, incarnation_of
-from broker.node.node_store import METADATA_FILE, NodeStoreError
+from broker.node.store_file import METADATA_FILE, NodeStoreError
 from storage.checkpoints.member_note import MemberNote, write_member_note
 from storage.manager.log_manager import LogManager
 from storage.types.uuid_text import format_uuid

@@ -11,7 +11,8 @@ import pytest
 from broker.controller.images.metadata_records import STORE_KEY, encode_store_identity
 from broker.controller.store.metadata_store import Put
 from broker.controller.store.sqlite_store import SqliteStore
-from broker.node.node_store import METADATA_FILE, NodeStore, NodeStoreError
+from broker.node.node_store import NodeStore
+from broker.node.store_file import METADATA_FILE, NodeStoreError
 from config.broker import BrokerConfig
 from storage.checkpoints.log_directory import LogDirectory
 from storage.checkpoints.member_note import MemberNote, remove_member_note, write_member_note

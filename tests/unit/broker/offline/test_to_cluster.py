@@ -12,8 +12,8 @@ from broker.controller.images.store_marks import ORIGIN_KEY, OriginState, check_
 from broker.controller.store.metadata_store import Put, StoreError
 from broker.controller.store.whole_range import whole_range
 from broker.node.moved_note import MovedNote
-from broker.node.node_store import METADATA_FILE, NodeStoreError
 from broker.node.stopped_node import stopped_node
+from broker.node.store_file import METADATA_FILE, NodeStoreError
 from broker.offline.to_cluster import CopyRefusedError, CopyReport, CopyToCluster
 from config.broker import BrokerConfig
 from storage.checkpoints.clean_shutdown import marked_epoch
