@@ -11,7 +11,7 @@ import asyncio
 import logging
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 from uuid import UUID
 
 from broker.controller.images.features import GROUP_VERSION, SHARE_VERSION
@@ -73,6 +73,8 @@ if TYPE_CHECKING:
 logger = logging.getLogger(__name__)
 
 OFFSETS_TOPIC = CONSUMER_OFFSETS
+
+AnyGroup = TypeVar("AnyGroup", bound=Group)
 
 _MEMBER_ID_SUFFIX_LENGTH = 37
 """A dash and a UUID: what makes an instance id a member id."""
@@ -499,6 +501,22 @@ class GroupCoordinator(TopicCoordinator[GroupCoordinatorShard]):
         if isinstance(active, ErrorCode):
             return active, None
         return ErrorCode.NONE, active.shard.groups.get(group_id)
+
+    def group_of(self, group_id: str, kind: type[AnyGroup], name: str) -> AnyGroup:
+        """A group of one kind for reading; `name` is the kind's, as clients read it.
+
+        Raises:
+            ApiError: GROUP_ID_NOT_FOUND: there is none, or it is of another kind. Else why it
+                cannot be served here and now.
+        """
+        code, group = self.find_group(group_id)
+        if code is not ErrorCode.NONE:
+            raise ApiError(code, code.message)
+        if group is None:
+            raise ApiError(ErrorCode.GROUP_ID_NOT_FOUND, f"Group {group_id} not found.")
+        if not isinstance(group, kind):
+            raise ApiError(ErrorCode.GROUP_ID_NOT_FOUND, f"Group {group_id} is not a {name} group.")
+        return group
 
     def groups(self) -> Iterator[Group]:
         """All groups that are coordinated here; not to be kept across loop iterations."""

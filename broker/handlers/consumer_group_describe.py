@@ -17,6 +17,7 @@ from broker.controller.images.cluster_image import TopicImage
 from broker.groups.consumer.consumer_group import ConsumerGroup
 from broker.groups.consumer.member import ConsumerGroupMember
 from broker.groups.modern.assignment import Assignment
+from broker.runtime.errors import ApiError
 from protocol.api_keys import ApiKey
 from protocol.error_codes import ErrorCode
 from protocol.messages import consumer_group_describe as messages
@@ -42,35 +43,27 @@ def handle(
     services: "Services", context: "RequestContext", request: ConsumerGroupDescribeRequest
 ) -> ConsumerGroupDescribeResponse:
     """Describe groups."""
-    described = []
-    for group_id in dict.fromkeys(request.group_ids):
+    group_ids = dict.fromkeys(request.group_ids)
+    return ConsumerGroupDescribeResponse(
+        groups=[_described(services, request, group_id) for group_id in group_ids]
+    )
+
+
+def _described(
+    services: "Services", request: ConsumerGroupDescribeRequest, group_id: str
+) -> DescribedGroup:
+    try:
         if not services.groups.serves_consumer_groups:
-            described.append(_refused(group_id, ErrorCode.UNSUPPORTED_VERSION, None))
-            continue
+            raise ApiError(ErrorCode.UNSUPPORTED_VERSION)
         if not group_id:
-            described.append(_refused(group_id, ErrorCode.INVALID_GROUP_ID, None))
-            continue
-        code, group = services.groups.find_group(group_id)
-        if isinstance(group, ConsumerGroup):
-            one = _describe(services, group)
-            if request.include_authorized_operations:
-                one.authorized_operations = GROUP_OPERATIONS
-        elif code is not ErrorCode.NONE:
-            one = _refused(group_id, code, code.message)
-        elif group is None:
-            one = _refused(group_id, ErrorCode.GROUP_ID_NOT_FOUND, f"Group {group_id} not found.")
-        else:
-            one = _refused(
-                group_id,
-                ErrorCode.GROUP_ID_NOT_FOUND,
-                f"Group {group_id} is not a consumer group.",
-            )
-        described.append(one)
-    return ConsumerGroupDescribeResponse(groups=described)
-
-
-def _refused(group_id: str, code: ErrorCode, message: str | None) -> DescribedGroup:
-    return DescribedGroup(group_id=group_id, error_code=code, error_message=message)
+            raise ApiError(ErrorCode.INVALID_GROUP_ID)
+        group = services.groups.group_of(group_id, ConsumerGroup, "consumer")
+    except ApiError as error:
+        return DescribedGroup(group_id=group_id, error_code=error.code, error_message=error.message)
+    described = _describe(services, group)
+    if request.include_authorized_operations:
+        described.authorized_operations = GROUP_OPERATIONS
+    return described
 
 
 def _describe(services: "Services", group: ConsumerGroup) -> DescribedGroup:

@@ -18,6 +18,7 @@ from broker.controller.images.cluster_image import TopicImage
 from broker.groups.share.member import ShareGroupMember
 from broker.groups.share.share_group import ShareGroup
 from broker.groups.share.simple_assignor import SimpleAssignor
+from broker.runtime.errors import ApiError
 from protocol.api_keys import ApiKey
 from protocol.error_codes import ErrorCode
 from protocol.messages.share_group_describe import (
@@ -41,36 +42,27 @@ def handle(
     services: "Services", context: "RequestContext", request: ShareGroupDescribeRequest
 ) -> ShareGroupDescribeResponse:
     """Describe groups."""
-    described = []
-    for group_id in dict.fromkeys(request.group_ids):
+    group_ids = dict.fromkeys(request.group_ids)
+    return ShareGroupDescribeResponse(
+        groups=[_described(services, request, group_id) for group_id in group_ids]
+    )
+
+
+def _described(
+    services: "Services", request: ShareGroupDescribeRequest, group_id: str
+) -> DescribedGroup:
+    try:
         if not services.groups.serves_share_groups:
-            described.append(_refused(group_id, ErrorCode.UNSUPPORTED_VERSION, None))
-            continue
+            raise ApiError(ErrorCode.UNSUPPORTED_VERSION)
         if not group_id:
-            code = ErrorCode.INVALID_GROUP_ID
-            described.append(_refused(group_id, code, code.message))
-            continue
-        code, group = services.groups.find_group(group_id)
-        if isinstance(group, ShareGroup):
-            one = _describe(services, group)
-            if request.include_authorized_operations:
-                one.authorized_operations = GROUP_OPERATIONS
-        elif code is not ErrorCode.NONE:
-            one = _refused(group_id, code, code.message)
-        elif group is None:
-            one = _refused(group_id, ErrorCode.GROUP_ID_NOT_FOUND, f"Group {group_id} not found.")
-        else:
-            one = _refused(
-                group_id,
-                ErrorCode.GROUP_ID_NOT_FOUND,
-                f"Group {group_id} is not a share group.",
-            )
-        described.append(one)
-    return ShareGroupDescribeResponse(groups=described)
-
-
-def _refused(group_id: str, code: ErrorCode, message: str | None) -> DescribedGroup:
-    return DescribedGroup(group_id=group_id, error_code=code, error_message=message)
+            raise ApiError(ErrorCode.INVALID_GROUP_ID, ErrorCode.INVALID_GROUP_ID.message)
+        group = services.groups.group_of(group_id, ShareGroup, "share")
+    except ApiError as error:
+        return DescribedGroup(group_id=group_id, error_code=error.code, error_message=error.message)
+    described = _describe(services, group)
+    if request.include_authorized_operations:
+        described.authorized_operations = GROUP_OPERATIONS
+    return described
 
 
 def _describe(services: "Services", group: ShareGroup) -> DescribedGroup:
