@@ -19,6 +19,7 @@ from storage.cleaner.cleaning import CleaningAbortedError
 from storage.errors import CutSegmentError
 from storage.log.directory_pace import DirectoryPace
 from storage.log.log import Log
+from storage.manager.log_jobs import run_one_by_one
 from storage.manager.log_manager import LogManager
 from storage.types.log_files import RELATIVE_OFFSET_MAX
 from storage.types.topic_partition import TopicPartition
@@ -426,3 +427,114 @@ def test_a_segment_that_is_filled_up_with_a_gap_has_been_flushed() -> None:
     log = found(disk.started(COMPACT))
     assert log.log_end_offset == 8
     assert [one.offset for one in read_records(log)] == [0, *range(2, 8)]
+
+
+# -- all of it -----------------------------------------------------------------------------------
+
+
+def replica(disk: Disk) -> LogManager:
+    """A broker with one replica of several: one that is alone keeps what has lost its start."""
+    manager = disk.manager()
+    run_one_by_one(
+        manager.startup.load_jobs(lambda _topic: COMPACT, is_replicated=lambda _tp: True)
+    )
+    return manager
+
+
+class Keys:
+    """A compacted log that is led, followed, cut and compacted; the power goes after each change.
+
+    Whatever is lost with its end: below where a start finds the log's end the last record of every
+    key is there. With the page cache nothing is lost, or set aside.
+    """
+
+    def __init__(self, seed: int) -> None:
+        self.random = Random(seed)
+        self.disk = Disk()
+        self.disk.filesystem.mkdir("/one")
+        self.disk.filesystem.sync_directory("/")
+        self.manager = replica(self.disk)
+        self.log = self.manager.creation.get_or_create(A0, ID_A, COMPACT)
+        # Offset to key, of all that was ever written and not truncated; and while it changes.
+        self.history: dict[int, bytes] = {}
+        self.cuts = 0
+
+    def watch(self) -> None:
+        self.disk.filesystem.observer = lambda _event: self.cut()
+
+    def cut(self) -> None:
+        self.cuts += 1
+        if self.random.random() < 0.7:
+            return
+        keep = self.random.choice((None, KEEP_ALL, Random(self.cuts)))
+        after = Disk()
+        after.clock = self.disk.clock
+        after.filesystem = self.disk.filesystem.after_crash(keep)
+        log = replica(after).get(A0)
+        if log is not None:
+            self.check(log, keeps_all=keep == KEEP_ALL)
+
+    def check(self, log: Log, *, keeps_all: bool) -> None:
+        read = {one.offset: one.key for one in read_records(log)}
+        assert read.items() <= self.history.items()
+        last = {key: offset for offset, key in self.history.items() if offset < log.log_end_offset}
+        assert set(last.values()) <= read.keys(), (log, self.cuts)
+        if keeps_all:
+            assert log.set_aside == ()
+
+    def step(self) -> None:
+        act = self.random.choice(("lead", "lead", "follow", "follow", "flush", "clean", "rest"))
+        log, manager = self.log, self.manager
+        if act in ("lead", "follow"):
+            for _ in range(self.random.randrange(1, 8)):
+                key = b"%d" % self.random.randrange(8)
+                ahead = self.random.choice((0, 0, 1, 5, 60)) if act == "follow" else 0
+                offset = log.log_end_offset + ahead
+                self.history[offset] = key
+                batch = make_batch(b"v" * 40, key=key)
+                if act == "follow":
+                    batch[:8] = offset.to_bytes(8, "big")
+                    batch[12:16] = bytes(4)
+                    log.follower.append(batch, fetch_offset=log.log_end_offset)
+                else:
+                    log.writer.append_as_leader(batch, leader_epoch=0, now_ms=NOW_MS)
+                log.update_high_watermark(log.log_end_offset)
+        elif act == "flush":
+            log.flusher.flush(self.random.choice((None, log.active_base_offset)))
+        elif act == "clean":
+            manager.compaction.clean_dirtiest()
+        else:
+            self.rest(self.random.choice(("checkpoint", "truncate", "stop", "kill", "wait")))
+
+    def rest(self, act: str) -> None:
+        log, manager = self.log, self.manager
+        if act == "checkpoint":
+            manager.checkpoints.write()
+        elif act == "wait":
+            self.disk.clock.advance(100_000)
+            log.deletion.remove_deleted_files()
+        elif act == "truncate" and log.log_end_offset > log.recovery_point:
+            offset = self.random.randrange(log.recovery_point, log.log_end_offset)
+            self.disk.filesystem.observer = None
+            manager.truncation.truncate_to(log, offset)
+            self.history = {at: key for at, key in self.history.items() if at < offset}
+        elif act in ("stop", "kill"):
+            self.disk.filesystem.observer = None
+            if act == "stop":
+                manager.shutdown()
+            else:
+                killed(self.disk)
+            self.manager = replica(self.disk)
+            self.log = found(self.manager)
+            self.check(self.log, keeps_all=True)
+        self.watch()
+
+
+@pytest.mark.parametrize("seed", swept(range(8), 4))
+def test_no_key_is_passed_over_whenever_the_power_goes(seed: int) -> None:
+    keys = Keys(seed)
+    keys.watch()
+    for _ in range(40):
+        keys.step()
+    keys.check(keys.log, keeps_all=True)
+    assert keys.cuts > 200
