@@ -28,7 +28,7 @@ def judge(log: Log, model: Modelled) -> None:
     found = all_batches(log)
     lineage = _lineage_of(found, log, model)
     if model.has_lost_power:
-        lineage = _without_holes(found, lineage, model)
+        lineage = _without_holes(found, lineage, model, log.log_start_offset)
         left = len(lineage.until(log.log_end_offset).batches)
         model.was_shortened |= model.was_compacted and left < len(model.lineages[0].batches)
     if model.was_cut:
@@ -101,7 +101,9 @@ def _is_rest_of(batch: Batch, original: Batch) -> bool:
     )
 
 
-def _without_holes(found: list[Batch], lineage: Lineage, model: Modelled) -> Lineage:
+def _without_holes(
+    found: list[Batch], lineage: Lineage, model: Modelled, log_start: int
+) -> Lineage:
     """Leave out what a power cut may have taken, as none of it was ever synced.
 
     Of a compacted log that looks like compaction's doing. One without other replicas gains nothing
@@ -116,6 +118,7 @@ def _without_holes(found: list[Batch], lineage: Lineage, model: Modelled) -> Lin
             for batch in lineage.batches
             if batch.base in here
             or batch.base < model.durable_end
+            or batch.end <= log_start
             or not (model.was_compacted or (batch.base < first and not model.is_replicated))
         ],
     )
