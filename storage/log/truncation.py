@@ -157,11 +157,13 @@ class LogTruncation:
         state.segments.clear()
         state.segments.add(first)
         self._flusher.directory_changed = True
+        # With its snapshots: one that came back would name producers and open transactions of
+        # records that are gone, as of an offset of the new log.
+        state.producer_state.truncate_fully_and_start_at(offset)
         state.filesystem.sync_directory(state.directory)
         state.log_start_offset = offset
         state.durable_log_start_offset = min(state.durable_log_start_offset, offset)
         state.leader_epochs.clear()
-        state.producer_state.truncate_fully_and_start_at(offset)
         self._end_at(offset)
         state.high_watermark = offset
         state.recovery_point = offset

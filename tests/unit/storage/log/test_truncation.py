@@ -159,6 +159,26 @@ def test_what_was_aborted_above_a_cut_does_not_come_back_with_a_power_cut() -> N
     assert again.reader.aborted_transactions(0, 4) == []
 
 
+def test_producers_of_the_former_log_do_not_come_back_with_a_power_cut() -> None:
+    """A snapshot of it, as of the offset at which the log begins anew.
+
+    The transaction that was open in it held back the readers of committed records for ever.
+    """
+    filesystem = FakeFilesystem()
+    filesystem.mkdir("/data")
+    filesystem.sync_directory("/")
+    log = open_log(filesystem)
+    append(log, make_batch(b"a"))
+    transactional(log, 0)
+    log.close()
+    log.truncation.truncate_fully_and_start_at(2)
+    filesystem.crash()
+    found = open_log(filesystem, opened=Opened(recovery_point=log.recovery_point))
+    assert (found.log_start_offset, found.log_end_offset) == (2, 2)
+    assert found.producer_state.last_entry(7) is None
+    assert found.producer_state.first_undecided_offset is None
+
+
 def test_a_truncation_to_the_end_removes_nothing() -> None:
     log = open_log(FakeFilesystem())
     append(log, make_batch(b"a", b"b"))
