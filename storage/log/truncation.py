@@ -69,6 +69,7 @@ class LogTruncation:
         """
         state = self._state
         assert offset >= 0, offset
+        state.check_failure()
         self._disk_work.write_queued()
         if offset >= state.log_end_offset:
             state.leader_epochs.truncate_from_end(state.log_end_offset)
@@ -139,6 +140,7 @@ class LogTruncation:
         Raises:
             DiskError: The disk refused; the log is out of service.
         """
+        self._state.check_failure()
         try:
             self._start_at(offset)
         except DiskError as error:
