@@ -298,7 +298,7 @@ class Partition:
             raise ApiError(code)
 
     def leader_epoch_error(self, current_leader_epoch: int) -> ErrorCode | None:
-        """What a client with this epoch is told; None if it has ours, or gives none (-1).
+        """The error for a client with this epoch; None for the same one, and where it is -1.
 
         FENCED_LEADER_EPOCH: it refreshes its metadata. UNKNOWN_LEADER_EPOCH: it retries until this
         broker has caught up.
