@@ -17,6 +17,8 @@ from bench.kafka_release import KAFKA_VERSION, SCALA_VERSION, KafkaRelease
 from tests.fakes.kafka.maven_jars import BUILD, Artifact, compiled, maven_jars
 
 SOURCES: Final = Path(__file__).parents[1] / "java_suite"
+ROOT: Final = Path(__file__).parents[3]
+FORKS: Final = "tests.interop.suite.broker_forks"
 TIMEOUT_S: Final = 1800
 NOT_HERE: Final = "NOT_HERE"
 """What only a broker within the test's Java could have answered; see the Java class."""
@@ -64,20 +66,35 @@ class SuiteResult:
 
 
 def run_class(name: str, etcd: str, directory: Path) -> SuiteResult:
-    """Run a class of Kafka's tests; clusters, their logs and JUnit's report stay in `directory`."""
+    """Run a class of Kafka's tests; logs of processes and JUnit's report stay in `directory`."""
     release = KafkaRelease.resolve()
     jars = f"{maven_jars('kafka-suite', _JARS)}/*{os.pathsep}{release.classpath}"
     classes = compiled(sorted(SOURCES.rglob("*.java")), jars, BUILD / "kafka-suite" / "classes")
-    (directory / "clusters").mkdir(parents=True)
+    for folder in ("clusters", "temporary"):
+        (directory / folder).mkdir(parents=True)
     command = [
-        *(release.java, "-Xmx1g", f"-Dvarve={Path(sys.executable).parent / 'varve'}"),
-        *(f"-Detcd={etcd}", f"-Dvarve.directory={directory / 'clusters'}"),
+        # Compiled quickly rather than well: each Java lives for a minute.
+        *(release.java, "-Xmx1g", "-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC"),
+        *(f"-Dvarve.forks={sys.executable} -m {FORKS}", f"-Detcd={etcd}"),
+        *(f"-Dvarve.directory={directory / 'clusters'}",),
         *(f"-Dlog4j2.configurationFile={release.directory / 'log4j2-warn.properties'}",),
+        # Some tests put logs beside where they run, most into the system's folder.
+        f"-Djava.io.tmpdir={directory / 'temporary'}",
         *("-Djunit.jupiter.execution.timeout.default=300s", "-cp", f"{classes}{os.pathsep}{jars}"),
         *("org.junit.platform.console.ConsoleLauncher", "execute", f"--select-class={name}"),
         *("--details=none", f"--reports-dir={directory}"),
     ]
-    done = run(command, stdout=PIPE, stderr=STDOUT, text=True, check=False, timeout=TIMEOUT_S)
+    modules = os.pathsep.join(filter(None, (str(ROOT), os.environ.get("PYTHONPATH"))))
+    done = run(
+        command,
+        cwd=directory / "temporary",
+        env={**os.environ, "PYTHONPATH": modules},
+        stdout=PIPE,
+        stderr=STDOUT,
+        text=True,
+        check=False,
+        timeout=TIMEOUT_S,
+    )
     report = directory / "TEST-junit-jupiter.xml"
     assert report.exists(), "\n".join(done.stdout.splitlines()[-40:])
     return _read(report)
