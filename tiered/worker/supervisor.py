@@ -17,7 +17,9 @@ it is near: it takes a third of a second, and failing at once would make of a re
 copies, whose objects have to be deleted, and empty fetches. If that start fails, so do all that
 wait. Readers have time limits of their own, which end their waiting sooner.
 
-There never are two processes: the next one is started when the last one is reaped.
+There never are two processes: the next one is started when the last one is reaped. A stop is not
+held up by one that the kernel does not end, since it waits for a disk that hangs: it is left
+behind, killed, and ends without another step when the disk answers.
 """
 
 import asyncio
@@ -44,6 +46,9 @@ person; each time most of what is asked of the next one succeeds, and a start is
 
 STABLE_MS: Final = 60_000.0
 """A process that has run so long begins with the smallest backoff again."""
+
+LEFT_AFTER_MS: Final = 6_000.0
+"""How long a stop waits for the process to be gone: twice as long as it takes to be killed."""
 
 NEAR_MS: Final = 5_000.0
 """A start further away than this is not waited for."""
@@ -181,6 +186,9 @@ class Supervisor:
 
     def _reaped(self, session: Session) -> None:
         LOGGER.info("tier process exited pid=%d exit_status=%s", session.pid, session.exit_status)
+        if session is not self._session:
+            # It was left behind.
+            return
         if self.state is WorkerState.STOPPING:
             self._finish()
         elif self._restarting is None:
@@ -226,7 +234,7 @@ class Supervisor:
     async def stop(self, drain_ms: float) -> None:
         """End the process: calls under way may end within `drain_ms`, then are cancelled.
 
-        Returns when it is gone. May be started again.
+        Returns when it is gone, or LEFT_AFTER_MS after it was told to go. May be started again.
         """
         if self.state is WorkerState.STOPPED:
             return
@@ -251,7 +259,21 @@ class Supervisor:
             session.close()
         else:
             session.end("the broker stops")
-        await asyncio.shield(self._stopped)
+        leave = self._timer.call_later_ms(LEFT_AFTER_MS, lambda: self._leave(session))
+        try:
+            await asyncio.shield(self._stopped)
+        finally:
+            leave.cancel()
+
+    def _leave(self, session: Session) -> None:
+        if session.reaped:
+            return
+        LOGGER.error(
+            "tier process is killed and does not end, as while a disk or a network file system "
+            "hangs: the stop goes on without it pid=%d",
+            session.pid,
+        )
+        self._finish()
 
     async def _drain(self, session: Session, drain_ms: float) -> None:
         idle = asyncio.ensure_future(session.drained())

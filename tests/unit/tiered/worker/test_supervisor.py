@@ -17,6 +17,7 @@ from tiered.worker.session import PING_MS, REAP_MS, TERM_AFTER_MS
 from tiered.worker.supervisor import (
     BACKOFF_MAX_MS,
     BACKOFF_MS,
+    LEFT_AFTER_MS,
     NEAR_MS,
     SERVED_BACKOFF_MAX_MS,
     STABLE_MS,
@@ -230,6 +231,32 @@ async def test_stop_twice_and_start_again(house: House) -> None:
     assert house.supervisor.current is None
     await house.running()
     assert house.supervisor.restarts == 1
+
+
+async def test_stop_goes_on_without_one_that_the_kernel_does_not_end(
+    house: House, caplog: pytest.LogCaptureFixture
+) -> None:
+    """It is killed, and ends when the disk answers that it waits for; nothing hangs on it then."""
+    await house.running()
+    first = house.processes.newest
+    first.ignores_end = first.ignores_terminate = True
+    poll = first.poll
+    first.poll = lambda: None  # type: ignore[method-assign]  # not reaped yet
+    stopping = asyncio.create_task(house.supervisor.stop(0))
+    await until(lambda: house.supervisor.current is None)
+    house.timer.advance(LEFT_AFTER_MS - 1)
+    await settled()
+    assert not stopping.done()
+    house.timer.advance(1)
+    await stopping
+    assert (house.state, first.signals) == (WorkerState.STOPPED, ["TERM", "KILL"])
+    assert "does not end" in caplog.text
+    await house.running()
+    first.poll = poll  # type: ignore[method-assign]  # now it is
+    house.timer.advance(REAP_MS)
+    await settled()
+    assert house.is_in(WorkerState.RUNNING)
+    assert len(house.processes.started) == 2
 
 
 async def test_stop_while_it_starts(house: House) -> None:
