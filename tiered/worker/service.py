@@ -183,7 +183,8 @@ class TierService:
         assert self._connection is not None
         self._connection.send_now(Kind.ERROR, number, {"error": error_as_json(error)})
 
-    def _cancel(self, number: int) -> None:
+    def _cancel(self, number: int, *, is_told: bool = False) -> None:
+        """Cancel a call, and again as long as it goes on; `is_told`: the log says so already."""
         task = self._tasks.get(number)
         if task is None:
             return  # It has been answered; the answer is on its way.
@@ -191,8 +192,9 @@ class TierService:
 
         def check() -> None:
             if self._tasks.get(number) is task:
-                LOGGER.warning("tier process call ignores its cancellation call=%d", number)
-                self._cancel(number)
+                if not is_told:
+                    LOGGER.warning("tier process call ignores its cancellation call=%d", number)
+                self._cancel(number, is_told=True)
 
         self._timer.call_later_ms(CANCEL_MS, check)
 

@@ -209,6 +209,33 @@ async def test_call_that_swallows_its_cancellation_is_cancelled_again(
     assert broker.timer.pending == 0
 
 
+async def test_call_that_goes_on_after_its_cancellation_is_told_of_once(
+    broker: Broker, caplog: pytest.LogCaptureFixture
+) -> None:
+    """A disk that hangs keeps it for as long as it does."""
+    swallowed = 0
+
+    async def get_object(key: str) -> bytes:
+        nonlocal swallowed
+        while swallowed < 10:
+            try:
+                await asyncio.get_running_loop().create_future()
+            except asyncio.CancelledError:
+                swallowed += 1
+        return b"after all"
+
+    broker.tier.get_object = get_object  # type: ignore[method-assign]  # a stubborn one
+    broker.call(1, "get_object", "k")
+    await until(lambda: broker.service.calls_under_way == 1)
+    await settled()
+    broker.ours.send_now(Kind.CANCEL, 1)
+    for times in range(1, 10):
+        await until(lambda times=times: swallowed == times)  # type: ignore[misc]  # a lambda's default
+        broker.timer.advance(CANCEL_MS)
+    assert (await broker.answer(1)).data == b"after all"
+    assert caplog.text.count("ignores its cancellation") == 1
+
+
 async def test_calls_are_bounded(broker: Broker, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(service_module, "CALLS_MAX", 2)
     broker.tier.gate("get_object").close()
