@@ -62,7 +62,7 @@ def test_a_stop_without_room_for_the_recovery_points_is_no_clean_one(disk: Disk)
     found = manager.get(A0)
     assert found is not None
     assert not directory.had_clean_shutdown
-    assert (found.log_end_offset, found.may_have_gaps) == (22, False)
+    assert (found.log_end_offset, found.gaps_until) == (22, None)
     assert directory.checkpointed(CLEANER_CHECKPOINT, A0) is None
 
 
