@@ -62,7 +62,9 @@ def fault(machine: Machine, random: Random) -> None:
          "list", "sync_directory", "allocate", "rmtree"]
     )  # fmt: skip
     codes = [errno.EIO, errno.ENOSPC, errno.ENOSPC, errno.EMFILE, errno.EMFILE]
-    possible = {"sync": codes[:2], "write": codes[:3], "truncate": codes[:3], "read": codes[:1]}
+    # As far as file systems go that change in place: no name needs a descriptor, or room to go.
+    possible = {"sync": codes[:2], "write": codes[:3], "truncate": codes[:3]}
+    possible |= dict.fromkeys(("read", "rename", "unlink", "rmtree"), codes[:1])
     code = random.choice(possible.get(kind, codes))
     path = random.choice(("", "", "", ".log", "checkpoint", ".txnindex", "/two", ".snapshot"))
     times = random.choice((1, 1, 1, 3))
