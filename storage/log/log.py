@@ -242,6 +242,10 @@ class Log(LogState):
         log.set_aside = loaded.set_aside
         if loaded.has_new_segment:
             log.flusher.directory_changed = True
+        for offset in loader.new_snapshots:
+            # Else a clean stop would vouch for one that a power cut leaves empty: without any,
+            # the producers of a log that was closed count as none.
+            log.flusher.note_snapshot(offset)
         if config.preallocate and not checkpointed.clean_shutdown:
             before = loaded.segments.floor(loaded.recovery_point - 1)
             if before is not None and before is not loaded.segments.active:

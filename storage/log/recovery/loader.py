@@ -137,6 +137,8 @@ class LogLoader:
         self._bytes_done = 0
         self._bytes_total = 0
         self._scanned = False
+        # With producers, and not synced: a stop writes none that is there.
+        self.new_snapshots: list[int] = []
         self._found = FoundSegments(
             state,
             segments,
@@ -282,7 +284,7 @@ class LogLoader:
             on_bytes=self._advance,
         )
         for at, segment in enumerate(unflushed):
-            self.producer_state.take_snapshot(segment.base_offset)
+            self._take_snapshot(segment.base_offset)
             rest = unflushed[at + 1 :]
             try:
                 recovery.recover(segment, lambda end, rest=rest: self._before_cut(end, rest))  # type: ignore[misc]  # bound now
@@ -297,7 +299,7 @@ class LogLoader:
         self._check_last_batch(recovery)
         recovery.write_found_epochs()
         self.producer_state.map_end_offset = recovery.next_offset
-        self.producer_state.take_snapshot(recovery.next_offset)
+        self._take_snapshot(recovery.next_offset)
         return recovery.next_offset
 
     def _keep_progress(
@@ -417,12 +419,16 @@ class LogLoader:
             # of it would only find producers that have long gone.
             state.map_end_offset = log_end_offset
             if log_end_offset > log_start_offset:
-                state.take_snapshot(log_end_offset)
+                self._take_snapshot(log_end_offset)
             return
         state.truncate_and_reload(log_start_offset, log_end_offset, self._now_ms)
         if state.map_end_offset < log_end_offset:
             self._replay(state.map_end_offset, log_end_offset)
-            state.take_snapshot(log_end_offset)
+            self._take_snapshot(log_end_offset)
+
+    def _take_snapshot(self, offset: int) -> None:
+        if self.producer_state.take_snapshot(offset) and not self.producer_state.is_empty:
+            self.new_snapshots.append(offset)
 
     def _replay(self, start: int, end: int) -> None:
         """Give the batches of [start, end) to the producer state; their indexes are there."""

@@ -47,6 +47,27 @@ def test_a_clean_stop_is_not_scanned() -> None:
     assert filesystem.reads <= 3
 
 
+def test_producers_that_a_start_has_read_outlive_a_clean_stop_and_a_power_cut() -> None:
+    """Their snapshot was the start's, which no stop had synced; and without any they are none."""
+    filesystem = FakeFilesystem()
+    filesystem.mkdir(DIRECTORY)
+    filesystem.sync_directory("/data")
+    filesystem.sync_directory("/")
+    log = open_log(filesystem)
+    append(log, make_batch(b"a", producer_id=7, producer_epoch=0, base_sequence=0))
+    log.flusher.flush()
+    for is_clean in (False, True, True):
+        filesystem.crash(KEEP_ALL)
+        log = open_log(filesystem, opened=Opened(1, clean_shutdown=is_clean))
+        log.close()
+        filesystem.crash()
+        for seed in range(20):
+            found = open_log(filesystem.after_crash(Random(seed)), opened=Opened(1, 0, True))
+            assert found.producer_state.last_entry(7) is not None, (is_clean, seed)
+        snapshot = f"{DIRECTORY}/{1:020d}.snapshot"
+        assert filesystem.peek(snapshot)
+
+
 def test_an_idle_log_is_closed_without_touching_the_disk() -> None:
     """Thousands of partitions stop quickly."""
     filesystem = FakeFilesystem()
