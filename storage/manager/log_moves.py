@@ -156,6 +156,8 @@ class LogMoves:
             # It also says that offsets may be missing.
             target.write_checkpoint(CLEANER_CHECKPOINT, lambda known: known)
         self._checkpoints.write()
+        # Its checkpoints were passed over, if it is: where the log begins would be forgotten.
+        _check_online(target)
 
     def swap(
         self, log: Log, copy: LogCopy, target: LogDirectory, config: TopicConfig
@@ -275,6 +277,8 @@ class LogMoves:
 class _FailingTarget:
     """While it is entered, a disk that fails under a copy takes the copy's directory offline.
 
+    It is not entered where that is offline already: DiskError.
+
     What of the log cannot be read fails the move alone: the operator may be saving what is left on
     a disk with bad blocks, and the partitions there are served for as long as that goes.
     """
@@ -284,7 +288,7 @@ class _FailingTarget:
         self._copy = copy
 
     def __enter__(self) -> None:
-        return None
+        _check_online(self._directory())
 
     def __exit__(self, _type: object, error: BaseException | None, _traceback: object) -> None:
         if (
@@ -292,9 +296,21 @@ class _FailingTarget:
             and error.is_disk_failure
             and (error.path + "/").startswith(self._copy.target + "/")
         ):
-            path = dirname(self._copy.target)
-            target = next(d for d in self._table.directories if d.path == path)
-            self._table.fail(target, error)
+            self._table.fail(self._directory(), error)
+
+    def _directory(self) -> LogDirectory:
+        path = dirname(self._copy.target)
+        return next(d for d in self._table.directories if d.path == path)
+
+
+def _check_online(target: LogDirectory) -> None:
+    """Check that a log may go on moving to a directory.
+
+    Raises:
+        DiskError: Its disk has failed, under this copy or under another log.
+    """
+    if not target.is_online:
+        raise DiskError("the log directory is offline", target.path)
 
 
 def _offsets_of(log: Log) -> dict[str, int]:

@@ -340,6 +340,33 @@ def test_a_target_that_fails_leaves_the_log_where_it_is(kind: str) -> None:
     assert A0 not in node.manager.offline
 
 
+@pytest.mark.parametrize("fails_late", [False, True])
+def test_no_log_moves_to_a_directory_that_has_failed_meanwhile(fails_late: bool) -> None:
+    """Under another log: what the copy asks of the disk may go well all the same."""
+    node = Node()
+    log = node.create()
+    manager, target = node.manager, node.directory("/two")
+    log.delete_records(5)
+    copy = manager.moves.begin_move(log, target)
+    manager.moves.copy_segments(log, copy)
+    manager.moves.before_take_out(log)
+    manager.moves.take_out(log)
+    if fails_late:
+        # While the copy is finished; nothing but checkpoints is left to be written.
+        copy.finish()
+        copy.finish = lambda: manager.fail(target, DiskError("I/O error", "/two"))  # type: ignore[method-assign]  # the test's own
+    else:
+        manager.fail(target, DiskError("I/O error", "/two"))
+    with pytest.raises(DiskError, match="offline"):
+        manager.moves.finish_move(log, copy, target)
+    opened = manager.moves.put_back(log, copy, target, SMALL)
+    assert opened is not None
+    node.disk.filesystem.crash(KEEP_ALL)
+    found = node.start().get(A0)
+    assert found is not None
+    assert (found.directory, found.log_start_offset) == ("/one/a-0", 5)
+
+
 @pytest.mark.parametrize(
     ("kind", "code"), [("read", errno.EIO), ("write", errno.ENOSPC), ("open", errno.EMFILE)]
 )
