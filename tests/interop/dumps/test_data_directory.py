@@ -263,19 +263,24 @@ def test_what_kafkas_cleaner_has_left_out_is_no_loss(
     endings: tuple[Callable[[], object], ...] = (node.kill, node.stop, node.kill, node.stop)
     for number, ends in enumerate(endings):
         node.start()
-        with node.connect() as connection:
-            wire.wait_until_led(connection, "state", 1, 30.0)
-        found = AioKafka().consume(node.address, "state", len(expected), group=f"after-{number}")
+        try:
+            with node.connect() as connection:
+                wire.wait_until_led(connection, "state", 1, 30.0)
+            group = f"after-{number}"
+            found = AioKafka().consume(node.address, "state", len(expected), group=group)
+        finally:
+            ends()
         assert [(offset, one.key, one.value) for offset, one in found] == expected
-        ends()
     assert not list(partition.glob("set-aside-*"))
     # And back: Kafka passes over the row that says who wrote the checkpoint, and leaves it out.
     recovery_points = kafka.data_directory / RECOVERY_POINT_CHECKPOINT
     assert NO_GAPS_ABOVE.topic in recovery_points.read_text()
     kafka.start()
-    found = AioKafka().consume(kafka.address, "state", len(expected), group="back")
+    try:
+        found = AioKafka().consume(kafka.address, "state", len(expected), group="back")
+    finally:
+        kafka.stop()
     assert [(offset, one.key, one.value) for offset, one in found] == expected
-    kafka.stop()
     assert NO_GAPS_ABOVE.topic not in recovery_points.read_text()
 
 
