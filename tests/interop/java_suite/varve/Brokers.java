@@ -292,6 +292,23 @@ public final class Brokers {
             == Errors.NONE.code();
     }
 
+    /** Whether it has begun to lead all that its metadata says it leads; one that has ended is not waited for. */
+    public boolean hasTakenRoles(int id) {
+        if (!isAlive(id))
+            return true;
+        List<ListOffsetsRequestData.ListOffsetsTopic> led = metadata(id, MetadataRequest.Builder.allTopics())
+            .topicMetadata().stream().map(topic -> new ListOffsetsRequestData.ListOffsetsTopic()
+                .setName(topic.topic()).setPartitions(topic.partitionMetadata().stream()
+                    .filter(it -> it.leaderId.isPresent() && it.leaderId.get() == id)
+                    .map(it -> new ListOffsetsRequestData.ListOffsetsPartition().setPartitionIndex(it.partition())
+                        .setTimestamp(ListOffsetsRequest.LATEST_TIMESTAMP)).toList())).toList();
+        ListOffsetsResponse answer = ask(id, ListOffsetsRequest.Builder
+            .forReplica(LIST_OFFSETS_VERSION, ListOffsetsRequest.CONSUMER_REPLICA_ID)
+            .setTargetTimes(led).build(LIST_OFFSETS_VERSION));
+        return answer.topics().stream().flatMap(topic -> topic.partitions().stream())
+            .noneMatch(it -> it.errorCode() == Errors.NOT_LEADER_OR_FOLLOWER.code());
+    }
+
     /** An offset of its replica's log, leading or not, by ListOffsets' times. */
     public long offset(int id, TopicPartition of, long time) {
         ListOffsetsPartitionResponse answer = offset(id, of, time, ListOffsetsRequest.DEBUGGING_REPLICA_ID);

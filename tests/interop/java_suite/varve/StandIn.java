@@ -113,9 +113,9 @@ public final class StandIn {
             "onlinePartition", it -> replica(id, it.getArgument(0)))));
         answers.put("lifecycleManager", call -> of(BrokerLifecycleManager.class, Map.of(
             "initialUnfenceFuture", it -> CompletableFuture.completedFuture(null))));
-        // Nothing of a metadata log is to be waited for.
+        // No metadata log is to be waited for, but that it does what it has read there.
         answers.put("sharedServer", call -> of(SharedServer.class, Map.of("loader", it -> of(MetadataLoader.class,
-            Map.of("lastAppliedOffset", last -> Long.MAX_VALUE)))));
+            Map.of("lastAppliedOffset", last -> brokers.hasTakenRoles(id) ? Long.MAX_VALUE : Long.MIN_VALUE)))));
         return of(BrokerServer.class, answers);
     }
 
