@@ -21,7 +21,10 @@ _METADATA: Final = "a cluster has the features of its release, not of an older m
 _PLUGIN: Final = "a plugin in Java is to hold what is remote"
 _SETTINGS: Final = "of a setting that Kafka has and Varve has not"
 _SOON: Final = "a broker that has stopped is fenced a moment after its process ended"
-NOW_AND_THEN: Final = (_ORDER, _SOON)
+_QUOTAS: Final = "quotas are not served"
+_LOGGERS: Final = "loggers have names of Python's modules"
+_PLACE: Final = "a replica's directory that is named before there is one is not remembered"
+NOW_AND_THEN: Final = (_ORDER, _SOON, _PLACE)
 
 REQUESTS: Final[dict[str, int]] = {
     "kafka.api.GroupCoordinatorIntegrationTest": 1,
@@ -69,6 +72,7 @@ TOOLS: Final[dict[str, int]] = {
 
 BROKERS: Final[dict[str, int]] = {
     "kafka.admin.AddPartitionsTest": 7,
+    "kafka.api.PlaintextAdminIntegrationTest": 78,
     "kafka.api.TransactionsTest": 20,
     "kafka.server.AddPartitionsToTxnRequestServerTest": 3,
     "kafka.server.CreateTopicsRequestTest": 5,
@@ -99,7 +103,7 @@ DIFFERENT: Final[dict[str, dict[str, str]]] = {
     "ConfigCommandIntegrationTest": {
         "testDynamicBrokerConfigUpdateUsingKraft": _SETTINGS,
         "testExitWithNonZeroStatusOnUpdatingUnallowedConfig": _SETTINGS,
-        "testNullStatusOnKraftCommandAlterUserQuota": "quotas of users are not served",
+        "testNullStatusOnKraftCommandAlterUserQuota": _QUOTAS,
         "testUpdatePerBrokerConfigWithListenerNameInKRaftThenShouldSuccessful": _SETTINGS,
     },
     "ConsumerGroupDescribeRequestTest": {
@@ -130,6 +134,30 @@ DIFFERENT: Final[dict[str, dict[str, str]]] = {
     "OffsetFetchRequestTest": {
         "testMultiGroupsOffsetFetchWithNewConsumerGroupProtocol": _ORDER,
         "testMultiGroupsOffsetFetchWithOldConsumerGroupProtocol": _ORDER,
+    },
+    "PlaintextAdminIntegrationTest": {
+        "testAdminClientHandlingBadIPWithoutTimeout": "an address outside of the machine is asked",
+        "testAlterReplicaLogDirs": _PLACE,
+        "testAlterStreamsGroupOffsets": _STREAMS,
+        "testCreatePartitionWithOptionRetryOnQuotaViolation": _QUOTAS,
+        "testCreatePartitions": "the code is right; its message has other words",
+        "testDefaultNameQuotaIsNotEqualToDefaultQuota": _QUOTAS,
+        "testDeleteRecordsAfterCorruptRecords": "a Fetch reads no batch: the client finds what is corrupt",
+        "testDeleteStreamsGroupOffsets": _STREAMS,
+        "testDeleteStreamsGroups": _STREAMS,
+        "testDescribeAndAlterConfigs": _SETTINGS,
+        "testDescribeConfigsForLog4jLogLevels": _LOGGERS,
+        "testDescribeStreamsGroups": _STREAMS,
+        "testDescribeStreamsGroupsForStatelessTopology": _STREAMS,
+        "testDescribeStreamsGroupsNotReady": _STREAMS,
+        "testDescribeUserScramCredentials": "SCRAM credentials are not served",
+        "testIncrementalAlterConfigsForLog4jLogLevels": _LOGGERS,
+        "testIncrementalAlterConfigsForLog4jLogLevelsCanResetLoggerToCurrentRoot": _LOGGERS,
+        "testIncrementalAlterConfigsForLog4jLogLevelsCanSetToRootLogger": _LOGGERS,
+        "testIncrementalAlterConfigsForLog4jLogLevelsCannotResetRootLogger": _LOGGERS,
+        "testIncrementalAlterConfigsForLog4jLogLevelsDoesNotWorkWithInvalidConfigs": _LOGGERS,
+        "testListGroups": _STREAMS,
+        "testListStreamsGroupOffsets": _STREAMS,
     },
     "ProduceRequestTest": {
         "testCorruptLz4ProduceRequest": "the answer is right; a metric is looked for in Java",

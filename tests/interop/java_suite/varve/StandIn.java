@@ -176,7 +176,8 @@ public final class StandIn {
 
     private Option<UnifiedLog> log(int id, TopicPartition of) {
         return brokers.logDirectories(id).stream().map(it -> new File(it, of.topic() + "-" + of.partition()))
-            .filter(File::isDirectory).findFirst().map(it -> Option.apply(log(id, of, it))).orElse(Option.empty());
+            .filter(File::isDirectory).findFirst().map(it -> Option.apply(log(id, of, it.getAbsoluteFile())))
+            .orElse(Option.empty());
     }
 
     private UnifiedLog log(int id, TopicPartition of, File directory) {
