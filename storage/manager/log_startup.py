@@ -469,7 +469,9 @@ class LogStartup:
                 )
                 self._keep_flush_limit(log)
                 self._set_aside_alerts.report(topic_partition, log.set_aside)
-                self._note_gaps(directory, log)
+                if not is_replicated(topic_partition):
+                    # Else it would pass over what other replicas have.
+                    self._note_gaps(directory, log)
                 self._compaction.ends_at(directory, topic_partition, log.log_end_offset)
                 self._lower_recovery_point(directory, log)
                 self._note_recovery_point(directory, log, is_foreign=is_foreign)

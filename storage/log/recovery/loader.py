@@ -254,8 +254,9 @@ class LogLoader:
                     scan_from = segment.base_offset
                 break
         if scan_from is None:
-            if self._recovery_point < segments.active.base_offset:
-                # A clean stop knew no segment above it: somebody has put them there since.
+            if self._recovery_point < segments.active.base_offset and not self._has_other_replicas:
+                # A clean stop knew no segment above it: somebody has put them there since. Or it is
+                # an older copy, put over what was there: other replicas have what that lacks.
                 self._gaps_until = OFFSET_MAX
             next_offset = segments.active.find_end()
             if next_offset is not None:

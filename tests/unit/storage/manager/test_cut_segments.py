@@ -18,6 +18,7 @@ from tests.unit.storage.manager.log_disk import A0, ID_A, Disk, append
 
 CONFIG = small_segments(400)
 COUNT = 12
+CHECKPOINTS = (".kafka_cleanshutdown", "recovery-point-offset-checkpoint")
 
 
 def append_transactional(log: Log, value: bytes) -> None:
@@ -267,6 +268,48 @@ def test_a_log_just_made_that_is_cut_between_batches_has_no_gap_of_compaction(
     append(log, value=b"v" * 20)
     with pytest.raises(CutSegmentError, match=rf"offset {kept_batches} .* below 4 is missing"):
         read_batches(log)
+
+
+@pytest.mark.parametrize("is_replicated", [True, False])
+def test_an_older_copy_that_was_put_over_a_log_leaves_no_gap_where_others_have_it(
+    is_replicated: bool,
+) -> None:
+    """With the marker of its clean stop; segments that are younger than the copy stay beside it.
+
+    Nor at the start after that. Without other replicas the gap is passed over, as of segments that
+    an operator has put back.
+    """
+    disk = Disk()
+    manager = disk.started(CONFIG)
+    append(manager.creation.get_or_create(A0, ID_A, CONFIG), 6, value=b"v" * 20)
+    manager.shutdown()
+    paths = [f"/one/{name}" for name in CHECKPOINTS if disk.filesystem.exists(f"/one/{name}")]
+    paths += [f"/one/a-0/{entry.name}" for entry in disk.filesystem.list_directory("/one/a-0")]
+    older = {path: disk.filesystem.peek(path) for path in paths}
+    manager = disk.started(CONFIG)
+    log = manager.get(A0)
+    assert log is not None
+    first = log.log_end_offset
+    append(log, COUNT, value=b"v" * 20)
+    following = next(one.base_offset for one in log.segments if one.base_offset > first)
+    manager.shutdown()
+    for path, data in older.items():
+        disk.filesystem.poke(path, data)
+    for _ in range(2):
+        manager = disk.manager()
+        jobs = manager.startup.load_jobs(
+            lambda _topic: CONFIG, is_replicated=lambda _log: is_replicated
+        )
+        for job in jobs:
+            job()
+        found = manager.get(A0)
+        assert found is not None
+        if is_replicated:
+            with pytest.raises(CutSegmentError, match=f"offset {first} .* below {following} is"):
+                read_batches(found)
+        else:
+            assert len(read_batches(found, has_gaps=True)) == 6 + COUNT - (following - first)
+        manager.shutdown()
 
 
 def test_the_alert_goes_with_the_log() -> None:
