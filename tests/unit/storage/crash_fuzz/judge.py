@@ -33,7 +33,10 @@ def judge(log: Log, model: Modelled) -> None:
         model.was_shortened |= model.was_compacted and left < len(model.lineages[0].batches)
     if model.was_cut:
         # What was removed for the sake of what is cut now is gone.
-        lineage = Lineage(lineage.begin, found)
+        # Not what was deleted: a power cut may bring that back.
+        first = min(found[0].base if found else log.log_start_offset, model.log_start)
+        before = [batch for batch in lineage.batches if batch.end <= first]
+        lineage = Lineage(lineage.begin, [*before, *found])
         model.was_cut = False
     _check_log_start(log, model)
     _check_nothing_lost(found, log, lineage, model)

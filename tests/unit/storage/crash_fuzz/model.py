@@ -209,6 +209,7 @@ class Modelled:
     def settle(self, lineage: Lineage, end: int) -> None:
         """It has turned out which one the log is, and where it ends."""
         kept = lineage.until(end)
+        self.durable_end = min(self.durable_end, end)
         if self.is_cutting:
             self.former = self.lineages[:1]
         self.is_cutting = False
