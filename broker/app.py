@@ -13,7 +13,7 @@ from broker.broker import Broker
 from broker.runtime.lifeline import Lifeline, Listening
 from broker.runtime.logs import configure
 from broker.runtime.startup_errors import StartupError
-from broker.runtime.stop_signals import on_stop_signal
+from broker.runtime.stop_signals import last_ignoring_signals, on_stop_signal
 from config.listeners import Endpoint, Listener
 from native.library import RECORD_RULES, load_wanted
 from native.loader import code_path
@@ -70,7 +70,7 @@ def run(loaded: "LoadedConfig", *, lifeline: Lifeline | None = None) -> int:
     sys.setswitchinterval(SWITCH_INTERVAL_S)
     try:
         with asyncio.Runner(loop_factory=new_loop) as runner:
-            return runner.run(serve(loaded, lifeline))
+            return runner.run(last_ignoring_signals(serve(loaded, lifeline)))
     except StartupError as error:
         sys.stderr.write(f"varve: {error}\n")
         return EXIT_FAILED

@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from broker.offline.opening import command_environment
 from broker.runtime.logs import configure
 from broker.runtime.startup_errors import StartupError
-from broker.runtime.stop_signals import on_stop_signal
+from broker.runtime.stop_signals import last_ignoring_signals, on_stop_signal
 from broker.supervisor.admin_pages import AdminPages
 from broker.supervisor.broker_process import LocalLaunch
 from broker.supervisor.supervisor import Supervisor
@@ -41,7 +41,7 @@ def run(loaded: LoadedConfig, count: int, *, command: Sequence[str]) -> int:
     settings = loaded.broker
     configure(log_format=settings.log_format, level=settings.log_level)
     try:
-        return asyncio.run(_serve(loaded, count, command))
+        return asyncio.run(last_ignoring_signals(_serve(loaded, count, command)))
     except StartupError as error:
         sys.stderr.write(f"varve: {error}\n")
         return EXIT_FAILED

@@ -4,6 +4,8 @@ import asyncio
 import contextlib
 import os
 import signal
+import subprocess
+import sys
 from collections.abc import Iterator
 
 import pytest
@@ -52,3 +54,28 @@ async def test_an_ignored_end_of_the_terminal_stays_ignored() -> None:
     finally:
         signal.signal(signal.SIGHUP, before)
     assert called == []
+
+
+STOPPED_TWICE = """
+import asyncio, os, signal, sys
+import uvloop
+from broker.runtime.stop_signals import last_ignoring_signals, on_stop_signal
+
+async def main():
+    stop = asyncio.Event()
+    on_stop_signal(stop.set)
+    os.kill(os.getpid(), signal.SIGTERM)
+    await stop.wait()
+
+with asyncio.Runner(loop_factory=getattr(sys.modules[sys.argv[1]], "new_event_loop")) as runner:
+    runner.run(last_ignoring_signals(main()))
+for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
+    os.kill(os.getpid(), number)
+"""
+
+
+@pytest.mark.parametrize("loops", ["asyncio", "uvloop"])
+def test_who_has_stopped_is_ended_by_none_of_them(loops: str) -> None:
+    """Its exit status says that it stopped, also to who asks twice."""
+    done = subprocess.run([sys.executable, "-c", STOPPED_TWICE, loops], check=False)
+    assert done.returncode == 0
