@@ -15,6 +15,7 @@ Source: Kafka, LogManager.scala (replaceCurrentWithFutureLog).
 """
 
 import errno
+from collections.abc import Mapping
 from contextlib import suppress
 from posixpath import dirname, join
 
@@ -35,6 +36,7 @@ from storage.manager.log_deletion import LogDeletion
 from storage.manager.log_opener import LogOpener
 from storage.manager.log_table import LogTable
 from storage.types.partition_directory import DirectoryState, marked_name
+from storage.types.topic_partition import TopicPartition
 
 
 class LogMoves:
@@ -152,12 +154,13 @@ class LogMoves:
         if cleaned is not None:
             offsets[CLEANER_CHECKPOINT] = cleaned
         target.remember(log.topic_partition, offsets)
-        if cleaned is not None:
-            # It also says that offsets may be missing.
-            target.write_checkpoint(CLEANER_CHECKPOINT, lambda known: known)
         self._checkpoints.write()
-        # Its checkpoints were passed over, if it is: where the log begins would be forgotten.
+        # Where its checkpoints were passed over, or have no room, it would be forgotten where the
+        # log begins, and that offsets may be missing.
         _check_online(target)
+        with self._table.failing(target):
+            for name in offsets:
+                target.write_checkpoint(name, _as_known)
 
     def swap(
         self, log: Log, copy: LogCopy, target: LogDirectory, config: TopicConfig
@@ -311,6 +314,10 @@ def _check_online(target: LogDirectory) -> None:
     """
     if not target.is_online:
         raise DiskError("the log directory is offline", target.path)
+
+
+def _as_known(known: Mapping[TopicPartition, int]) -> Mapping[TopicPartition, int]:
+    return known
 
 
 def _offsets_of(log: Log) -> dict[str, int]:
