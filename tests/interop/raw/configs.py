@@ -12,7 +12,12 @@ from protocol.messages.create_topics import (
     CreatableTopicConfig,
     CreateTopicsRequest,
 )
+from protocol.messages.describe_client_quotas import ComponentData, DescribeClientQuotasRequest
 from protocol.messages.describe_configs import DescribeConfigsRequest, DescribeConfigsResource
+from protocol.messages.describe_user_scram_credentials import (
+    DescribeUserScramCredentialsRequest,
+    UserName,
+)
 from protocol.messages.incremental_alter_configs import (
     AlterableConfig,
     AlterConfigsResource,
@@ -243,3 +248,40 @@ def _answers(port: int) -> bool:
         return False
     finally:
         other.close()
+
+
+@script
+def quotas_and_credentials_of_nobody(d: Dialogue) -> None:
+    """None were set; and filters that cannot be."""
+    filters = {
+        "all": [],
+        "user": [ComponentData(entity_type="user", match_type=0, match=d.name)],
+        "default": [ComponentData(entity_type="client-id", match_type=1, match=None)],
+        "any": [ComponentData(entity_type="ip", match_type=2, match=None)],
+        "empty": [ComponentData(entity_type="", match_type=2, match=None)],
+        "twice": 2 * [ComponentData(entity_type="user", match_type=2, match=None)],
+        "unknown": [ComponentData(entity_type="group", match_type=2, match=None)],
+        "no name": [ComponentData(entity_type="user", match_type=0, match=None)],
+        "default name": [ComponentData(entity_type="user", match_type=1, match="a")],
+        "any name": [ComponentData(entity_type="user", match_type=2, match="a")],
+        "match": [ComponentData(entity_type="user", match_type=3, match=None)],
+        "with ip": [
+            ComponentData(entity_type=kind, match_type=2, match=None) for kind in ("user", "ip")
+        ],
+    }
+    for version in (0, 1):
+        for what, components in filters.items():
+            request = DescribeClientQuotasRequest(components=components, strict=version == 1)
+            answer = d.ask_quietly(request, version)
+            code = ErrorCode(answer.error_code).name
+            d.note(f"quotas {what}", (code, answer.error_message, answer.entries))
+    for names in (None, [], [d.name], [d.name, d.name]):
+        users = None if names is None else [UserName(name=name) for name in names]
+        answer = d.ask_quietly(DescribeUserScramCredentialsRequest(users=users))
+        shown = [
+            (ErrorCode(one.error_code).name, one.error_message, one.credential_infos)
+            for one in answer.results
+        ]
+        d.note(
+            f"credentials {names and len(names)}", (answer.error_code, answer.error_message, shown)
+        )
