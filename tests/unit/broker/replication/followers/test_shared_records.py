@@ -9,6 +9,7 @@ import pytest
 
 from broker.replication.followers.shared_records import SharedRecords
 from storage.types.file_slice import FileSlice
+from tests.code_path import CODE
 from tests.unit.broker.replication.followers.follower_world import FollowerWorld
 
 
@@ -58,6 +59,7 @@ def test_what_is_not_read_yet_is_not_shared() -> None:
     assert shared.of(third) is third
 
 
+@pytest.mark.skipif(bool(CODE.modules), reason="C reads, and is not counted")
 @pytest.mark.skipif(not hasattr(os, "preadv"), reason="the file system is read another way")
 async def test_two_followers_of_a_partition_cost_one_read(
     f: FollowerWorld, monkeypatch: pytest.MonkeyPatch
