@@ -135,7 +135,7 @@ class Life:
         before, self.generation = self.log_dirs, self.generation + 1
         for source, target in zip(before, self.log_dirs, strict=True):
             # What a thread is writing just now has its name a moment later.
-            shutil.copytree(source, target, ignore=shutil.ignore_patterns("varve-store.tmp"))
+            shutil.copytree(source, target, ignore=shutil.ignore_patterns("*.tmp"))
         await self.node.stop()
         await self.start()
         await self.check()

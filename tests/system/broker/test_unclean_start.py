@@ -80,7 +80,9 @@ async def killed(node: Node, tmp_path: Path, name: str = "copy") -> Path:
     """A copy of the directory as kill -9 leaves it."""
     source = Path(node.broker.local.log_dirs[0])
     target = tmp_path / name
-    await asyncio.to_thread(shutil.copytree, source, target)
+    # What is about to be renamed may be gone before it is copied.
+    unnamed = shutil.ignore_patterns("*.tmp")
+    await asyncio.to_thread(shutil.copytree, source, target, ignore=unnamed)
     return target
 
 

@@ -110,7 +110,10 @@ def transaction(node: Node, topic: str, count: int, *, commit: bool, name: str =
 
 async def killed(node: Node, target: Path) -> Path:
     """A copy of the broker's directory as kill -9 leaves it: the next start begins an epoch."""
-    await asyncio.to_thread(shutil.copytree, node.broker.local.log_dirs[0], target)
+    # What is about to be renamed may be gone before it is copied.
+    unnamed = shutil.ignore_patterns("*.tmp")
+    source = node.broker.local.log_dirs[0]
+    await asyncio.to_thread(shutil.copytree, source, target, ignore=unnamed)
     return target
 
 
