@@ -103,6 +103,15 @@ def _rows(table: Any) -> list[Row]:
     return [Row(*one) for one in zip(*(columns[name] for name in COLUMNS), strict=True)]
 
 
+def _is_of_a_lock(error: BaseException | None) -> bool:
+    """Whether a catalog in SQLite was locked by who commits: the cause of the table's error."""
+    while error is not None:
+        if "locked" in str(error):
+            return True
+        error = error.__cause__ or error.__context__
+    return False
+
+
 class Watcher:
     """A thread; `problems` are moments at which the table was wrong."""
 
@@ -141,7 +150,7 @@ class Watcher:
                 if (
                     self._world.is_away
                     or disturbed != self._world.disturbed
-                    or "locked" in str(error)
+                    or _is_of_a_lock(error)
                 ):
                     self.missed += 1
                 else:
