@@ -496,7 +496,11 @@ class LogStartup:
                     directory.note_gaps_above(may_be=False)
 
     def _note_gaps(self, directory: LogDirectory, log: Log) -> None:
-        """An operator has put segments beside a log that ended before them: the gap is meant."""
+        """Take segments beside a log that ended before them for put there: the gap is meant.
+
+        Set-aside ones, by an operator. But an older copy of the log that was put over it leaves the
+        same, and what lay between is lost then: nobody else has it, so a line says where.
+        """
         recovery_point = directory.checkpointed(RECOVERY_POINT_CHECKPOINT, log.topic_partition)
         if (
             directory.had_clean_shutdown
@@ -504,6 +508,14 @@ class LogStartup:
             and recovery_point < log.active_base_offset
         ):
             self._compaction.note_gaps(directory, log.topic_partition)
+            _log.warning(
+                "segments lie behind the end of a log that was stopped cleanly, and a gap before "
+                "them is passed over: an older copy put over a newer log leaves one, too "
+                "partition=%s log_ended=%d last_segment=%d",
+                log.topic_partition,
+                recovery_point,
+                log.active_base_offset,
+            )
 
     def _lower_recovery_point(self, directory: LogDirectory, log: Log) -> None:
         """The log ends below its recovery point: what is written there next is not on disk.

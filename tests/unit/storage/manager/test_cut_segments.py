@@ -272,12 +272,12 @@ def test_a_log_just_made_that_is_cut_between_batches_has_no_gap_of_compaction(
 
 @pytest.mark.parametrize("is_replicated", [True, False])
 def test_an_older_copy_that_was_put_over_a_log_leaves_no_gap_where_others_have_it(
-    is_replicated: bool,
+    is_replicated: bool, caplog: pytest.LogCaptureFixture
 ) -> None:
     """With the marker of its clean stop; segments that are younger than the copy stay beside it.
 
     Nor at the start after that. Without other replicas the gap is passed over, as of segments that
-    an operator has put back.
+    an operator has put back, and told.
     """
     disk = Disk()
     manager = disk.started(CONFIG)
@@ -309,6 +309,7 @@ def test_an_older_copy_that_was_put_over_a_log_leaves_no_gap_where_others_have_i
                 read_batches(found)
         else:
             assert len(read_batches(found, has_gaps=True)) == 6 + COUNT - (following - first)
+            assert f"partition=a-0 log_ended={first} last_segment=" in caplog.text
         manager.shutdown()
 
 
