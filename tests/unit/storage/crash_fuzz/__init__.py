@@ -21,8 +21,7 @@ The rules, for each partition whose topic exists and whose directory serves:
                       committed record with its key. Where none of it was ever synced, a log that
                       has no other replica may begin behind what is missing.
     compaction        The last committed record of each key is there; what a tombstone has deleted
-                      is not there without it. (Above the recovery point a power cut may have
-                      taken either.)
+                      is not there without it.
     log start         Not above what was deleted, nor below what a checkpoint has written down.
     producers         Epoch, last sequences and open transaction of each are those of the batches.
     read_committed    The aborted transactions given to a reader are such that it sees what was

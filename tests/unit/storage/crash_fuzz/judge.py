@@ -107,10 +107,10 @@ def _is_rest_of(batch: Batch, original: Batch) -> bool:
 def _without_holes(
     found: list[Batch], lineage: Lineage, model: Modelled, log_start: int
 ) -> Lineage:
-    """Leave out what a power cut may have taken, as none of it was ever synced.
+    """Leave out what a power cut may have taken before the first batch that is there.
 
-    Of a compacted log that looks like compaction's doing. One without other replicas gains nothing
-    by giving up what is behind it, if nothing is before.
+    As none of it was ever synced, and no other replica has it: nothing would be gained by giving up
+    what is behind it.
     """
     here = {batch.base for batch in found}
     first = found[0].base if found else lineage.end
@@ -122,7 +122,7 @@ def _without_holes(
             if batch.base in here
             or batch.base < model.durable_end
             or batch.end <= log_start
-            or not (model.was_compacted or (batch.base < first and not model.is_replicated))
+            or not (batch.base < first and not model.is_replicated)
         ],
     )
 

@@ -164,6 +164,9 @@ class Machine:
         self.start(random)
 
     def _lose(self, keep: Keep) -> None:
+        # A broker does it within two seconds; a kill that comes before is not looked at.
+        with self.filesystem.looked_at():
+            self.manager.note_failures()
         self.filesystem.crash(keep)
         for topic_partition, model in self.topics.items():
             if "compact" in self.configs[topic_partition.topic].cleanup_policy:
