@@ -120,12 +120,11 @@ PyMODINIT_FUNC PyInit_quick_reads(void)
 {
     PyObject *module = PyModule_Create(&definition);
 #ifdef RWF_NOWAIT
-    const long has_nowait = 1;
+    PyObject *has_nowait = Py_True;
 #else
-    const long has_nowait = 0;
+    PyObject *has_nowait = Py_False;
 #endif
-    PyObject *known = has_nowait ? Py_True : Py_False;
-    if (module != NULL && PyModule_AddObjectRef(module, "has_nowait", known) < 0)
+    if (module != NULL && PyModule_AddObjectRef(module, "has_nowait", has_nowait) < 0)
         Py_CLEAR(module);
     return module;
 }

@@ -216,8 +216,6 @@ class GroupCoordinator(TopicCoordinator[GroupCoordinatorShard]):
             image=lambda: self._controller.image,
         )
 
-    # -- partitions --
-
     # -- membership --
 
     def join_group(

@@ -84,7 +84,6 @@ STORAGE_ERROR_FROM_VERSION: Final = 6
 """Clients of before do not look for another leader when they get it."""
 
 READ_COMMITTED: Final = 1
-BATCH_OVERHEAD: Final = 12
 
 
 class ReadResult:

@@ -95,7 +95,6 @@ class NodeStore:
             self._directories.insert(0, metadata_directory)
         self._metadata_directory = metadata_directory
         self.environment = environment
-        self._environment = environment
         self._filesystem = environment.filesystem
         self._randomness = environment.randomness
         self._timer = environment.timer
@@ -239,7 +238,7 @@ class NodeStore:
             from broker.node.cluster_store import open_cluster_store
 
             return await open_cluster_store(
-                self._settings, self._environment, waiting=lambda _what: None
+                self._settings, self.environment, waiting=lambda _what: None
             )
         if not await self._run(self._find):
             raise NodeStoreError("there is no metadata store in the log directories")

@@ -562,11 +562,12 @@ class Partition:
         """Whether a producer's append has to be refused because the leader is in doubt.
 
         acks=all needs no such care while there are followers to wait for: nothing is acknowledged
-        without them.
+        without them. The only replica is never in doubt, so its appends read no clock.
         """
         leading = self.leading
         return (
             leading is not None
+            and bool(leading.followers)
             and (not acks_all or leading.commits_alone)
             and self.is_in_doubt(self._context.clock.monotonic_ms())
         )

@@ -5,14 +5,11 @@ from typing import Final
 
 from broker.runtime.errors import ApiError
 from protocol.error_codes import ErrorCode
-from protocol.records.batch import HEADER_SIZE, MAGIC, MAGIC_POSITION
+from protocol.records.batch import HEADER_SIZE, LOG_OVERHEAD, MAGIC, MAGIC_POSITION
 from storage.errors import CorruptBatchError
 
 ZSTD_FROM_VERSION: Final = 7
 """Of Produce (KIP-110)."""
-
-BATCH_OVERHEAD: Final = 12
-"""Bytes before and in a batch's length field: the length counts those that follow."""
 
 LENGTH_MAX: Final = 2**31 - 1
 BATCH_LENGTH_MIN: Final = 14
@@ -38,8 +35,8 @@ def check_single_batch(records: memoryview | None, version: int) -> None:
     """
     if (
         records is None
-        or len(records) < BATCH_OVERHEAD
-        or _batch_length(records, 8)[0] + BATCH_OVERHEAD != len(records)
+        or len(records) < LOG_OVERHEAD
+        or _batch_length(records, 8)[0] + LOG_OVERHEAD != len(records)
     ):
         if records is not None and _is_damaged(records):
             raise CorruptBatchError(f"length field or magic of {len(records)} bytes are damaged")
@@ -69,7 +66,7 @@ def _is_damaged(records: memoryview) -> bool:
     Source: Kafka, ByteBufferLogInputStream.java.
     """
     size = len(records)
-    if size < BATCH_OVERHEAD:
+    if size < LOG_OVERHEAD:
         return False
     length: int = _batch_length(records, 8)[0]
     if length < BATCH_LENGTH_MIN or length > LENGTH_MAX:
@@ -78,7 +75,7 @@ def _is_damaged(records: memoryview) -> bool:
         return False
     if records[MAGIC_POSITION] != MAGIC:
         return records[MAGIC_POSITION] > MAGIC
-    end = BATCH_OVERHEAD + length
+    end = LOG_OVERHEAD + length
     return end < size and not _begins_whole(records[end:])
 
 
@@ -87,4 +84,4 @@ def _begins_whole(records: memoryview) -> bool:
     if len(records) < MAGIC_AND_BEFORE or records[MAGIC_POSITION] > MAGIC:
         return False
     length: int = _batch_length(records, 8)[0]
-    return BATCH_LENGTH_MIN <= length <= len(records) - BATCH_OVERHEAD
+    return BATCH_LENGTH_MIN <= length <= len(records) - LOG_OVERHEAD

@@ -83,6 +83,10 @@ _NOT_PARTITIONS: Final = frozenset(
 )
 
 
+def _as_known(offsets: Mapping[TopicPartition, int]) -> Mapping[TopicPartition, int]:
+    return offsets
+
+
 class LogDirectory:
     """A log directory, open from `open` to `close`.
 
@@ -311,14 +315,15 @@ class LogDirectory:
             offsets = self.offsets.get(RECOVERY_POINT_CHECKPOINT, {})
             self.offsets[RECOVERY_POINT_CHECKPOINT] = {**offsets, topic_partition: offset}
 
-    def write_checkpoint(self, name: str, change: Change) -> bool:
+    def write_checkpoint(self, name: str, change: Change = _as_known) -> bool:
         """Replace a checkpoint, unless it would not change; returns whether it was written.
 
         Partitions that are still loading keep the offsets they have.
 
         Args:
             name: Of the checkpoint.
-            change: Called with the offsets it has; returns those it gets. One writer at a time: who
+            change: Called with the offsets it has; returns those it gets, by default the same: what
+                was remembered meanwhile is written. One writer at a time: who
                 reads offsets before could put back what another has lowered, or removed, since.
 
         Raises:
@@ -347,7 +352,7 @@ class LogDirectory:
         """
         before, self.no_gaps_above = self.no_gaps_above, not may_be
         try:
-            self.write_checkpoint(RECOVERY_POINT_CHECKPOINT, lambda offsets: offsets)
+            self.write_checkpoint(RECOVERY_POINT_CHECKPOINT)
         except DiskError:
             self.no_gaps_above = before
             raise

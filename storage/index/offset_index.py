@@ -26,7 +26,7 @@ from storage.types.log_files import OFFSET_INDEX_SUFFIX
 ENTRY_SIZE: Final = 8
 
 _ENTRY: Final = Struct(">ii")
-_unpack = _ENTRY.unpack_from
+_unpack: Final = _ENTRY.unpack_from
 
 Columns = tuple["array[int]", "array[int]"]
 

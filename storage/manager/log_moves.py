@@ -15,7 +15,6 @@ Source: Kafka, LogManager.scala (replaceCurrentWithFutureLog).
 """
 
 import errno
-from collections.abc import Mapping
 from contextlib import suppress
 from posixpath import dirname, join
 
@@ -36,7 +35,6 @@ from storage.manager.log_deletion import LogDeletion
 from storage.manager.log_opener import LogOpener
 from storage.manager.log_table import LogTable
 from storage.types.partition_directory import DirectoryState, marked_name
-from storage.types.topic_partition import TopicPartition
 
 
 class LogMoves:
@@ -160,7 +158,7 @@ class LogMoves:
         _check_online(target)
         with self._table.failing(target):
             for name in offsets:
-                target.write_checkpoint(name, _as_known)
+                target.write_checkpoint(name)
 
     def swap(
         self, log: Log, copy: LogCopy, target: LogDirectory, config: TopicConfig
@@ -314,10 +312,6 @@ def _check_online(target: LogDirectory) -> None:
     """
     if not target.is_online:
         raise DiskError("the log directory is offline", target.path)
-
-
-def _as_known(known: Mapping[TopicPartition, int]) -> Mapping[TopicPartition, int]:
-    return known
 
 
 def _offsets_of(log: Log) -> dict[str, int]:
