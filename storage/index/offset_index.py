@@ -13,11 +13,9 @@ offset, the caller walks forward from there.
 Source: Kafka, OffsetIndex.java, AbstractIndex.java.
 """
 
-import sys
-from array import array
-from bisect import bisect_left, bisect_right
+from bisect import bisect_left
 from struct import Struct
-from typing import ClassVar, Final, cast
+from typing import ClassVar, Final
 
 from storage.index.reads import WAITING, Reads
 from storage.index.sparse_index import SparseIndex
@@ -28,7 +26,8 @@ ENTRY_SIZE: Final = 8
 _ENTRY: Final = Struct(">ii")
 _unpack: Final = _ENTRY.unpack_from
 
-Columns = tuple["array[int]", "array[int]"]
+# Steps that take entries to be equally far from each other, before halving what is left.
+_GUESSES: Final = 5
 
 
 class OffsetIndex(SparseIndex):
@@ -82,40 +81,14 @@ class OffsetIndex(SparseIndex):
     def _last_below(self, field: int, limit: int, reads: Reads) -> tuple[int, int]:
         entries: bytes | bytearray | None = self._tail
         if not entries or _unpack(entries, 0)[field] > limit:
-            entries = self._load(reads)
-            if entries:
-                at = bisect_right(self._columns(entries)[field], limit)
-                return self._entry_before(entries, at)
-            entries = self._tail or b""
-        # `bisect_right`, without a function that is made for each look-up and called at each step.
-        at, end = 0, len(entries) // ENTRY_SIZE
-        while at < end:
-            middle = (at + end) // 2
-            if _unpack(entries, middle * ENTRY_SIZE)[field] > limit:
-                end = middle
-            else:
-                at = middle + 1
-        return self._entry_before(entries, at)
+            entries = self._load(reads) or self._tail or b""
+        return self._entry_before(entries, _count_up_to(entries, field, limit))
 
     def _entry_before(self, entries: bytes | bytearray, at: int) -> tuple[int, int]:
         if at == 0:
             return self.base_offset, 0
         relative, position = _unpack(entries, (at - 1) * ENTRY_SIZE)
         return self.base_offset + relative, position
-
-    def _columns(self, entries: bytes) -> Columns:
-        """The two fields of the loaded entries in the machine's own byte order.
-
-        A search in them is a call of C; in the entries as they are it is one of Python for every
-        step, which a reader of history pays with each fetch.
-        """
-        columns = self.columns
-        if columns is None:
-            both = array("i", entries)
-            if sys.byteorder == "little":
-                both.byteswap()
-            columns = self.columns = (both[0::2], both[1::2])
-        return cast("Columns", columns)
 
     def first_entry_from(self, position: int, reads: Reads = WAITING) -> tuple[int, int] | None:
         """The least entry whose position is not below `position`; None without one."""
@@ -143,3 +116,33 @@ class OffsetIndex(SparseIndex):
         """All (offset, position), ascending."""
         loaded = self._all()
         return [(self.base_offset + entry[0], entry[1]) for entry in _ENTRY.iter_unpack(loaded)]
+
+
+def _count_up_to(entries: bytes | bytearray, field: int, limit: int) -> int:
+    """How many entries have at most `limit` in `field`.
+
+    Batches of one log are mostly of about one size, so the first steps go where the limit would
+    stand among entries that are equally far from each other, and most searches end with them.
+    """
+    if not entries:
+        return 0
+    at, end = 0, len(entries) // ENTRY_SIZE - 1
+    below, above = _unpack(entries, 0)[field], _unpack(entries, end * ENTRY_SIZE)[field]
+    if above <= limit:
+        return end + 1
+    if below > limit:
+        return 0
+    # From here on `below`, of entry `at`, <= limit < `above`, of entry `end`.
+    guesses = _GUESSES
+    while end - at > 1:
+        if guesses:
+            guesses -= 1
+            middle = at + max(1, (limit - below) * (end - at) // (above - below))
+        else:
+            middle = (at + end) // 2
+        found = _unpack(entries, middle * ENTRY_SIZE)[field]
+        if found > limit:
+            end, above = middle, found
+        else:
+            at, below = middle, found
+    return end

@@ -77,7 +77,6 @@ class SparseIndex:
         stage: Suffix of the file name while the segment is not a live one, see `log_files`.
         base_offset: Of the segment.
         used: For the pool.
-        columns: What a subclass makes of the loaded entries for its look-ups; goes with them.
     """
 
     __slots__ = (
@@ -90,7 +89,6 @@ class SparseIndex:
         "_saving",
         "_tail",
         "base_offset",
-        "columns",
         "directory",
         "stage",
         "used",
@@ -128,7 +126,6 @@ class SparseIndex:
         # Entries in the file; -1: not read yet.
         self._saved = 0 if is_new else -1
         self._loaded: bytes | None = None
-        self.columns: object | None = None
         self._tail: bytearray | None = None
         # The file, if any, is to be cut to nothing before the next save.
         self._rewrite = is_new
@@ -272,7 +269,6 @@ class SparseIndex:
     def release(self) -> None:
         """Drop the entries that are in the file (the pool asks for it)."""
         self._loaded = None
-        self.columns = None
 
     def close(self) -> None:
         """Give memory back; unsaved entries stay."""
@@ -324,9 +320,7 @@ class SparseIndex:
         else:
             data = data[: self._saved * size]
         self._loaded = data
-        self.columns = None
-        # Twice: once as bytes, once as what look-ups make of them.
-        self._filesystem.loaded_indexes.admit(self, 2 * len(data) + 1)
+        self._filesystem.loaded_indexes.admit(self, len(data) + 1)
         return data
 
 

@@ -29,9 +29,13 @@ def test_bytes_are_kafkas() -> None:
     assert not index.save()
 
 
+# Mostly alike, as batches are, and now and then far apart.
+_STEP = st.integers(1, 50) | st.integers(1, 9_000) | st.just(10_000_000)
+
+
 @given(
-    st.lists(st.tuples(st.integers(1, 50), st.integers(1, 9000)), max_size=40),
-    st.integers(0, 40),
+    st.lists(st.tuples(_STEP, _STEP), max_size=100),
+    st.integers(0, 100),
     st.booleans(),
 )
 def test_look_ups_are_those_of_a_list(
@@ -54,10 +58,10 @@ def test_look_ups_are_those_of_a_list(
     assert index.entries() == entries
     assert index.entry_count == len(entries)
     assert index.last_entry == (entries[-1] if entries else (100, 0))
-    for probe in {100, 101, offset, offset + 1, *(e[0] for e in entries)}:
+    for probe in {100, 101, offset + 1, *(e[0] + by for e in entries for by in (-1, 0))}:
         at = bisect_right([e[0] for e in entries], probe)
         assert index.lookup(probe) == (entries[at - 1] if at else (100, 0))
-    for probe in {0, 1, position, position + 1, *(e[1] for e in entries)}:
+    for probe in {0, 1, position + 1, *(e[1] + by for e in entries for by in (-1, 0))}:
         at = bisect_right([e[1] for e in entries], probe)
         assert index.last_entry_up_to(probe) == (entries[at - 1] if at else (100, 0))
         assert index.first_entry_from(probe) == next((e for e in entries if e[1] >= probe), None)
