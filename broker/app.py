@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 from broker.broker import Broker
 from broker.runtime.lifeline import Lifeline, Listening
 from broker.runtime.logs import configure
+from broker.runtime.machine import THREADS_AT_START, can_start_threads
 from broker.runtime.startup_errors import StartupError
 from broker.runtime.stop_signals import last_ignoring_signals, on_stop_signal
 from config.listeners import Endpoint, Listener
@@ -69,6 +70,12 @@ def run(loaded: "LoadedConfig", *, lifeline: Lifeline | None = None) -> int:
         LOGGER.warning("this platform has %s", lacking)
     sys.setswitchinterval(SWITCH_INTERVAL_S)
     try:
+        if not can_start_threads():
+            raise StartupError(
+                f"the system refuses the {THREADS_AT_START} threads that a start needs. Raise the "
+                "limit on processes: `ulimit -u`, or pids.max of the cgroup (TasksMax= of systemd, "
+                "--pids-limit of docker)"
+            )
         with asyncio.Runner(loop_factory=new_loop) as runner:
             return runner.run(last_ignoring_signals(serve(loaded, lifeline)))
     except StartupError as error:

@@ -58,6 +58,30 @@ class Machine(Protocol):
 
 _END: Final = object()
 
+THREADS_AT_START: Final = 12
+"""Threads beside the loop's that a broker with one log directory begins before it is ready.
+
+Four of them are libuv's, for names of hosts: where it gets none it aborts the process silently.
+"""
+
+
+def can_start_threads(count: int = THREADS_AT_START) -> bool:
+    """Whether the system gives this process `count` more threads at the same time; blocks."""
+    release = threading.Event()
+    started: list[threading.Thread] = []
+    try:
+        for _ in range(count):
+            thread = threading.Thread(target=release.wait, name="try", daemon=True)
+            thread.start()
+            started.append(thread)
+    except (RuntimeError, MemoryError):
+        return False
+    finally:
+        release.set()
+        for thread in started:
+            thread.join()
+    return True
+
 
 class QueueThread(Generic[T]):
     """`Worker`, by a thread of its own."""

@@ -4,6 +4,7 @@ import asyncio
 import os
 import signal
 import subprocess
+import sys
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -204,6 +205,28 @@ def test_port_in_use(varve: VarveNode, tmp_path: Path, which: str) -> None:
         third = VarveNode(tmp_path / "second")
         third.start()
         assert third.stop() == 0
+
+
+NO_THREADS = """\
+import sys
+import broker.app
+from cli.main import main
+broker.app.can_start_threads = lambda: False
+sys.exit(main())
+"""
+
+
+@pytest.mark.quick
+def test_a_limit_on_threads(tmp_path: Path) -> None:
+    """One line that names the limits, exit 1, and nothing is made."""
+    node = VarveNode(tmp_path)
+    program = [sys.executable, "-c", NO_THREADS, *node.command()[1:]]
+    result = subprocess.run(program, capture_output=True, text=True, timeout=60, check=False)
+    assert result.returncode == 1
+    assert result.stderr.startswith("varve: the system refuses the ")
+    assert len(result.stderr.splitlines()) == 1
+    assert "pids.max" in result.stderr
+    assert not node.data_directory.exists() or not list(node.data_directory.iterdir())
 
 
 @pytest.mark.parametrize(

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from broker.runtime.machine import LOCAL_MACHINE
+from broker.runtime.machine import LOCAL_MACHINE, can_start_threads
 from storage.manager.log_jobs import CLOSING_THREADS
 
 
@@ -75,3 +75,19 @@ def test_the_kernels_figures(tmp_path: Path) -> None:
     before_ms = LOCAL_MACHINE.cpu_wait_ms()
     time.sleep(0)
     assert LOCAL_MACHINE.cpu_wait_ms() >= before_ms >= 0
+
+
+def test_threads_are_tried_at_the_same_time_and_ended(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A limit on processes is met by one more than there may be, not by one after the other."""
+    limit = threading.active_count() + 3
+
+    class Limited(threading.Thread):
+        def start(self) -> None:
+            if threading.active_count() >= limit:
+                raise RuntimeError("can't start new thread")
+            super().start()
+
+    monkeypatch.setattr(threading, "Thread", Limited)
+    assert can_start_threads(3)
+    assert not can_start_threads(4)
+    assert threading.active_count() == limit - 3
