@@ -58,6 +58,9 @@ CREATE TABLE state (name TEXT PRIMARY KEY, value INTEGER NOT NULL) WITHOUT ROWID
 
 LOGGER = logging.getLogger(__name__)
 
+PRIMARY_CODE: Final = 0xFF
+"""The part of an SQLite error code without its details."""
+
 ASK_AGAIN_MS: Final = 1_000.0
 """Between two questions after a commit whose outcome is not known."""
 
@@ -89,7 +92,7 @@ class _Database:
         except sqlite3.DatabaseError as error:
             self._connection.close()
             raise StoreFormatError(f"{path} cannot be used as metadata store: {error}") from error
-        except StoreFormatError:
+        except StoreError:
             self._connection.close()
             raise
 
@@ -113,6 +116,26 @@ class _Database:
             raise StoreFormatError(
                 f"metadata store of format {version}, this release reads {FORMAT_VERSION}"
             )
+        else:
+            self._require_writable(path)
+
+    def _require_writable(self, path: str) -> None:
+        """Refuse a file that this process may only read: SQLite opens it without a word.
+
+        Raises:
+            StoreUnavailableError: It may not be written.
+        """
+        try:
+            self._connection.execute("BEGIN IMMEDIATE")
+            self._connection.execute("ROLLBACK")
+        except sqlite3.OperationalError as error:
+            # All else, as a full disk, may pass while the broker runs.
+            if error.sqlite_errorcode & PRIMARY_CODE == sqlite3.SQLITE_READONLY:
+                raise StoreUnavailableError(
+                    f"the metadata store cannot be written: {path}: {error}. Give the user that "
+                    "runs the broker the right to write it, its directory, and the files beside "
+                    "it that begin with its name"
+                ) from error
 
     def identity(self, fresh: int) -> int:
         """The number that names this store; `fresh` from now on, if it has none."""

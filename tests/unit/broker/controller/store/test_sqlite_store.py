@@ -49,6 +49,27 @@ async def open_store(path: Path) -> SqliteStore:
     return await SqliteStore.open(str(path), timer=ManualTimer())
 
 
+async def test_a_file_that_may_only_be_read(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """SQLite opens it all the same, and only the first change would be refused."""
+    path = tmp_path / "metadata.db"
+    await (await open_store(path)).aclose()
+    connect = sqlite3.connect
+
+    def read_only(path: str, **more: Any) -> sqlite3.Connection:
+        connection: sqlite3.Connection = connect(path, **more)
+        connection.execute("PRAGMA query_only=1")
+        return connection
+
+    monkeypatch.setattr(sqlite3, "connect", read_only)
+    with pytest.raises(StoreUnavailableError, match="cannot be written") as refused:
+        await open_store(path)
+    assert str(path) in str(refused.value)
+    monkeypatch.undo()
+    await (await open_store(path)).aclose()
+
+
 async def test_every_acknowledged_transaction_survives_kill_9(tmp_path: Path) -> None:
     """Killed in the middle of writing, five times on one file.
 
