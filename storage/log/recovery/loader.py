@@ -122,6 +122,8 @@ class LogLoader:
         # None was left between two segments at or above the recovery point.
         self._no_gaps_above = checkpointed.no_gaps_above and recovery_point is not None
         self._log_start_offset = checkpointed.log_start_offset
+        # Where a replica may have been cut at.
+        self._cut_from: int | None = None
         self._is_doubtful = checkpointed.is_doubtful
         self._has_other_replicas = checkpointed.has_other_replicas
         self._last_known_epoch = (
@@ -169,6 +171,8 @@ class LogLoader:
         Raises:
             DiskError: The disk refused.
         """
+        if self._has_other_replicas and self.leader_epochs.latest_epoch is not None:
+            self._cut_from = self._recovery_point
         while True:
             self.producer_state = self._make_producer_state(self._found.find())
             self.producer_state.snapshots.remove_strays([s.base_offset for s in self._segments])
@@ -281,6 +285,7 @@ class LogLoader:
             self.producer_state,
             self.leader_epochs,
             last_known_epoch=self._last_known_epoch,
+            cut_from=self._cut_from,
             rewrites=self._is_doubtful,
             on_bytes=self._advance,
         )

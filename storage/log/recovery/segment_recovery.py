@@ -9,9 +9,11 @@ A sum covers a batch from byte 21 on. The bytes before it are judged by what sur
                    another `cleanup.policy` since: a jump is a damage only where the next batch lies
                    below it again. (One of the last batch is for `LogLoader` to judge)
     batch length   a wrong one makes the sum wrong
-    leader epoch   of no consequence: the checkpoint knows it. Batches are asked where there is no
-                   checkpoint, and for epochs that the cluster knows and the checkpoint does not:
-                   one that began with an unclean start is in it for certain after a flush only
+    leader epoch   the checkpoint knows it. Batches are asked where there is no checkpoint, and for
+                   epochs that the cluster knows and the checkpoint does not: one that began with
+                   an unclean start is in it for certain after a flush only. A batch of an earlier
+                   epoch than the checkpoint's, above the recovery point of a replica, is one that
+                   the log was cut of, and that came back when the power went: the log ends there
 
 A segment whose first batch is sound, but cannot lie under the segment's name, was given that name
 by an operator or another program: it is left as it is.
@@ -53,10 +55,10 @@ _unpack = HEADER.unpack_from
 
 
 class SuspectBatchError(Exception):
-    """A batch jumped ahead in offsets and the next one did not follow: the first one is damaged."""
+    """A batch is sound by its sum, and cannot be the log's: its offset or its epoch is another."""
 
     def __init__(self, segment: Segment, position: int) -> None:
-        super().__init__(f"the base offset at {position} of {segment.path} is damaged")
+        super().__init__(f"the batch at {position} of {segment.path} is not the log's")
         self.segment = segment
         self.position = position
 
@@ -82,6 +84,7 @@ class SegmentRecovery:
 
     __slots__ = (
         "_buffer",
+        "_cut_from",
         "_epochs_known",
         "_last_known_epoch",
         "_leader_epochs",
@@ -101,6 +104,7 @@ class SegmentRecovery:
         leader_epochs: LeaderEpochCache,
         *,
         last_known_epoch: int | None = None,
+        cut_from: int | None = None,
         rewrites: bool = False,
         on_bytes: Callable[[int], None] | None = None,
     ) -> None:
@@ -111,6 +115,8 @@ class SegmentRecovery:
             leader_epochs: As read from its checkpoint; empty if that is missing.
             last_known_epoch: The cluster has begun no later one in this log; None: that is not
                 known.
+            cut_from: The log may have been cut at this offset or above, and what it was cut of
+                have come back; None: it was not cut, or its checkpoint does not tell.
             rewrites: Write each good batch again where it is, and sync the segment.
             on_bytes: Called with the number of bytes after each read, and with 0 before each
                 segment. What it raises ends the scan.
@@ -118,6 +124,7 @@ class SegmentRecovery:
         self._producer_state = producer_state
         self._leader_epochs = leader_epochs
         self._epochs_known = leader_epochs.latest_epoch is not None
+        self._cut_from = cut_from
         self._last_known_epoch = last_known_epoch
         self._rewrites = rewrites
         # Epochs that the checkpoint lacks, from the batches: (epoch, start offset).
@@ -224,6 +231,8 @@ class SegmentRecovery:
                         if jumped_at is not None and jumped_from <= base_offset:
                             raise SuspectBatchError(segment, jumped_at)
                         return position + at, next_offset
+                    if self._is_former(leader_epoch, base_offset):
+                        raise SuspectBatchError(segment, position + at)
                     if jumped_at is not None:
                         self.has_gaps = True
                         jumped_at = None
@@ -259,6 +268,12 @@ class SegmentRecovery:
             # A new one: the old may be in use by a view that cannot be resized under.
             self._buffer = bytearray(size)
         return memoryview(self._buffer)
+
+    def _is_former(self, epoch: int, base_offset: int) -> bool:
+        """Whether the log has been cut of the batch: a later epoch has begun there since."""
+        if self._cut_from is None or base_offset < self._cut_from:
+            return False
+        return epoch < (self._leader_epochs.epoch_for_offset(base_offset) or 0)
 
     def _see_epoch(self, epoch: int, start_offset: int) -> None:
         latest = self._leader_epochs.latest_epoch

@@ -40,6 +40,7 @@ class Opened:
     log_start_offset: int = 0
     clean_shutdown: bool = False
     remote_offset: int = -1
+    has_other_replicas: bool = False
 
 
 def small_segments(segment_bytes: int = 400, **changes: object) -> TopicConfig:
@@ -82,6 +83,7 @@ def open_log(
             log_start_offset=opened.log_start_offset,
             clean_shutdown=opened.clean_shutdown,
             remote_offset=opened.remote_offset,
+            has_other_replicas=opened.has_other_replicas,
         ),
     )
 

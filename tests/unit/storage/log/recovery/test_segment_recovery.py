@@ -5,7 +5,7 @@ import tracemalloc
 import pytest
 
 from storage.log.recovery import segment_recovery
-from tests.fakes.filesystem import FakeFilesystem
+from tests.fakes.filesystem import KEEP_ALL, FakeFilesystem, PowerCut
 from tests.unit.storage.log.log_model import (
     DIRECTORY,
     Opened,
@@ -68,6 +68,55 @@ def test_epochs_of_deleted_records_stay_away() -> None:
     append(log, make_batch(b"x"), leader_epoch=6)
     reopened = open_log(filesystem, WIDE, opened=Opened(0, log_start_offset=3))
     assert reopened.leader_epochs.entries() == [(3, 3), (5, 4), (6, 5)]
+
+
+def stopped_in_a_cut() -> FakeFilesystem:
+    """Three records of epoch 0 are on disk; the last two were cut off, which was not synced yet."""
+    filesystem = FakeFilesystem()
+    log = open_log(filesystem, WIDE)
+    for _ in range(3):
+        append(log, make_batch(b"former"))
+    log.flusher.flush()
+    filesystem.sync_directory("/")
+    filesystem.stop_after = filesystem.changes + 1
+    with pytest.raises(PowerCut):
+        log.truncation.truncate_to(1)
+    filesystem.crash(KEEP_ALL)
+    return filesystem
+
+
+@pytest.mark.parametrize(
+    ("opened", "end"),
+    [
+        (Opened(0, has_other_replicas=True), 1),
+        (Opened(2, has_other_replicas=True), 2),
+        (Opened(0), 3),
+    ],
+)
+def test_what_was_cut_does_not_come_back_under_a_later_epoch(opened: Opened, end: int) -> None:
+    """Not below the recovery point, nor where no other replica can have had the log cut."""
+    filesystem = stopped_in_a_cut()
+    log = open_log(filesystem, WIDE, opened=opened)
+    assert log.log_end_offset == 1
+    append(log, make_batch(b"y"), leader_epoch=2)
+    filesystem.crash()
+    log = open_log(filesystem, WIDE, opened=opened)
+    assert log.log_end_offset == end
+    assert len(log.set_aside) == (end < 3)
+
+
+def test_epochs_that_were_read_from_batches_say_nothing_of_a_cut() -> None:
+    """One that is too high, by a damage that no sum covers, leaves the others of no consequence."""
+    filesystem = FakeFilesystem()
+    log = open_log(filesystem, WIDE)
+    for epoch in (0, 4, 4):
+        append(log, make_batch(b"x"), leader_epoch=epoch)
+    path = log.segment_facts()[0].path
+    data = bytearray(filesystem.peek(path))
+    data[12:16] = (5).to_bytes(4, "big")
+    filesystem.poke(path, bytes(data))
+    filesystem.remove(f"{DIRECTORY}/leader-epoch-checkpoint")
+    assert open_log(filesystem, WIDE, opened=Opened(has_other_replicas=True)).log_end_offset == 3
 
 
 def test_an_announced_length_costs_no_memory() -> None:
