@@ -226,6 +226,8 @@ class ProducerTable:
         if log_end == self.map_end_offset:
             self.on_log_start_offset_incremented(log_start)
             return
+        # A snapshot does not name what has ended below it, and its marker may not be on disk yet.
+        self.on_high_watermark_updated(log_end)
         self._clear()
         self._load_newest_snapshot(log_start, now_ms)
 

@@ -68,6 +68,35 @@ def test_a_power_cut_that_opens_a_transaction_again_takes_no_committed_record() 
     assert b"new" not in values
 
 
+def test_a_log_that_is_cut_remembers_which_markers_are_not_on_disk() -> None:
+    """What it knows of producers comes from a snapshot above them, and that does not name them."""
+    disk = Disk()
+    manager = disk.started(SMALL)
+    log = manager.creation.get_or_create(A0, ID_A, SMALL)
+    append(log, key=b"k", value=b"committed")
+    replacing = make_batch(
+        b"new", producer_id=7, producer_epoch=0, base_sequence=0, transactional=True
+    )
+    log.writer.append_as_leader(replacing, leader_epoch=0, now_ms=NOW_MS)
+    append(log, 10, key=b"x")
+    log.flusher.flush()
+    marker = TransactionMarker(7, 0, True, 1, 0)
+    log.markers.append([marker], leader_epoch=0, now_ms=NOW_MS)
+    log.writer.roll()
+    log.writer.append_as_leader(make_batch(b"1"), leader_epoch=0, now_ms=NOW_MS)
+    log.writer.append_as_leader(make_batch(b"2"), leader_epoch=0, now_ms=NOW_MS)
+    assert log.producer_state.first_unstable_offset == 1
+    manager.truncation.truncate_to(log, log.log_end_offset - 1)
+    append(log, key=b"x")
+    assert log.last_stable_offset == log.log_end_offset
+    stats = manager.compaction.clean_dirtiest()
+    assert stats is None or stats.end_offset <= 1
+    log.flusher.flush()
+    stats = manager.compaction.clean_dirtiest()
+    assert stats is not None
+    assert stats.end_offset > 1
+
+
 def test_what_was_flushed_with_its_marker_is_compacted() -> None:
     """A transaction that ends after the flush keeps what it has written, and no more, from that."""
     disk = Disk()
