@@ -332,6 +332,7 @@ class Log(LogState):
             if (
                 changed
                 or self.flusher.directory_changed
+                or self.leader_epochs.sync_with_flush
                 or self.log_end_offset > self.recovery_point
             ):
                 self.flusher.directory_changed = True

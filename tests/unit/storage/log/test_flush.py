@@ -132,6 +132,25 @@ def test_epochs_that_a_killed_process_wrote_are_synced_with_the_first_flush() ->
     assert (log.log_end_offset, log.leader_epochs.entries()) == (3, [(1, 0), (3, 1)])
 
 
+def test_an_epoch_without_records_is_on_disk_after_a_clean_stop() -> None:
+    """The next life appends in it, and takes its checkpoint for synced: so has a power cut to."""
+    filesystem = FakeFilesystem()
+    log = open_log(filesystem)
+    append(log, make_batch(b"x"), leader_epoch=1)
+    log.flusher.flush()
+    filesystem.sync_directory("/")
+    filesystem.crash(KEEP_ALL)
+    log = open_log(filesystem, opened=Opened(1, clean_shutdown=True))
+    log.begin_epoch(3)
+    log.close()
+    log = open_log(filesystem, opened=Opened(1, clean_shutdown=True))
+    append(log, make_batch(b"y"), leader_epoch=3)
+    log.close()
+    filesystem.crash()
+    log = open_log(filesystem, opened=Opened(2, clean_shutdown=True))
+    assert log.leader_epochs.entries() == [(1, 0), (3, 1)]
+
+
 def test_epochs_that_a_flush_could_not_sync_are_synced_with_the_next() -> None:
     """It had no descriptor for a file that goes with the log: that is no failure of the disk."""
     filesystem = FakeFilesystem()
