@@ -228,7 +228,12 @@ class LogMoves:
         source = self._table.directory_of(log)
         assert source is not None
         target.loading.discard(log.topic_partition)
-        opened = self._open_again(source, log, config, was_closed=copy.is_log_closed)
+        try:
+            opened = self._open_again(source, log, config, was_closed=copy.is_log_closed)
+        except BaseException:
+            # It stays out of service, and a clean stop would say that it was closed.
+            source.was_closed_cleanly &= copy.is_log_closed
+            raise
         is_served = self._opener.serve(source, opened)
         self.drop_copy(copy, target)
         return opened if is_served else None

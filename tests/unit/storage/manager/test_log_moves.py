@@ -192,6 +192,30 @@ def test_a_log_that_could_not_be_closed_is_put_back_whole(kind: str, path: str) 
     assert send(again, 4) == (True, sent[4])
 
 
+def test_a_log_that_was_neither_closed_nor_put_back_makes_a_stop_unclean() -> None:
+    """In a directory that was stopped cleanly before: its producers would count as none."""
+    node = Node()
+    node.place = node.directory("/one").id
+    node.manager.creation.get_or_create(A0, ID_A, CONFIG)
+    node.manager.shutdown()
+    log = node.start().get(A0)
+    assert log is not None
+    sent = [send(log, sequence)[1] for sequence in range(5)]
+    target = node.directory("/two")
+    copy = node.manager.moves.begin_move(log, target)
+    node.manager.moves.before_take_out(log)
+    node.manager.moves.take_out(log)
+    node.disk.filesystem.fail("create", errno.EMFILE, path=".snapshot", times=2)
+    with pytest.raises(DiskError):
+        node.manager.moves.finish_move(log, copy, target)
+    with pytest.raises(DiskError):
+        node.manager.moves.put_back(log, copy, target, CONFIG)
+    node.manager.shutdown()
+    again = node.start().get(A0)
+    assert again is not None
+    assert [send(again, sequence) for sequence in range(5)] == [(True, offset) for offset in sent]
+
+
 def test_a_log_whose_copy_was_not_finished_is_opened_as_it_was_closed() -> None:
     """Its last segments counted as such that somebody had put there, with gaps."""
     node = Node()
