@@ -34,7 +34,7 @@ def judge(log: Log, model: Modelled) -> None:
     if model.was_cut:
         # What was removed for the sake of what is cut now is gone.
         # Not what was deleted: a power cut may bring that back.
-        first = min(found[0].base if found else log.log_start_offset, model.log_start)
+        first = min(log.segment_facts()[0].base_offset, model.log_start)
         before = [batch for batch in lineage.batches if batch.end <= first]
         lineage = Lineage(lineage.begin, [*before, *found])
         model.was_cut = False

@@ -218,7 +218,9 @@ class Machine:
         place = self.places.get(topic_partition)
         is_away = place is not None and manager.directory_by_id(place) is None
         if not is_away and not manager.is_loading(topic_partition):
-            check(model.durable_end == 0, "nothing lost", f"{topic_partition} is not there")
+            # One that begins anew is at once as if on disk, and without records as if never made.
+            is_empty = model.durable_end == 0 or not model.lineage.batches
+            check(is_empty, "nothing lost", f"{topic_partition} is not there")
         if is_away:
             try:
                 self.create(topic_partition)
