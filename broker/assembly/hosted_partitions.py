@@ -98,6 +98,7 @@ class HostedPartitions:
             local.log_manager,
             roles,
             coordinators,
+            disk=local.disk,
             store_path=store_path,
             is_leader=self._would_lead,
             call_soon_threadsafe=local.loop.call_soon_threadsafe,

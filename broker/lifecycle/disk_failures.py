@@ -10,6 +10,9 @@
     room in a directory                     its reserve is released at once
     room for the metadata store             likewise
 
+A directory that has failed gets a note at once, by a thread: a process that is killed before it is
+written leaves pages that pass for written after the next start.
+
 Source: Kafka, ReplicaManager.handleLogDirFailure.
 """
 
@@ -29,6 +32,7 @@ if TYPE_CHECKING:
     from broker.lifecycle.coordinators import Coordinators
     from broker.replicas.role_reconciler import RoleReconciler
     from broker.runtime.directory_writer import DirectoryWriters
+    from broker.runtime.disk import Disk
     from storage.manager.log_manager import LogManager
 
 LOGGER = logging.getLogger(__name__)
@@ -48,6 +52,7 @@ class DiskFailures:
         roles: "RoleReconciler",
         coordinators: "Coordinators",
         *,
+        disk: "Disk",
         store_path: str,
         is_leader: Callable[[TopicPartition], bool],
         call_soon_threadsafe: Callable[..., object],
@@ -59,6 +64,7 @@ class DiskFailures:
             log_manager: Whose directories fail.
             roles: Close partitions.
             coordinators: Become unavailable.
+            disk: For what may wait for a directory that has failed.
             store_path: The metadata store's file; empty in a cluster.
             is_leader: Whether this broker is to lead a partition, by the newest image.
             call_soon_threadsafe: The event loop's.
@@ -67,6 +73,7 @@ class DiskFailures:
         self._log_manager = log_manager
         self._roles = roles
         self._coordinators = coordinators
+        self._disk = disk
         self._store_path = store_path
         self._is_leader = is_leader
         self._call_soon_threadsafe = call_soon_threadsafe
@@ -109,6 +116,7 @@ class DiskFailures:
         self._log_manager.room.out_of_room_at(dirname(path), DiskError(reason, path, errno.ENOSPC))
 
     def _directory_offline(self, path: str, partitions: list[TopicPartition]) -> None:
+        self._disk.submit(self._log_manager.note_failures, _noted)
         self.on_offline(path, partitions)
         LOGGER.error("log directory offline directory=%s partitions=%d", path, len(partitions))
         self._roles.close(partitions, ErrorCode.KAFKA_STORAGE_ERROR)
@@ -122,6 +130,10 @@ class DiskFailures:
             self._fail("every log directory is offline")
         elif path == dirname(self._store_path):
             self._fail(f"{path} is offline and holds the metadata store")
+
+
+def _noted(_result: object, _error: BaseException | None) -> None:
+    """A disk that takes no note takes none."""
 
 
 def _nothing(_path: str, _partitions: list[TopicPartition]) -> None:

@@ -110,8 +110,6 @@ class Background:
             float(settings.producer_id_expiration_check_interval_ms), self._expire_producers
         )
         self._every(ROOM_CHECK_MS, self._room)
-        # By itself: a disk that has failed may keep the thread.
-        self._every(ROOM_CHECK_MS, lambda: self._disk.run(manager.note_failures))
         self._every(REMOVE_DELETED_MS, lambda: self._disk.run(manager.deletion.remove_deleted))
         self._every(lambda: float(self._settings().log_cleaner_backoff_ms), self._clean)
 

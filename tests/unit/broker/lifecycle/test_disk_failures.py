@@ -24,6 +24,7 @@ class World:
             directories=self.directories,
             offline_directories=[],
             logs_in=lambda directory: [f"log in {directory.path}", "another"],
+            note_failures="note",
             fail_log=lambda log, error: self.events.append(("log failed", log)),
             room=SimpleNamespace(
                 out_of_room_at=lambda path, error: self.events.append(("full", path, error.errno))
@@ -37,10 +38,12 @@ class World:
         coordinators: Any = SimpleNamespace(
             set_unavailable=lambda one, reason: self.events.append(("unavailable", one, reason))
         )
+        disk: Any = SimpleNamespace(submit=lambda call, _done: self.events.append((call,)))
         self.failures = DiskFailures(
             manager,
             roles,
             coordinators,
+            disk=disk,
             store_path=store_path,
             is_leader=lambda one: one in self.led,
             call_soon_threadsafe=lambda call, *args: self.soon.append(lambda: call(*args)),
@@ -56,10 +59,11 @@ class World:
 
 
 def test_a_failed_directory_resigns_its_partitions_on_the_loop() -> None:
-    """The failure is seen in whichever thread met it."""
+    """The failure is seen in whichever thread met it; a kill that follows is to find its note."""
     world = World()
     world.fail("/two")
     assert world.events == [
+        ("note",),
         ("closed", ORDERS, "KAFKA_STORAGE_ERROR"),
         ("unavailable", ORDERS, "its log is in /two, which is offline"),
     ]
@@ -108,7 +112,7 @@ def test_the_first_directory_of_a_member_is_like_any_other() -> None:
     """The metadata store is not in it: the broker lives on with what the others hold."""
     world = World(store_path="")
     world.fail("/one")
-    assert world.events[0] == ("closed", ORDERS, "KAFKA_STORAGE_ERROR")
+    assert world.events[:2] == [("note",), ("closed", ORDERS, "KAFKA_STORAGE_ERROR")]
     assert "broker fails" not in [event[0] for event in world.events]
 
 
@@ -117,4 +121,4 @@ def test_what_another_broker_leads_is_coordinated_there() -> None:
     world = World(store_path="")
     world.led.clear()
     world.fail("/two")
-    assert world.events == [("closed", ORDERS, "KAFKA_STORAGE_ERROR")]
+    assert world.events == [("note",), ("closed", ORDERS, "KAFKA_STORAGE_ERROR")]

@@ -107,7 +107,6 @@ async def test_every_duty_has_its_period(world: World) -> None:
     assert passes["write_log_start_offsets"] == 1
     assert passes["clean_dirtiest"] == 4
     assert passes["remove_deleted"] == 12
-    assert passes["note_failures"] == 60_000 / ROOM_CHECK_MS
     assert passes["check"] == passes["create_unmade"] == 60_000 / ROOM_CHECK_MS
 
 

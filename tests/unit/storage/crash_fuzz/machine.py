@@ -164,7 +164,7 @@ class Machine:
         self.start(random)
 
     def _lose(self, keep: Keep) -> None:
-        # A broker does it within two seconds; a kill that comes before is not looked at.
+        # A broker does it at once, in a thread; a kill that comes before is not looked at.
         with self.filesystem.looked_at():
             self.manager.note_failures()
         self.filesystem.crash(keep)
