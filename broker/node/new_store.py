@@ -145,6 +145,12 @@ class NewStore:
                 LOGGER.info(
                     "imported existing log directories into a new metadata store topics=%d", topics
                 )
+            else:
+                # All that a start says where the disk of a node is not mounted.
+                LOGGER.info(
+                    "log directories are empty: a new node without topics begins in %s",
+                    first.path,
+                )
         finally:
             await store.aclose()
         await self._run(self._publish, path)

@@ -112,6 +112,13 @@ class NodeDirectories:
         is_new = len(fresh) == len(self._log_manager.directories)
         self._is_replaced = not self._is_alone and is_new
         if self._is_replaced and self.missing and not self._last_copies():
+            LOGGER.warning(
+                "all log directories are empty: the partitions of %s begin empty and are fetched "
+                "from their leaders. If a disk is not mounted, stop the broker and mount it "
+                "partitions=%d",
+                ", ".join(self.missing.values()),
+                sum(counts[one] for one in self.missing),
+            )
             self.missing.clear()
         again: dict[LogDirectory, UUID] = {}
         if self.missing and fresh:
@@ -342,7 +349,7 @@ class NodeDirectories:
         for directory_id, path in known.items():
             if directory_id not in here and directory_id not in self.missing:
                 LOGGER.info(
-                    "log directory without partitions forgotten id=%s path=%s",
+                    "log directory forgotten id=%s path=%s",
                     format_uuid(directory_id),
                     path,
                 )

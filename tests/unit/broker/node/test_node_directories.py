@@ -179,8 +179,10 @@ async def test_what_a_member_was_told_to_give_up_begins_anew() -> None:
     assert begins(node) == was_there
 
 
-async def test_a_member_with_new_directories_alone_begins_what_others_lead() -> None:
-    """What may be the last copy waits for its disk."""
+async def test_a_member_with_new_directories_alone_begins_what_others_lead(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    """What may be the last copy waits for its disk; without one a line says what begins empty."""
     store, filesystem = MemoryStore(), FakeFilesystem()
     node = await member(store, filesystem, "/a")
     await node.controller.create_topics([NewTopic("t", 2, 1)])
@@ -191,8 +193,12 @@ async def test_a_member_with_new_directories_alone_begins_what_others_lead() -> 
     (alert,) = node.alerts.all()
     assert "of its 2 partitions those that another broker leads begin empty here" in alert.text
     assert begins(node) == [True, False]
+    assert "are fetched from their leaders" not in caplog.text
     await lead_elsewhere(store, await member(store, filesystem, "/a"), 1)
     node = await back(store, filesystem, "/a")
+    (line,) = [one for one in caplog.messages if "are fetched from their leaders" in one]
+    assert "the partitions of /a begin empty" in line
+    assert "partitions=2" in line
     assert node.kinds() == {}
     assert begins(node) == [True, True]
 

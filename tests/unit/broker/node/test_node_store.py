@@ -175,3 +175,17 @@ async def test_a_store_that_is_made_anew_is_behind_nothing(tmp_path: Path) -> No
     assert read_store_note(LocalFilesystem(), made.path) is None
     store = await node(made).open()
     await store.aclose()
+
+
+async def test_a_node_that_begins_says_so_once(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Its disk may not be mounted: the line tells such a start from any other."""
+    caplog.set_level("INFO")
+    path = tmp_path / "data"
+    await (await node(directory(path)).open()).aclose()
+    begun = [line for line in caplog.messages if "a new node without topics" in line]
+    assert begun == [f"log directories are empty: a new node without topics begins in {path}"]
+    caplog.clear()
+    await (await node(directory(path)).open()).aclose()
+    assert not [line for line in caplog.messages if "a new node" in line]
