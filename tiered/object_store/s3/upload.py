@@ -147,8 +147,10 @@ class MultipartUpload:
             done, self._sending = await asyncio.wait(
                 self._sending, return_when=asyncio.FIRST_COMPLETED
             )
-            for task in done:
-                task.result()
+            # Of each: a task whose error is never looked at has asyncio log a traceback.
+            errors = [error for task in done if (error := task.exception()) is not None]
+            if errors:
+                raise errors[0]
 
     async def _complete(self) -> None:
         parts = {"Parts": [self._parts[number] for number in sorted(self._parts)]}

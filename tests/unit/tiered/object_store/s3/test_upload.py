@@ -1,6 +1,7 @@
 """Large objects in parts: sizes, order, memory, what happens when something fails."""
 
 import asyncio
+import gc
 from collections.abc import AsyncIterator
 from typing import Any
 
@@ -146,6 +147,28 @@ async def test_a_failure_aborts_once_and_is_told(operation: str) -> None:
         await run(store.upload(3 * PART), 3 * PART)
     assert store.calls.count("abort_multipart_upload") == 1
     assert store.in_flight == 0
+
+
+async def test_parts_that_fail_together_leave_no_traceback() -> None:
+    """One of the errors is raised; asyncio logs those of the others unless they are looked at."""
+    logged: list[dict[str, Any]] = []
+    asyncio.get_running_loop().set_exception_handler(lambda _, context: logged.append(context))
+    store = Store()
+    store.gate.clear()
+    store.errors["upload_part"] = StoreUnavailableError("down")
+    task = asyncio.create_task(run(store.upload(3 * PART), 3 * PART))
+    for _ in range(200):
+        await asyncio.sleep(0)
+    assert store.in_flight == 2
+    store.gate.set()
+    with pytest.raises(StoreUnavailableError, match="down"):
+        await task
+    # The error's frames hold the parts' tasks.
+    del task
+    store.errors.clear()
+    await asyncio.sleep(0)
+    gc.collect()
+    assert logged == []
 
 
 async def test_an_abort_that_fails_does_not_hide_the_failure() -> None:
