@@ -22,8 +22,9 @@ the one this broker knows: its disk is not mounted and there is an empty folder 
 emptied, or the settings name another one. What was copied there would leave the local disk, and be
 gone when the bucket is back. So nothing is copied and nothing removed, whatever the state is, until
 the claim is there again, or an operator says that what the bucket held is lost (`varve tier
-claim`). Likewise where such a broker finds another cluster's claim, or none that can be read: it is
-that one's bucket, by the settings or as it was handed over.
+claim`). Likewise where such a broker finds another cluster's claim, as it is that one's bucket, by
+the settings or as it was handed over, or one that cannot be read: it is damaged, and `varve tier
+claim` writes it anew.
 
 TAKEN lasts as long as a first broker that still lives would need to notice. A disk that is moved
 to another machine takes what is its own, then, without an operator.
@@ -303,7 +304,15 @@ class Claim:
         deadline_ms = call_deadline_ms(self._settings().store.call_timeout_ms, 5)
         async with Deadline(self._timer, deadline_ms, "taking the bucket's claim"):
             found = await self._read()
+            if found is not None and found.owner == UNREADABLE:
+                # Where this cluster has had the claim it is damaged, and no other cluster's.
+                found = None if await memory.has_claimed() else found
             self.owner = self.cluster_id if found is None else found.owner
+            if self.owner == UNREADABLE:
+                raise RemoteStorageNotReadyError(
+                    f"the bucket's object {CLAIM_KEY} cannot be read as a claim, and this cluster "
+                    "has had none there: if no other cluster uses the bucket, remove that object"
+                )
             if self.owner != self.cluster_id:
                 raise RemoteStorageNotReadyError(
                     f"the bucket is claimed by cluster {self.owner}: varve tier restore "
@@ -331,7 +340,9 @@ class Claim:
         return await self._memory.has_claimed()
 
     def _why_not(self) -> str:
-        return "its claim is missing" if self.owner is None else "another cluster owns it"
+        if self.owner is None:
+            return "its claim is missing"
+        return "its claim is unreadable" if self.owner == UNREADABLE else "another cluster owns it"
 
     def _first_claim(self) -> ClaimText:
         """On a bucket without any."""
@@ -394,6 +405,13 @@ class Claim:
             self._alerts.clear(AlertKind.TIER_NOT_OURS, CLAIM_KEY)
 
     def _what_is_missing(self) -> str:
+        if self.owner == UNREADABLE:
+            return (
+                f"the bucket's object {CLAIM_KEY} cannot be read as a claim, and this cluster has "
+                "had one there: it is damaged, or something else answers in the store's place. "
+                "Nothing is copied to remote storage or deleted there until it is readable again. "
+                "If the bucket is this cluster's, run `varve tier claim`, which writes it anew"
+            )
         if self.owner is not None:
             return (
                 f"the bucket is claimed by cluster {self.owner}, and this cluster has had a claim: "

@@ -221,9 +221,15 @@ async def test_a_claim_that_is_gone_is_not_written_anew(is_new_process: bool) ->
 
 
 @pytest.mark.parametrize("is_new_process", [False, True])
-@pytest.mark.parametrize("theirs", [b'{"clusterId": "other"}', b"<html>moved</html>"])
+@pytest.mark.parametrize(
+    ("theirs", "why", "says"),
+    [
+        (b'{"clusterId": "other"}', "another cluster owns it", "claimed by cluster other"),
+        (b"<html>moved</html>", "its claim is unreadable", "cannot be read as a claim"),
+    ],
+)
 async def test_nothing_is_copied_to_a_bucket_that_is_another_clusters_now(
-    is_new_process: bool, theirs: bytes
+    is_new_process: bool, theirs: bytes, why: str, says: str
 ) -> None:
     """The settings name a wrong one: what is copied there would leave the local disk."""
     world, memory = World(), Memory()
@@ -235,14 +241,14 @@ async def test_nothing_is_copied_to_a_bucket_that_is_another_clusters_now(
         claim = node(world, memory, 2)
         assert not await claim.check()
     else:
-        with pytest.raises(RemoteStorageNotReadyError, match="another cluster owns it"):
+        with pytest.raises(RemoteStorageNotReadyError, match=why):
             await claim.require_bucket_now()
-    with pytest.raises(RemoteStorageNotReadyError, match="another cluster owns it"):
+    with pytest.raises(RemoteStorageNotReadyError, match=why):
         claim.require_bucket()
     assert not claim.is_removing
     (alert,) = world.alerts.all()
     assert alert.kind is AlertKind.TIER_CLAIM_MISSING
-    assert f"claimed by cluster {decode_claim(theirs)}" in alert.text
+    assert says in alert.text
     assert world.bucket.objects[CLAIM_KEY].data == theirs
     world.bucket.objects[CLAIM_KEY] = ours
     assert await claim.check()
@@ -272,6 +278,39 @@ async def test_a_lost_bucket_is_begun_anew_by_an_operator() -> None:
     assert world.alerts.all() == []
     await claim.require_bucket_now()
     assert decode_claim(world.bucket.objects[CLAIM_KEY].data) == "cluster"
+
+
+@pytest.mark.parametrize("is_new_process", [False, True])
+@pytest.mark.parametrize("damaged", [b"", b'{"version": 1, "clus'])
+async def test_a_damaged_claim_is_written_anew_by_an_operator(
+    is_new_process: bool, damaged: bytes
+) -> None:
+    """No other command helps, and the bucket is the one that this broker has claimed."""
+    world, memory = World(), Memory()
+    claim = node(world, memory, 1)
+    await claim.check()
+    world.bucket.put(CLAIM_KEY, damaged)
+    if is_new_process:
+        claim = node(world, memory, 2)
+    assert not await claim.check()
+    (alert,) = world.alerts.all()
+    assert "`varve tier claim`" in alert.text
+    await claim.take()
+    assert claim.state is ClaimState.OURS
+    assert world.alerts.all() == []
+    await claim.require_bucket_now()
+    assert decode_claim(world.bucket.objects[CLAIM_KEY].data) == "cluster"
+
+
+async def test_a_damaged_claim_is_left_alone_where_this_cluster_had_none() -> None:
+    """It may be that of another cluster, whose bucket the settings name by mistake."""
+    world = World()
+    world.bucket.put(CLAIM_KEY, b"{")
+    claim = node(world, Memory(), 1)
+    assert not await claim.check()
+    with pytest.raises(RemoteStorageNotReadyError, match="remove that object"):
+        await claim.take()
+    assert world.bucket.objects[CLAIM_KEY].data == b"{"
 
 
 async def test_a_claim_that_went_since_the_last_check_is_missed() -> None:
