@@ -148,6 +148,7 @@ async def open_client(
         )
     )
     client.meta.events.register_last("before-call.s3", _send_at_once)
+    client.meta.events.register_last("before-call.s3.HeadBucket", _mark_redirected)
     if settings.checksum == "md5":
         client.meta.events.register_last("before-call.s3.DeleteObjects", _add_md5)
     return client
@@ -155,6 +156,15 @@ async def open_client(
 
 def _send_at_once(params: dict[str, Any], **_: object) -> None:
     params["headers"].pop("Expect", None)
+
+
+def _mark_redirected(params: dict[str, Any], **_: object) -> None:
+    """The library asks by this call for the region that a redirection did not name.
+
+    Where an address redirects everything, as one of http does to https, it would ask again for the
+    redirection of this call, and so on until the interpreter's stack is full.
+    """
+    params["context"]["s3_redirect"]["redirected"] = True
 
 
 def _add_md5(params: dict[str, Any], **_: object) -> None:

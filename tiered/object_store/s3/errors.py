@@ -81,6 +81,11 @@ def answer_error(status: int, code: str, message: str, key: str, doing: str) -> 
         return StoreUnavailableError(text)
     if status == 404 or code == "NoSuchKey":
         return ObjectNotFoundError(key)
+    if 300 <= status < 400:
+        return RemoteStorageError(
+            f"{text} (rsm.config.storage.s3.endpoint.url and .region must be the bucket's own: "
+            "redirections are not followed)"
+        )
     return RemoteStorageError(text)
 
 

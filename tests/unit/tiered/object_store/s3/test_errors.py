@@ -57,6 +57,11 @@ def test_answers(status: int, code: str, kind: type[RemoteStorageError]) -> None
         assert "get s3://x/a/b" in str(error)
 
 
+def test_a_redirection_says_what_to_do() -> None:
+    error = answer_error(307, "TemporaryRedirect", "", "a/b", "get s3://x/a/b")
+    assert "rsm.config.storage.s3.endpoint.url" in str(error)
+
+
 def test_a_missing_bucket_says_what_to_do() -> None:
     error = answer_error(404, "NoSuchBucket", "none", "", "list s3://x/")
     assert "the bucket must exist" in str(error)

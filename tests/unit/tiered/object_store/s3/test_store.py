@@ -403,3 +403,16 @@ async def test_a_policy_for_our_prefix_alone_is_enough_to_list_uploads(moto_url:
         proxy.fail(S3Fault.STATUS, target=r"prefix=tier", status=403, code="AccessDenied")
         with pytest.raises(StoreDeniedError):
             await store.list_uploads("")
+
+
+@pytest.mark.parametrize("name", ["put", "get", "get_range", "head", "list"])
+async def test_an_address_that_redirects_everything_is_asked_twice(
+    moto_url: str, name: str
+) -> None:
+    """By the library for the region, which its own call is not redirected for."""
+    async with faulty(moto_url) as (proxy, store):
+        proxy.fail(S3Fault.STATUS, status=307, code="TemporaryRedirect")
+        with pytest.raises(RemoteStorageError, match="redirections are not followed"):
+            await CALLS[name](store)
+        # A ranged read is tried by our own client first.
+        assert len(proxy.targets) == 2 + (name == "get_range")
