@@ -1,7 +1,7 @@
 """Mapping of S3's and its client library's errors to those of `tiered.errors`.
 
 answer                                              error
-404, NoSuchKey                                      ObjectNotFoundError
+NoSuchKey, and 404 without any code                 ObjectNotFoundError
 NoSuchBucket                                        RemoteStorageError, says what to do
 NoSuchUpload                                        NoSuchUploadError
 401, 403, ExpiredToken, ...                         StoreDeniedError
@@ -32,6 +32,8 @@ DENIED_CODES: Final = frozenset(
         "RequestTimeTooSkewed",
         "SignatureDoesNotMatch",
         "TokenRefreshRequired",
+        # versitygw, with status 404, where S3 says InvalidAccessKeyId.
+        "XAdminUserNotFound",
     )
 )
 
@@ -54,6 +56,9 @@ UNAVAILABLE_CODES: Final = frozenset(
         "TooManyRequestsException",
     )
 )
+
+_NO_OBJECT_CODES: Final = frozenset(("", "NotFound", "NoSuchVersion"))
+"""With status 404. Any other code tells of something else that is missing, a user, say."""
 
 _RETRIED_STATUSES: Final = frozenset((408, 409, 425, 429))
 
@@ -79,7 +84,7 @@ def answer_error(status: int, code: str, message: str, key: str, doing: str) -> 
         return NotImplementedByStoreError(text)
     if status >= 500 or status in _RETRIED_STATUSES or code in UNAVAILABLE_CODES:
         return StoreUnavailableError(text)
-    if status == 404 or code == "NoSuchKey":
+    if code == "NoSuchKey" or (status == 404 and code in _NO_OBJECT_CODES):
         return ObjectNotFoundError(key)
     if 300 <= status < 400:
         return RemoteStorageError(

@@ -27,6 +27,8 @@ from tiered.object_store.s3.errors import (
         (404, "", ObjectNotFoundError),
         (404, "NotFound", ObjectNotFoundError),
         (404, "NoSuchBucket", RemoteStorageError),
+        (404, "XAdminUserNotFound", StoreDeniedError),
+        (404, "NoSuchTenant", RemoteStorageError),
         (404, "NoSuchUpload", NoSuchUploadError),
         (403, "AccessDenied", StoreDeniedError),
         (403, "", StoreDeniedError),
