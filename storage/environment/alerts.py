@@ -91,6 +91,10 @@ class AlertKind(StrEnum):
     TIER_NOT_OURS = "tier-not-ours"
     """Nothing is deleted from remote storage: another cluster may use it. Subject: the bucket."""
 
+    TIER_SEGMENT_DAMAGED = "tier-segment-damaged"
+    """Objects of remote segments are missing or damaged: consumers wait at them. Subject: the
+    partition."""
+
 
 class Alert(NamedTuple):
     """One alert that is set."""

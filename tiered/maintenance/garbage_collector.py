@@ -41,6 +41,7 @@ from tiered.deadline import Deadline, call_deadline_ms, sleep_ms
 from tiered.errors import ObjectNotFoundError
 from tiered.format.object_keys import ObjectKeys
 from tiered.maintenance.bucket_ownership import CLAIM_KEY, Claim
+from tiered.maintenance.damaged_segments import LISTED, DamagedSegments
 from tiered.maintenance.lost_metadata import HOW_TO_GO_ON
 from tiered.maintenance.object_groups import ObjectGroup, ObjectGrouping
 from tiered.maintenance.scrub_pass import OwnedSegments, ScrubPass
@@ -88,6 +89,7 @@ class Scrubber:
         "_alerts",
         "_claim",
         "_clock",
+        "_damaged",
         "_in_flight",
         "_is_deleted",
         "_keys",
@@ -114,6 +116,7 @@ class Scrubber:
         in_flight: Container[UUID],
         is_deleted: Callable[[TopicIdPartition], bool],
         alerts: Alerts,
+        damaged: DamagedSegments,
     ) -> None:
         """Nothing runs before `run_once`.
 
@@ -126,6 +129,7 @@ class Scrubber:
             in_flight: Ids of copies under way here.
             is_deleted: Whether this broker has deleted the partition, or its topic was deleted.
             alerts: Where unknown copies are reported.
+            damaged: Where missing segments are.
         """
         self._metadata = metadata
         self._tier = tier
@@ -136,6 +140,7 @@ class Scrubber:
         self._in_flight = in_flight
         self._is_deleted = is_deleted
         self._alerts = alerts
+        self._damaged = damaged
         self._keys = ObjectKeys()
         self.last: ScrubReport | None = None
         self.removed_from_ms: float | None = None
@@ -183,7 +188,17 @@ class Scrubber:
             )
         return report
 
+    def leave(self) -> None:
+        """Another broker goes on: what the last pass has found is out of date."""
+        if self.last is not None:
+            self.last = None
+            self._alerts.clear(AlertKind.TIER_METADATA_LOST, UNKNOWN_COPIES)
+            self._damaged.found(LISTED, ())
+
     def _report(self, report: ScrubReport) -> None:
+        if report.is_ours:
+            # Of a bucket that is not the one that was claimed nothing is known to be missing.
+            self._damaged.found(LISTED, report.missing)
         if report.unknown_copies:
             first = report.unknown[0]
             self._alerts.set(

@@ -35,6 +35,7 @@ from tiered.errors import (
     StoreTimeoutError,
     TieredError,
 )
+from tiered.maintenance.damaged_segments import VERIFIED, DamagedSegments
 from tiered.maintenance.verified_position import Position, Verified, VerifiedPosition
 from tiered.metadata.remote_log_metadata_manager import PartitionSegments, RemoteLogMetadataManager
 from tiered.segment_metadata import (
@@ -80,6 +81,7 @@ class Verifier:
 
     __slots__ = (
         "_clock",
+        "_damaged",
         "_faults",
         "_is_loaded",
         "_kept",
@@ -109,6 +111,7 @@ class Verifier:
         settings: Callable[[], TierConfig],
         kept: VerifiedPosition,
         require_bucket: Callable[[], Awaitable[None]],
+        damaged: DamagedSegments,
     ) -> None:
         """Nothing runs before `run_once`.
 
@@ -120,8 +123,10 @@ class Verifier:
             kept: Where the round goes on.
             require_bucket: Was it the claimed bucket that was looked into; in an empty folder,
                 where its disk is not mounted, every object is missing.
+            damaged: Where faulty segments are reported.
         """
         self._metadata = metadata
+        self._damaged = damaged
         self._require_bucket = require_bucket
         self._tier = tier
         self._clock = environment.clock
@@ -190,6 +195,7 @@ class Verifier:
             self._suspects.clear()
             self._untried.clear()
             self._faults.clear()
+            self._report()
 
     async def save(self) -> None:
         """Keep where the round is, if this broker verifies; raises TieredError."""
@@ -286,9 +292,11 @@ class Verifier:
             faults = ()
         self.verified_segments += 1
         self.verified_bytes += segment.segment_size_bytes
-        self.forget(segment)
         if faults:
+            self._drop(segment)
             self._keep(segment, faults)
+        else:
+            self.forget(segment)
         return faults
 
     async def _find_faults(self, segment: RemoteLogSegmentMetadata) -> Sequence[Fault]:
@@ -319,6 +327,7 @@ class Verifier:
         self._faults[segment.id] = SegmentFaults(segment, tuple(faults), self._clock.now_ms())
         while len(self._faults) > FAULTS_MAX:
             self._faults.popitem(last=False)
+        self._report()
         for fault in faults:
             _log.error(
                 "%s: remote segment %s (offsets %d to %d) is corrupt: %s at byte %d: %s",
@@ -332,9 +341,16 @@ class Verifier:
             )
 
     def forget(self, segment: RemoteLogSegmentMetadata) -> None:
-        """It is being removed."""
+        """It is being removed, or was."""
+        self._drop(segment)
+        self._damaged.is_whole(segment)
+
+    def _drop(self, segment: RemoteLogSegmentMetadata) -> None:
         self._faults.pop(segment.id, None)
         self._suspects.pop(segment.id, None)
+
+    def _report(self) -> None:
+        self._damaged.found(VERIFIED, (one.segment for one in self._faults.values()))
 
 
 class _Next(NamedTuple):

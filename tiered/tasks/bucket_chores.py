@@ -16,6 +16,7 @@ from storage.environment.environment import Environment
 from tiered.errors import RemoteStorageError
 from tiered.maintenance.bucket_ownership import Claim
 from tiered.maintenance.bucket_trouble import BucketTrouble, Work
+from tiered.maintenance.damaged_segments import DamagedSegments
 from tiered.maintenance.garbage_collector import Scrubber
 from tiered.maintenance.scrub_report import ScrubReport
 from tiered.maintenance.verified_position import VerifiedPosition
@@ -75,6 +76,7 @@ class BucketChores:
         self._copy = copy
         self._trouble = trouble
         self._is_started = False
+        damaged = DamagedSegments(alerts)
         self.scrubber = Scrubber(
             metadata=metadata,
             tier=tier,
@@ -84,6 +86,7 @@ class BucketChores:
             in_flight=copy.in_flight,
             is_deleted=is_deleted,
             alerts=alerts,
+            damaged=damaged,
         )
         self.verifier = Verifier(
             metadata=metadata,
@@ -94,6 +97,7 @@ class BucketChores:
                 tier=tier, claim=claim, timer=environment.timer, settings=settings
             ),
             require_bucket=claim.require_bucket_now,
+            damaged=damaged,
         )
         self._ownership = tasks.make(
             "check of the bucket's ownership",
@@ -126,6 +130,11 @@ class BucketChores:
         if self._is_started:
             self._garbage.start()
             self._verification.start()
+
+    def doubt(self) -> None:
+        """The claim was gone and is there again: what is listed now may lack segments."""
+        if self._is_started:
+            self._garbage.start()
 
     def stop(self) -> None:
         """Begin nothing more; jobs under way end with the pool."""
@@ -164,5 +173,6 @@ class BucketChores:
         """Whether this broker verifies; one that does not any more leaves its round."""
         if not self._metadata.is_steward:
             self.verifier.leave()
+            self.scrubber.leave()
             return False
         return self._settings().verify_bytes_per_second > 0

@@ -158,7 +158,6 @@ class RemoteLogManager:
             without=self.history.without,
             on_deleted=self._forget_segment,
         )
-        claim.on_found_again = self.history.doubt
         trouble = BucketTrouble(environment.clock, self._alerts)
         self._copier = Copier(
             metadata=metadata,
@@ -233,9 +232,14 @@ class RemoteLogManager:
             alerts=self._alerts,
             trouble=trouble,
         )
+        claim.on_found_again = self._on_claim_found_again
         self.scrubber_pool = self._chores.pool
         self.scrubber = self._chores.scrubber
         self.verifier = self._chores.verifier
+
+    def _on_claim_found_again(self) -> None:
+        self.history.doubt()
+        self._chores.doubt()
 
     def _call_soon(self, call: Callable[[], None]) -> None:
         self._timer.call_later_ms(0.0, call)

@@ -167,6 +167,42 @@ async def test_missing_objects_are_reported() -> None:
     assert (await scrub(world)).missing_segments == 3
 
 
+async def test_missing_objects_are_an_alert_until_they_are_back_or_another_broker_lists() -> None:
+    """Their consumers wait, and do not say so."""
+    world = await filled(3)
+    key = world.tier.keys.segment_keys(world.metadata.segments(PARTITION)[1]).log
+    taken = world.bucket.objects.pop(key)
+    world.clock.advance(1)
+    for ended in ("back", "left"):
+        await scrub(world)
+        (alert,) = world.alerts.all()
+        assert alert.kind is AlertKind.TIER_SEGMENT_DAMAGED
+        assert alert.subject == str(PARTITION)
+        assert "from offset 1 on" in alert.text
+        assert f"--partition {PARTITION.partition} --before-offset 2`" in alert.text
+        if ended == "left":
+            world.manager.scrubber.leave()
+            assert world.manager.scrubber.last is None
+        else:
+            world.bucket.objects[key] = taken
+            await scrub(world)
+        assert world.alerts.all() == []
+        world.bucket.objects.pop(key, None)
+
+
+async def test_in_a_bucket_whose_claim_is_gone_no_segment_is_said_to_be_missing() -> None:
+    """Its disk is not mounted: that is another alert."""
+    world = await filled(3)
+    world.manager.claim.is_missing = True
+    owner, world.manager.claim.cluster_id = world.manager.claim.cluster_id, "another"
+    for key in list(world.bucket.segment_objects()):
+        del world.bucket.objects[key]
+    world.clock.advance(1)
+    assert (await scrub(world)).missing_segments == 3
+    assert AlertKind.TIER_SEGMENT_DAMAGED not in [alert.kind for alert in world.alerts.all()]
+    world.manager.claim.cluster_id = owner
+
+
 async def test_stale_uploads_are_aborted() -> None:
     world = await filled(1)
     old = segment(50, 59)

@@ -7,6 +7,7 @@ from uuid import UUID
 
 import pytest
 
+from storage.environment.alerts import AlertKind
 from tests.unit.tiered.tasks.task_world import PARTITION, World
 from tiered.errors import (
     CorruptRemoteDataError,
@@ -181,7 +182,9 @@ async def test_who_is_not_the_steward_verifies_nothing_and_forgets_faults() -> N
     assert await verifier.run_once() == IDLE_MS
     await verifier.save()
     assert VERIFIED_KEY not in world.bucket.objects
+    assert [alert.kind for alert in world.alerts.all()] == [AlertKind.TIER_SEGMENT_DAMAGED]
     verifier.leave()
+    assert world.alerts.all() == []
     assert (verifier.faults, verifier.position, verifier.verified_segments) == ((), None, 1)
 
 
@@ -205,10 +208,27 @@ async def test_a_flipped_byte_is_kept_with_its_place_until_it_is_whole_again() -
     (found,) = verifier.faults
     assert (found.segment.start_offset, found.faults[0].key) == (1, key)
     assert found.faults[0].position == 0
+    (alert,) = world.alerts.all()
+    assert (alert.kind, alert.subject) == (AlertKind.TIER_SEGMENT_DAMAGED, str(PARTITION))
     flip(world, 1)
     for _ in range(3):
         await verifier.run_once()
     assert (verifier.faults, verifier.faulty_segments) == ((), 1)
+    assert world.alerts.all() == []
+
+
+async def test_what_was_listed_as_missing_and_is_read_whole_is_no_alert_any_more() -> None:
+    """An operator who put it back asks for the verification, not for a listing of the bucket."""
+    world = await filled(2)
+    first, _ = world.metadata.segments(PARTITION)
+    key = world.tier.keys.segment_keys(first).log
+    taken = world.bucket.objects.pop(key)
+    world.clock.advance(1)
+    await world.scrub()
+    assert [alert.kind for alert in world.alerts.all()] == [AlertKind.TIER_SEGMENT_DAMAGED]
+    world.bucket.objects[key] = taken
+    assert await world.manager.verifier.verify(first) == []
+    assert world.alerts.all() == []
 
 
 async def test_missing_and_unreadable_objects_are_faults_too() -> None:

@@ -5,6 +5,7 @@ from dataclasses import replace
 from typing import Any
 from uuid import UUID
 
+from storage.environment.alerts import AlertKind
 from tests.unit.storage.log.log_model import append, make_batch, open_log
 from tests.unit.tiered.tasks.task_world import PARTITION, World, tiered_config
 from tiered.errors import StoreUnavailableError
@@ -265,6 +266,23 @@ async def test_garbage_collection_and_verification_run_by_themselves() -> None:
     assert world.manager.scrubber.runs >= 2
     assert world.manager.scrubber.removed_objects == 0
     assert world.manager.verifier.verified_segments >= 1
+    await world.manager.stop()
+
+
+async def test_a_bucket_that_is_there_again_is_listed_at_once() -> None:
+    """An older copy of it may have been put back, which lacks what was copied since."""
+    world = World()
+    world.write(1)
+    await world.start()
+    await world.interval()
+    (segment,) = world.metadata.segments(PARTITION)
+    del world.bucket.objects[world.tier.keys.segment_keys(segment).log]
+    await world.interval()
+    assert world.manager.scrubber.runs == 0
+    world.manager.claim.on_found_again()
+    await world.interval()
+    assert world.manager.scrubber.runs == 1
+    assert [alert.kind for alert in world.alerts.all()] == [AlertKind.TIER_SEGMENT_DAMAGED]
     await world.manager.stop()
 
 
