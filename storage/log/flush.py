@@ -7,7 +7,6 @@ from collections.abc import Callable
 from typing import Final
 
 from config.topic import TopicConfig
-from storage.checkpoints.partition_metadata import PARTITION_METADATA
 from storage.errors import DiskError
 from storage.log.state import LogState
 from storage.producers.snapshot import snapshot_name
@@ -175,9 +174,6 @@ class LogFlusher:
             directories.append(state.directory)
             self.directory_changed = False
         if self.is_new_directory:
-            # A power cut that left records without their topic's id would have them taken for
-            # those of a topic that was created again under the name.
-            paths.append(f"{state.directory}/{PARTITION_METADATA}")
             directories.append(state.directory.rpartition("/")[0] or ".")
             self.is_new_directory = False
         return FlushTicket(

@@ -201,12 +201,11 @@ class LogCreation:
                 directory.forget({topic_partition})
                 self._table.filesystem.mkdir(path)
                 if topic_id != NIL:
-                    # Synced with the first records that are. Lost before, the directory is taken
-                    # for one that knows no id.
-                    file = self._table.filesystem.open(join(path, PARTITION_METADATA), create=True)
-                    file.truncate(0)
-                    file.write_at(encode_partition_metadata(topic_id), 0)
-                    file.close()
+                    # On disk before any record is: a power cut that left records without it would
+                    # have them taken for those of a topic that was created again under the name.
+                    self._table.filesystem.replace_bytes(
+                        join(path, PARTITION_METADATA), encode_partition_metadata(topic_id)
+                    )
                 log = self._opener.open(directory, topic_partition, topic_id, config, None)
                 log.flusher.is_new_directory = True
                 if leader_epoch is not None:

@@ -9,7 +9,7 @@ import pytest
 from storage.checkpoints.partition_metadata import read_partition_metadata
 from storage.errors import DiskError, InconsistentTopicIdError
 from storage.types.topic_partition import TopicPartition
-from tests.unit.storage.manager.log_disk import A0, A1, B0, CONFIG, ID_A, ID_B, Disk, append
+from tests.unit.storage.manager.log_disk import A0, A1, B0, CONFIG, ID_A, ID_B, Disk
 
 
 def test_new_partitions_spread(disk: Disk) -> None:
@@ -93,12 +93,10 @@ def test_a_log_that_could_not_be_made_leaves_its_name_free(disk: Disk) -> None:
     assert log.directory == "/two/a-0"
 
 
-def test_flushed_records_keep_their_topics_id_over_a_power_cut(disk: Disk) -> None:
+def test_a_topics_id_is_on_disk_before_any_record_is(disk: Disk) -> None:
     """Without it they would be taken for those of a topic that was created again meanwhile."""
     manager = disk.started()
     log = manager.creation.get_or_create(A0, ID_A, CONFIG)
-    append(log)
-    log.flusher.flush()
     disk.filesystem.crash(None)
     path = f"{log.directory}/partition.metadata"
     assert read_partition_metadata(disk.filesystem, path) == ID_A

@@ -408,8 +408,9 @@ def test_what_says_nothing_of_the_targets_disk_fails_the_move_alone(kind: str, c
 def test_no_log_is_made_of_the_folder_that_a_moved_one_has_left() -> None:
     """It could not be renamed. Nor does the log move back to where it is."""
     node = Node()
+    log = node.create()
     node.disk.filesystem.fail("rename", errno.ENOSPC, path="/one/a-0")
-    log = node.move(node.create(), "/two")
+    log = node.move(log, "/two")
     assert "a-0" in folders(node.disk, "/one")
     check(log, RECORDS)
     manager = node.manager
