@@ -73,6 +73,7 @@ TOOLS: Final[dict[str, int]] = {
 BROKERS: Final[dict[str, int]] = {
     "kafka.admin.AddPartitionsTest": 7,
     "kafka.api.PlaintextAdminIntegrationTest": 78,
+    "kafka.api.PlaintextProducerSendTest": 24,
     "kafka.api.TransactionsTest": 20,
     "kafka.server.AddPartitionsToTxnRequestServerTest": 3,
     "kafka.server.CreateTopicsRequestTest": 5,
