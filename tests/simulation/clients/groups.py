@@ -132,6 +132,7 @@ class GroupMember:
         self._topic_id: Any = None
         self._owned: dict[int, Consumer] = {}
         self._is_changed = True
+        self._is_in_doubt = False
 
     async def run(self) -> None:
         """Until the session is over."""
@@ -155,6 +156,7 @@ class GroupMember:
         self._epoch = 0
         self._owned.clear()
         self._is_changed = True
+        self._is_in_doubt = False
 
     async def ask(self, request: Any) -> Any:
         """Ask the coordinator; None: no answer, or it is another one by now."""
@@ -174,36 +176,38 @@ class GroupMember:
     async def _beat(self) -> bool:
         """Send a heartbeat; whether this is a member now."""
         owned = None
-        if self._is_changed:
+        # What an answer that was lost had assigned is told again to who says everything again, as
+        # Kafka's consumer does after any failure.
+        is_full = self._epoch == 0 or self._is_in_doubt
+        if self._is_changed or is_full:
             indexes = sorted(self._owned)
             owned = [
                 ConsumerGroupHeartbeatRequestTopicPartitions(
                     topic_id=self._topic_id, partitions=indexes
                 )
             ] * bool(indexes)
-        is_joining = self._epoch == 0
         answer = await self.ask(
             ConsumerGroupHeartbeatRequest(
                 group_id=self._group,
                 member_id=self._member or "",
                 member_epoch=self._epoch,
-                rebalance_timeout_ms=10_000 if is_joining else -1,
-                subscribed_topic_names=[self._topic] if is_joining else None,
+                rebalance_timeout_ms=10_000 if is_full else -1,
+                subscribed_topic_names=[self._topic] if is_full else None,
                 topic_partitions=owned,
             )
         )
         if answer is None:
-            # It may have been applied: say all again.
-            self._is_changed = True
+            self._is_in_doubt = True
             return False
         if answer.error_code in FENCED:
             self._begin()
             return False
         if answer.error_code:
             self._coordinator = -1
+            self._is_in_doubt = True
             return False
         self._epoch = answer.member_epoch
-        self._is_changed = False
+        self._is_changed = self._is_in_doubt = False
         if answer.assignment is not None:
             self._assign(answer.assignment)
         return True
