@@ -8,6 +8,8 @@ import pytest
 from config.topic import TopicConfig
 from protocol.records.batch import LOG_OVERHEAD, iterate_batches
 from storage.checkpoints.checkpoint_files import CLEANER_CHECKPOINT, RECOVERY_POINT_CHECKPOINT
+from storage.log.log import Log
+from storage.manager.log_manager import LogManager
 from storage.types.transaction_marker import TransactionMarker
 from tests.fakes.filesystem import FakeFilesystem
 from tests.unit.storage.log.log_model import NOW_MS, make_batch, read_records, small_segments
@@ -36,10 +38,8 @@ def test_a_power_cut_takes_no_key_of_which_a_record_was_on_disk() -> None:
         assert b"k" in {record.key for record in read_records(found)}
 
 
-def test_a_power_cut_that_opens_a_transaction_again_takes_no_committed_record() -> None:
-    """Its records were on disk, and its marker not: what it was to replace stays until then."""
-    disk = Disk()
-    manager = disk.started(SMALL)
+def ended_and_not_flushed(manager: LogManager) -> Log:
+    """A record, and a transaction's that is to replace it, are on disk; its marker is not."""
     log = manager.creation.get_or_create(A0, ID_A, SMALL)
     append(log, key=b"k", value=b"committed")
     replacing = make_batch(
@@ -50,6 +50,14 @@ def test_a_power_cut_that_opens_a_transaction_again_takes_no_committed_record() 
     log.flusher.flush()
     marker = TransactionMarker(7, 0, True, 1, 0)
     log.markers.append([marker], leader_epoch=0, now_ms=NOW_MS)
+    return log
+
+
+def test_a_power_cut_that_opens_a_transaction_again_takes_no_committed_record() -> None:
+    """Its records were on disk, and its marker not: what it was to replace stays until then."""
+    disk = Disk()
+    manager = disk.started(SMALL)
+    log = ended_and_not_flushed(manager)
     append(log, key=b"x")
     assert log.last_stable_offset == log.log_end_offset > log.recovery_point
     manager.compaction.clean_dirtiest()
@@ -72,16 +80,7 @@ def test_a_log_that_is_cut_remembers_which_markers_are_not_on_disk() -> None:
     """What it knows of producers comes from a snapshot above them, and that does not name them."""
     disk = Disk()
     manager = disk.started(SMALL)
-    log = manager.creation.get_or_create(A0, ID_A, SMALL)
-    append(log, key=b"k", value=b"committed")
-    replacing = make_batch(
-        b"new", producer_id=7, producer_epoch=0, base_sequence=0, transactional=True
-    )
-    log.writer.append_as_leader(replacing, leader_epoch=0, now_ms=NOW_MS)
-    append(log, 10, key=b"x")
-    log.flusher.flush()
-    marker = TransactionMarker(7, 0, True, 1, 0)
-    log.markers.append([marker], leader_epoch=0, now_ms=NOW_MS)
+    log = ended_and_not_flushed(manager)
     log.writer.roll()
     log.writer.append_as_leader(make_batch(b"1"), leader_epoch=0, now_ms=NOW_MS)
     log.writer.append_as_leader(make_batch(b"2"), leader_epoch=0, now_ms=NOW_MS)
