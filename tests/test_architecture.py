@@ -61,8 +61,8 @@ TESTED_ELSEWHERE = {
     "pipeline/lake/keyed/state.py": "tests/unit/pipeline/lake/keyed/test_table.py",
     "pipeline/lake/stores/stored_bytes.py": "tests/unit/pipeline/lake/keyed/test_table.py",
     # What a metadata manager promises is tested through it, with both snapshot stores.
-    "tiered/metadata/snapshotter.py": "tests/contract/test_metadata_manager.py",
-    "tiered/metadata/topic_based_manager.py": "tests/contract/test_metadata_manager.py",
+    "tiered/metadata/snapshotter.py": "tests/contract/metadata_manager/test_starts.py",
+    "tiered/metadata/topic_based_manager.py": "tests/contract/metadata_manager/test_writes.py",
     # One suite for every way to find records, and for the rows made of them.
     "pipeline/read/decode/gather.py": "tests/unit/pipeline/read/decode/test_row_decoder.py",
     # Read over real segments, by the planner that every reader has.
