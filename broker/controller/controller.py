@@ -53,7 +53,7 @@ from broker.controller.producer_ids import (
 from broker.controller.store.metadata_store import Delete, MetadataStore, Put, StoreReplacedError
 from broker.controller.store.store_writer import Unit
 from broker.controller.topic_changes import TopicChanges
-from broker.controller.topic_planner import TopicPlanner
+from broker.controller.topic_planner import Choice, TopicPlanner
 from broker.controller.topics.auto_creation import AutoCreation
 from broker.controller.topics.lingering_brokers import LingeringBrokers
 from broker.controller.topics.tiered_topics import shown, tiered_topics
@@ -376,7 +376,7 @@ class Controller:
 
     # -- log directories of this node --------------------------------------------------------------
 
-    def place_by(self, placement: Callable[[], Callable[[], UUID | None]]) -> None:
+    def place_by(self, placement: Callable[[], Choice]) -> None:
         """Have the log directories of new partitions chosen by `placement`, a choice a request."""
         self._planner.placement = placement
 

@@ -41,17 +41,18 @@ from broker.runtime.errors import ApiError
 from config.broker import BrokerConfig
 from protocol.error_codes import ErrorCode
 from storage.environment.randomness import Randomness
+from storage.types.topic_partition import TopicPartition
 from storage.types.uuid_text import format_uuid
 
 RESERVED_IDS: Final = frozenset({UUID(int=0), UUID(int=1)})
 """Topic ids Kafka keeps for itself: none, and its metadata log."""
 
 
-Choice = Callable[[], UUID | None]
-"""Gives the log directory of this node's next new replica; None: none is known."""
+Choice = Callable[[TopicPartition], UUID | None]
+"""Gives the log directory of this node's new replica; None: none is known."""
 
 
-def _nowhere() -> UUID | None:
+def _nowhere(_topic_partition: TopicPartition) -> UUID | None:
     return None
 
 
@@ -111,6 +112,7 @@ class TopicPlanner:
         resource = ConfigResource(ResourceType.TOPIC, topic.name)
         self._rules.check(resource, overrides, {}, image)
         partitions = self._placed(
+            topic.name,
             new_partitions_of(topic, image, self._settings, self._randomness),
             choose,
             image,
@@ -128,14 +130,19 @@ class TopicPlanner:
         return new, Unit(compare=(key_absent(topic_key(topic.name)),), operations=tuple(puts))
 
     def _placed(
-        self, partitions: Iterable[PartitionImage], choose: Choice, image: ClusterImage
+        self,
+        topic: str,
+        partitions: Iterable[PartitionImage],
+        choose: Choice,
+        image: ClusterImage,
     ) -> list[PartitionImage]:
         """New partitions with the log directories of their replicas, as far as they are known."""
         me = self._settings.node_id
         placed = []
         for new in partitions:
             partition = with_replicas(image, new, new.replicas) if _is_shared(image) else new
-            directory_id = choose() if me in partition.replicas else None
+            one = TopicPartition(topic, partition.index)
+            directory_id = choose(one) if me in partition.replicas else None
             placed.append(partition if directory_id is None else partition.placed(me, directory_id))
         return placed
 
@@ -152,7 +159,8 @@ class TopicPlanner:
             added = added_partitions(request, topic, image, self._randomness)
         except ApiError as error:
             return Result(error.code, error.message), None
-        partitions: list[PartitionImage] = [*topic.partitions, *self._placed(added, choose, image)]
+        placed = self._placed(topic.name, added, choose, image)
+        partitions: list[PartitionImage] = [*topic.partitions, *placed]
         puts = chunks(topic.topic_id, partitions, from_index=len(topic.partitions))
         unit = Unit(
             compare=(key_present(topic_key(topic.name)),),

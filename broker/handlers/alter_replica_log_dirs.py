@@ -7,6 +7,8 @@ Behaviour:
 - LOG_DIR_NOT_FOUND: `log.dirs` has no such directory. KAFKA_STORAGE_ERROR: it is offline or
   missing, or the one the partition is in.
   REPLICA_NOT_AVAILABLE: the partition is not served. UNKNOWN_TOPIC_OR_PARTITION: there is none.
+  Of both, one that has no log here yet gets it in that directory when it comes; until then the
+  request is to be repeated, as `kafka-reassign-partitions.sh` does.
   INVALID_TOPIC_EXCEPTION: its name is too long for a copy's directory.
 - For a partition listed twice the last directory wins.
 

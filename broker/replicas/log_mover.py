@@ -126,7 +126,8 @@ class LogMover:
     def move(self, topic_partition: TopicPartition, path: str) -> None:
         """Start to move a partition; does nothing if it is being moved there.
 
-        To its own directory: a move under way is cancelled.
+        To its own directory: a move under way is cancelled. A partition without a replica here is
+        refused; its log is made there if it comes.
 
         Raises:
             ApiError: INVALID_TOPIC_EXCEPTION: the name is too long for a copy's directory.
@@ -145,8 +146,7 @@ class LogMover:
             under_way.cancel()
         partition = self._replicas.replica_of(name, index)
         if partition is None:
-            code = self._missing_error(topic_partition)
-            raise ApiError(code, code.message)
+            raise self._without_replica(topic_partition, target)
         if self._log_manager.directory_of(partition.log) is target or self._stopping:
             return
         move = self._moves[topic_partition] = Move(topic_partition, target)
@@ -173,16 +173,22 @@ class LogMover:
             await asyncio.wait(list(self._tasks))
         self._pool.shutdown()
 
-    def _missing_error(self, topic_partition: TopicPartition) -> ErrorCode:
-        """Why a partition that is not served cannot be moved."""
+    def _without_replica(self, topic_partition: TopicPartition, target: LogDirectory) -> ApiError:
+        """Why a partition that is not served cannot be moved.
+
+        Where it has no log here yet, its log will be made in `target`.
+        """
         manager = self._log_manager
-        known = self._controller.image.partition(*topic_partition)
-        if known is None:
-            return ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
         assigned = manager.assigned(topic_partition)
-        if assigned is not None and manager.directory_by_id(assigned) is None:
-            return ErrorCode.KAFKA_STORAGE_ERROR
-        return ErrorCode.REPLICA_NOT_AVAILABLE
+        is_lost = assigned is not None and manager.directory_by_id(assigned) is None
+        code = ErrorCode.REPLICA_NOT_AVAILABLE
+        if self._controller.image.partition(*topic_partition) is None:
+            code = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+        elif is_lost or topic_partition in manager.offline:
+            code = ErrorCode.KAFKA_STORAGE_ERROR
+        if code is not ErrorCode.KAFKA_STORAGE_ERROR and not manager.has(topic_partition):
+            manager.preferred.note(topic_partition, target)
+        return ApiError(code, code.message)
 
     # -- one move --------------------------------------------------------------------------------
 

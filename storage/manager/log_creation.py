@@ -45,7 +45,9 @@ class LogCreation:
     def get_or_create(
         self, topic_partition: TopicPartition, topic_id: UUID, config: TopicConfig
     ) -> Log:
-        """The partition's log; a new one goes to the log directory with the fewest partitions.
+        """The partition's log; a new one goes where it is assigned to, or was asked for.
+
+        Else to the log directory with the fewest partitions.
 
         Raises:
             InconsistentTopicIdError: There is one of another topic with the same name.
@@ -136,6 +138,7 @@ class LogCreation:
         with self._table.lock:
             if log is not None and directory.is_online:
                 self._table.serving[log.topic_partition] = log
+                self._table.preferred.used(log.topic_partition)
                 return
             if log is None:
                 directory.partition_count -= 1
@@ -175,7 +178,8 @@ class LogCreation:
                 )
             candidates = [directory]
         else:
-            candidates = self._table.online()
+            preferred = self._table.preferred.of(topic_partition)
+            candidates = self._table.online() if preferred is None else [preferred]
         if not candidates:
             raise LogDirectoryOfflineError("all log directories are offline", "log.dirs")
         full = candidates[0].full_error

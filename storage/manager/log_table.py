@@ -28,6 +28,7 @@ from storage.errors import (
     LogDirectoryOfflineError,
 )
 from storage.log.log import Log
+from storage.manager.preferred_directories import PreferredDirectories
 from storage.producers.table import PRODUCER_ID_EXPIRATION_MS
 from storage.types.owner import OnOwner, in_this_thread
 from storage.types.topic_partition import TopicPartition
@@ -103,6 +104,7 @@ class LogTable:
         leaving: Partitions that were deleted, or moved, and whose folder still has their name, as
             there was no room for another: none is made in its place.
         directories: All of `log.dirs`, also those offline.
+        preferred: Where logs to come are to be made, as far as somebody has asked for it.
         progress: Of loading.
         alerts: Conditions of directories and logs, for the operator.
         cleaning: Which logs are being compacted, and which may not be.
@@ -146,6 +148,7 @@ class LogTable:
             LogDirectory(path, self.filesystem, reserve_bytes=self.settings.reserve_bytes)
             for path in log_dirs
         ]
+        self.preferred = PreferredDirectories()
         self.progress = LoadProgress()
         self.cleaning = LogCleanerManager()
         self.stray: list[str] = []
@@ -186,24 +189,36 @@ class LogTable:
         """The log directory that serves under an id; None: it is not here, or offline."""
         return next((d for d in self.online() if d.id == directory_id), None)
 
-    def placement(self) -> Callable[[], UUID | None]:
-        """A choice of log directories for partitions to come: each time the one with the fewest.
+    def placement(self) -> Callable[[TopicPartition], UUID | None]:
+        """A choice of log directories for partitions to come.
 
-        None that is full is chosen.
+        Each time the one that was asked for, or the one with the fewest. None that is full is
+        chosen.
         """
         with self.lock:
             counts = {
                 d.id: d.partition_count for d in self.online() if d.id is not None and not d.is_full
             }
 
-        def choose() -> UUID | None:
+        def choose(topic_partition: TopicPartition) -> UUID | None:
             if not counts:
                 return None
-            chosen = min(counts, key=lambda directory_id: counts[directory_id])
+            preferred = self.preferred.of(topic_partition)
+            if preferred is not None and preferred.id in counts:
+                chosen = preferred.id
+            else:
+                chosen = min(counts, key=lambda directory_id: counts[directory_id])
             counts[chosen] += 1
             return chosen
 
         return choose
+
+    def has(self, topic_partition: TopicPartition) -> bool:
+        """Whether the partition has a log here, though it might not serve."""
+        return any(
+            topic_partition in there
+            for there in (self.serving, self.loading, self.unopened, self.offline)
+        )
 
     def is_given_up(self, topic_partition: TopicPartition) -> bool:
         """Whether the partition's log could not be opened, in a directory that serves."""

@@ -167,7 +167,7 @@ class LogLifecycle:
             {
                 pair[0]: chosen
                 for pair in missing
-                if self._assignment.directory_of(pair[0]) is None and (chosen := choose())
+                if self._assignment.directory_of(pair[0]) is None and (chosen := choose(pair[0]))
             }
         )
         was_unclean = any(not job.directory.had_clean_shutdown for job in jobs)

@@ -165,6 +165,19 @@ async def test_a_replica_that_catches_up_is_moved(cluster: ClusterHarness) -> No
     await check(cluster, 1, 3, count=RECORDS + 10)
 
 
+@pytest.mark.parametrize("to", [0, 1])
+async def test_a_new_replica_begins_where_it_was_asked_for(
+    cluster: ClusterHarness, to: int
+) -> None:
+    """Refused before the replica is there, and remembered until it is."""
+    await with_topic(cluster, 1, 2)
+    assert await move(cluster, 3, to) is ErrorCode.REPLICA_NOT_AVAILABLE
+    await reassign(cluster, 1, 3)
+    await check(cluster, 1, 3, count=RECORDS)
+    assert folders(cluster, 3) == [(to, "t-0")]
+    assert await move(cluster, 3, to) is ErrorCode.NONE
+
+
 async def test_a_cancelled_reassignment_ends_the_copy_of_what_it_had_added(
     cluster: ClusterHarness,
 ) -> None:

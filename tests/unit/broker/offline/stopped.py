@@ -36,7 +36,7 @@ async def make_node(
         directories = NodeDirectories(controller, manager, Alerts(), node.environment.run_blocking)
         await directories.claim(node.store_id)
         last = node.log_directories[-1].id
-        controller.place_by(lambda: lambda: last)
+        controller.place_by(lambda: lambda _one: last)
         await controller.create_topics([NewTopic(name, partitions, 1) for name in topics])
         await controller.allocate_producer_ids()
         await controller.aclose()

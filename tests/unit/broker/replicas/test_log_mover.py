@@ -1,6 +1,7 @@
 """Moves wait for what must not go on meanwhile; the rest is in the scenarios."""
 
 import asyncio
+import errno
 from collections.abc import Mapping
 from pathlib import Path
 from uuid import UUID
@@ -8,6 +9,7 @@ from uuid import UUID
 import pytest
 
 from broker.controller.store.metadata_store import StoreError, StoreUnavailableError
+from broker.controller.topics.topics import NewPartitions
 from broker.replicas.log_mover import CLEANER_RETRY_MS, NOTE_RETRY_MS, LogMover
 from broker.runtime.errors import ApiError
 from protocol.error_codes import ErrorCode
@@ -280,6 +282,62 @@ async def test_a_log_whose_directory_fails_while_it_is_out_is_not_served(
     partition = node.controller.image.topics["t"].partitions[0]
     ids = {d.path: d.id for d in node.logs.directories}
     assert partition.directory_on(1) == ids[moving.here]
+    await moving.mover.stop()
+    node.close()
+
+
+@pytest.mark.parametrize("number", [0, 1])
+async def test_a_replica_to_come_is_made_where_it_was_asked_for(
+    moving: Moving, number: int
+) -> None:
+    """Refused, and remembered: a topic and partitions that are created later begin there."""
+    node = moving.node
+    wanted = (moving.here, moving.there)[number]
+    for topic_partition in (TopicPartition("new", 0), TopicPartition("t", 1)):
+        with pytest.raises(ApiError) as refused:
+            moving.mover.move(topic_partition, wanted)
+        assert refused.value.code is ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+    await node.create("new")
+    await node.controller.create_partitions([NewPartitions("t", 2)])
+    ids = {directory.path: directory.id for directory in node.logs.directories}
+    for name, index in (("new", 0), ("t", 1)):
+        assert node.log(name, index).directory == f"{wanted}/{name}-{index}"
+        partition = node.controller.image.topics[name].partitions[index]
+        assert partition.directory_on(1) == ids[wanted]
+    assert len(node.logs.preferred) == 0
+    await moving.mover.stop()
+    node.close()
+
+
+async def test_a_replica_that_an_image_brings_is_made_where_it_was_asked_for(
+    tmp_path: Path,
+) -> None:
+    """The partition is known before this broker has a replica of it."""
+    member = Member(tmp_path / "a", tmp_path / "b")
+    member.images.set(topic_of("t", (2, 3)))
+    await member.start()
+    first = member.logs.directories[0]
+    moving = Moving(member, [first.path, member.logs.directories[1].path])
+    with pytest.raises(ApiError) as refused:
+        moving.mover.move(T0, moving.there)
+    assert refused.value.code is ErrorCode.REPLICA_NOT_AVAILABLE
+    member.images.set(topic_of("t", (1, 2)))
+    await asyncio.wait(member.lifecycle.under_way)
+    assert member.log("t").directory == f"{moving.there}/t-0"
+    await moving.mover.stop()
+    member.close()
+
+
+async def test_what_has_a_log_that_does_not_serve_is_not_made_elsewhere(moving: Moving) -> None:
+    """Its directory has failed: its records come back with it."""
+    node = moving.node
+    (failing,) = (one for one in node.logs.directories if one.path == moving.here)
+    node.logs.fail(failing, DiskError("broken", moving.here, errno.EIO))
+    node.roles.close([T0], ErrorCode.KAFKA_STORAGE_ERROR)
+    with pytest.raises(ApiError) as refused:
+        moving.mover.move(T0, moving.there)
+    assert refused.value.code is ErrorCode.KAFKA_STORAGE_ERROR
+    assert len(node.logs.preferred) == 0
     await moving.mover.stop()
     node.close()
 

@@ -8,6 +8,7 @@ import pytest
 
 from storage.checkpoints.partition_metadata import read_partition_metadata
 from storage.errors import DiskError, InconsistentTopicIdError
+from storage.manager.preferred_directories import PREFERRED_MAX
 from storage.types.topic_partition import TopicPartition
 from tests.unit.storage.manager.log_disk import A0, A1, B0, CONFIG, ID_A, ID_B, Disk
 
@@ -26,6 +27,50 @@ def test_new_partitions_spread(disk: Disk) -> None:
     directory = manager.directory_of(log)
     assert directory is not None
     assert directory.path == "/one"
+
+
+def test_a_new_log_is_made_where_it_was_asked_for_once(disk: Disk) -> None:
+    """Made, deleted and made again it goes where the fewest are."""
+    disk.directories = ("/one", "/two")
+    manager = disk.started()
+    manager.preferred.note(A0, manager.directories[1])
+    manager.preferred.note(A1, manager.directories[1])
+    one, two = (directory.id for directory in manager.directories)
+    choose = manager.placement()
+    assert [choose(A0), choose(A1), choose(B0), choose(B0), choose(B0)] == [two, two, one, one, one]
+    assert manager.creation.get_or_create(A0, ID_A, CONFIG).directory == "/two/a-0"
+    assert manager.creation.get_or_create(A1, ID_A, CONFIG).directory == "/two/a-1"
+    assert len(manager.preferred) == 0
+    manager.deletion.delete_all([A0, A1])
+    assert manager.creation.get_or_create(A0, ID_A, CONFIG).directory == "/one/a-0"
+
+
+def test_a_directory_that_takes_no_logs_is_not_insisted_on(disk: Disk) -> None:
+    """A full one may have room when the log is made; one that has failed is forgotten."""
+    disk.directories = ("/one", "/two", "/three")
+    manager = disk.started()
+    _, two, three = manager.directories
+    manager.preferred.note(A0, two)
+    manager.preferred.note(A1, three)
+    manager.out_of_room(two, DiskError("no room", "/two", errno.ENOSPC))
+    manager.fail(three, DiskError("broken", "/three", errno.EIO))
+    assert len(manager.preferred) == 2
+    assert manager.creation.get_or_create(A1, ID_A, CONFIG).directory == "/one/a-1"
+    two.full_error = None
+    assert manager.creation.get_or_create(A0, ID_A, CONFIG).directory == "/two/a-0"
+    assert len(manager.preferred) == 0
+
+
+def test_of_many_that_were_asked_for_the_oldest_is_forgotten(disk: Disk) -> None:
+    """Whoever asks may name partitions that never come."""
+    disk.directories = ("/one", "/two")
+    manager = disk.started()
+    for index in range(PREFERRED_MAX + 1):
+        manager.preferred.note(TopicPartition("a", index), manager.directories[1])
+        manager.preferred.note(A0, manager.directories[1])
+    assert len(manager.preferred) == PREFERRED_MAX
+    assert manager.preferred.of(A1) is None
+    assert manager.preferred.of(A0) is manager.directories[1]
 
 
 def test_existing_log_is_returned(disk: Disk) -> None:
