@@ -39,7 +39,7 @@ class PreferredDirectories:
                 self._by_partition.popitem(last=False)
 
     def of(self, topic_partition: TopicPartition) -> LogDirectory | None:
-        """Where a log is to be made; None: nobody has asked, or it takes no logs now."""
+        """Where a log is to be made; None: it is free, or what was asked for takes no logs."""
         if not self._by_partition:
             return None
         with self._lock:
