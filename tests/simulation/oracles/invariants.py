@@ -343,7 +343,8 @@ class Invariants:
         minima = self._min_in_sync.lately(place.topic)
         process = self._world.brokers[node_id].process
         term = (place, partition.topic_id, process, leading.partition_epoch)
-        if len(leading.isr) >= min(*minima, len(leading.replicas)):
+        # Those that are still being added are not asked for.
+        if len(leading.isr) >= min(*minima, leading.replication_factor):
             self._standing.pop(term, None)
         else:
             before = self._standing.setdefault(term, high_watermark)
