@@ -80,6 +80,10 @@ class AlertKind(StrEnum):
     """The bucket has not been read, or has taken no copy, for a minute of attempts. Subject: which
     of both."""
 
+    TIER_GARBAGE_STAYS = "tier-garbage-stays"
+    """The bucket has let nothing be deleted for ten minutes of attempts: expired segments stay, and
+    those of deleted topics. Subject: `removals`."""
+
     TIER_METADATA_LOST = "tier-metadata-lost"
     """What remote storage holds is not known any more, wholly or in part. Subject: a partition
     whose history waits, or the topic."""

@@ -41,6 +41,7 @@ from tiered.deadline import Deadline, call_deadline_ms, sleep_ms
 from tiered.errors import ObjectNotFoundError
 from tiered.format.object_keys import ObjectKeys
 from tiered.maintenance.bucket_ownership import CLAIM_KEY, Claim
+from tiered.maintenance.bucket_trouble import BucketTrouble
 from tiered.maintenance.damaged_segments import LISTED, DamagedSegments
 from tiered.maintenance.lost_metadata import HOW_TO_GO_ON
 from tiered.maintenance.object_groups import ObjectGroup, ObjectGrouping
@@ -97,6 +98,7 @@ class Scrubber:
         "_settings",
         "_tier",
         "_timer",
+        "_trouble",
         "aborted_uploads",
         "last",
         "removed_bytes",
@@ -117,6 +119,7 @@ class Scrubber:
         is_deleted: Callable[[TopicIdPartition], bool],
         alerts: Alerts,
         damaged: DamagedSegments,
+        trouble: BucketTrouble,
     ) -> None:
         """Nothing runs before `run_once`.
 
@@ -130,6 +133,7 @@ class Scrubber:
             is_deleted: Whether this broker has deleted the partition, or its topic was deleted.
             alerts: Where unknown copies are reported.
             damaged: Where missing segments are.
+            trouble: Told whether garbage could be removed.
         """
         self._metadata = metadata
         self._tier = tier
@@ -141,6 +145,7 @@ class Scrubber:
         self._is_deleted = is_deleted
         self._alerts = alerts
         self._damaged = damaged
+        self._trouble = trouble
         self._keys = ObjectKeys()
         self.last: ScrubReport | None = None
         self.removed_from_ms: float | None = None
@@ -383,8 +388,9 @@ class Scrubber:
             return
         if work.removes:
             await self._claim.require()
-            async with self._deadline(1, "removing garbage"):
-                await self._tier.delete_objects(keys)
+            with self._trouble.removing():
+                async with self._deadline(1, "removing garbage"):
+                    await self._tier.delete_objects(keys)
         report.removed_objects += len(keys)
         report.removed_bytes += size
         report.removed_keys += keys[: max(0, KEYS_MAX - len(report.removed_keys))]

@@ -66,7 +66,7 @@ class BucketChores:
             copy: Knows the copies under way, and those that were given up.
             is_deleted: Whether a partition was deleted here, and may have left objects.
             alerts: For what is lost.
-            trouble: Told whether the claim could be read.
+            trouble: Told whether the claim could be read, and garbage removed.
         """
         self.pool = TaskPool("scrubber", JOBS_AT_A_TIME)
         self._metadata = metadata
@@ -87,6 +87,7 @@ class BucketChores:
             is_deleted=is_deleted,
             alerts=alerts,
             damaged=damaged,
+            trouble=trouble,
         )
         self.verifier = Verifier(
             metadata=metadata,

@@ -29,6 +29,7 @@ from tiered.deadline import CallDeadlines
 from tiered.errors import RemoteStorageNotReadyError, TieredError
 from tiered.format.object_keys import ObjectKeys
 from tiered.maintenance.bucket_ownership import Claim
+from tiered.maintenance.bucket_trouble import BucketTrouble
 from tiered.metadata.publisher import MetadataPublisher
 from tiered.metadata.remote_log_metadata_manager import RemoteLogMetadataManager
 from tiered.segment_metadata import (
@@ -57,6 +58,7 @@ class RemoteDeletion:
         "_metadata",
         "_publisher",
         "_tier",
+        "_trouble",
         "swept_objects",
     )
 
@@ -70,6 +72,7 @@ class RemoteDeletion:
         deletion: SegmentDeletion,
         claim: Claim,
         history: HistoryWriter,
+        trouble: BucketTrouble,
     ) -> None:
         """`swept_objects` counts objects that no segment had."""
         self._metadata = metadata
@@ -79,6 +82,7 @@ class RemoteDeletion:
         self._deletion = deletion
         self._claim = claim
         self._history = history
+        self._trouble = trouble
         self._keys = ObjectKeys()
         self.swept_objects = 0
 
@@ -202,7 +206,8 @@ class RemoteDeletion:
                 page = await self._tier.list_objects(prefix, None)
                 keys = [found.key for found in page.objects if found.key != history]
                 if keys:
-                    await self._tier.delete_objects(keys)
+                    with self._trouble.removing():
+                        await self._tier.delete_objects(keys)
             self.swept_objects += len(keys)
             if not keys or page.continuation is None:
                 return

@@ -147,6 +147,7 @@ class RemoteLogManager:
             environment=environment,
             settings=settings,
         )
+        trouble = BucketTrouble(environment.clock, self._alerts)
         self._deletion = SegmentDeletion(
             metadata=metadata,
             publisher=publisher,
@@ -156,9 +157,9 @@ class RemoteLogManager:
             require=claim.require,
             require_bucket=claim.require_bucket_now,
             without=self.history.without,
+            trouble=trouble,
             on_deleted=self._forget_segment,
         )
-        trouble = BucketTrouble(environment.clock, self._alerts)
         self._copier = Copier(
             metadata=metadata,
             copy=SegmentCopy(
@@ -210,6 +211,7 @@ class RemoteLogManager:
                 deletion=self._deletion,
                 claim=claim,
                 history=self.history.writer,
+                trouble=trouble,
             ),
             settings=settings(),
             alerts=self._alerts,

@@ -28,6 +28,7 @@ from uuid import UUID
 
 from tiered.deadline import CallDeadlines
 from tiered.errors import InvalidTransitionError, TieredError
+from tiered.maintenance.bucket_trouble import BucketTrouble
 from tiered.metadata.publisher import MetadataPublisher
 from tiered.metadata.remote_log_metadata_manager import RemoteLogMetadataManager
 from tiered.segment_metadata import RemoteLogSegmentMetadata, SegmentState, TopicIdPartition
@@ -60,6 +61,7 @@ class SegmentDeletion:
         "_require",
         "_require_bucket",
         "_tier",
+        "_trouble",
         "_without",
         "on_deleted",
     )
@@ -75,6 +77,7 @@ class SegmentDeletion:
         require: Callable[[], Awaitable[None]],
         require_bucket: Callable[[], Awaitable[None]],
         without: Without,
+        trouble: BucketTrouble,
         on_deleted: Callable[[RemoteLogSegmentMetadata], None] | None = None,
     ) -> None:
         """Delete nothing yet.
@@ -88,6 +91,7 @@ class SegmentDeletion:
             require: May anything be removed.
             require_bucket: Was it the claimed bucket that something was removed from.
             without: The bucket's history has it no more.
+            trouble: Told whether objects could be removed.
             on_deleted: See the class.
         """
         self._metadata = metadata
@@ -98,6 +102,7 @@ class SegmentDeletion:
         self._require = require
         self._require_bucket = require_bucket
         self._without = without
+        self._trouble = trouble
         self._doubtful: Doubtful = {}
         self.on_deleted = on_deleted
 
@@ -161,8 +166,9 @@ class SegmentDeletion:
             if self.on_deleted is not None:
                 self.on_deleted(segment)
             await self._without(segment)
-            async with self._deadlines.of(_CALLS, f"deletion of {segment.id}"):
-                await self._tier.delete_segment(segment)
+            with self._trouble.removing():
+                async with self._deadlines.of(_CALLS, f"deletion of {segment.id}"):
+                    await self._tier.delete_segment(segment)
             await self._require_bucket()
             await self._publisher.segment_state(
                 segment, SegmentState.DELETE_SEGMENT_FINISHED, segment.custom_metadata

@@ -9,8 +9,9 @@ from storage.environment.alerts import AlertKind
 from tests.fakes.tiered.memory_bucket_tier import Bucket
 from tests.unit.tiered.metadata.segment_builder import STARTED, segment
 from tests.unit.tiered.tasks.task_world import PARTITION, World
-from tiered.errors import StoreUnavailableError
+from tiered.errors import StoreDeniedError, StoreUnavailableError
 from tiered.maintenance.bucket_ownership import CLAIM_KEY
+from tiered.maintenance.bucket_trouble import GARBAGE_LASTING_MS
 from tiered.maintenance.garbage_collector import CLOCK_KEY
 from tiered.maintenance.scrub_report import ScrubReport
 from tiered.maintenance.verified_position import VERIFIED_KEY
@@ -61,6 +62,21 @@ async def test_garbage_goes_after_the_grace_period() -> None:
     assert (report.foreign_objects, report.histories) == (3, 1)
     assert report.objects == 21 + 3 + 3 + 1
     assert (await scrub(world)).removed_objects == 0
+
+
+async def test_garbage_that_may_not_be_removed_is_an_alert() -> None:
+    """A policy without the right to delete is found by whoever tries it."""
+    world = await filled(1)
+    strew(world, segment(50, 59))
+    world.tier.fail("delete_objects", StoreDeniedError("403"), times=1_000)
+    await world.run(2 * HOUR_MS, 10_000.0)
+    await world.run(GARBAGE_LASTING_MS, 10_000.0)
+    assert [one.kind for one in world.alerts.all()] == [AlertKind.TIER_GARBAGE_STAYS]
+    assert len(world.orphans()) == 2
+    world.tier._faults.clear()
+    await world.run(100_000, 10_000.0)
+    assert world.alerts.all() == []
+    assert world.orphans() == []
 
 
 async def test_a_dry_run_only_says() -> None:

@@ -1,8 +1,10 @@
 """The log start moves first, then segments are removed; nothing is stuck."""
 
+from storage.environment.alerts import AlertKind
 from tests.unit.tiered.metadata.segment_builder import FINISHED, STARTED, segment
 from tests.unit.tiered.tasks.task_world import PARTITION, World, tiered_config, unfinished
 from tiered.errors import StoreDeniedError, StoreUnavailableError
+from tiered.maintenance.bucket_trouble import GARBAGE_LASTING_MS
 from tiered.segment_metadata import (
     RemoteLogSegmentMetadataUpdate,
     SegmentState,
@@ -90,6 +92,25 @@ async def test_delete_lag_says_what_is_still_there() -> None:
     assert next(world.manager.gauges()).delete_lag_segments == 0
     assert world.finished() == [(2, 2)]
     assert world.manager.counters.of("t").delete_errors == 2
+
+
+async def test_a_bucket_that_lets_nothing_go_for_ten_minutes_is_an_alert() -> None:
+    """Until it lets a segment go: what has expired stays there meanwhile, and costs."""
+    world = World()
+    await copied(world, 3)
+    world.expire_local()
+    world.tier.fail("delete_segment", StoreDeniedError("403"), times=1_000)
+    world.log.delete_records(2)
+    await world.run(GARBAGE_LASTING_MS - 5_000)
+    assert world.alerts.all() == []
+    await world.run(100_000)
+    (alert,) = world.alerts.all()
+    assert (alert.kind, alert.subject) == (AlertKind.TIER_GARBAGE_STAYS, "removals")
+    assert "403" in alert.text
+    world.tier._faults.clear()
+    await world.run(100_000)
+    assert world.alerts.all() == []
+    assert world.finished() == [(2, 2)]
 
 
 async def test_one_segment_that_always_times_out_does_not_hold_up_the_others() -> None:

@@ -11,10 +11,12 @@ from tests.unit.tiered.tasks.task_world import FOREVER, PARTITION, World, tiered
 from tests.unit.tiered.tasks.test_copier_crashes import KINDS, Ending, PowerOff
 from tiered.errors import (
     RemoteStorageNotReadyError,
+    StoreDeniedError,
     StoreTimeoutError,
     StoreUnavailableError,
 )
 from tiered.maintenance.bucket_ownership import Claim
+from tiered.maintenance.bucket_trouble import GARBAGE_LASTING_MS
 from tiered.object_store.base import PendingUpload
 from tiered.segment_metadata import RemoteLogSegmentMetadata
 from tiered.tasks.partition_tasks import PartitionState
@@ -81,6 +83,21 @@ async def test_a_copy_that_is_published_behind_the_deletion_goes_as_well() -> No
     world.metadata.assign([PARTITION])
     assert world.metadata.segments(PARTITION) == []
     assert world.manager.partition_states() == {}
+
+
+async def test_what_a_deleted_topic_has_left_may_not_be_removed() -> None:
+    """Its objects that no segment has: the operator hears of them."""
+    world = await hosted()
+    world.bucket.put(world.tier.keys.segment_keys(segment(5, 9, state=STARTED)).indexes, b"late")
+    world.tier.fail("delete_objects", StoreDeniedError("403"), times=1_000)
+    world.manager.on_stop(PARTITION, delete_remote=True)
+    await world.run(GARBAGE_LASTING_MS + 100_000)
+    assert [one.kind for one in world.alerts.all()] == [AlertKind.TIER_GARBAGE_STAYS]
+    assert not is_empty(world)
+    world.tier._faults.clear()
+    await world.run(100_000)
+    assert not world.alerts.all()
+    assert is_empty(world)
 
 
 async def test_it_is_retried_until_the_store_is_back() -> None:
