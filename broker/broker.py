@@ -227,7 +227,8 @@ class Broker:
         self.admin.build_metrics = lambda: self._build_metrics(node.store)
         if self._is_alone:
             await self.admin.listen()
-        listen(self.network, self.settings, side.membership, dynamic)
+        resolve = local.network.resolver(local.loop)
+        listen(self.network, self.settings, side.membership, dynamic, resolve)
         local.lag.start()
         local.writers.start(local.timer)
         hosted.watch_writers()

@@ -2,7 +2,7 @@
 
 from typing import TYPE_CHECKING
 
-from broker.lifecycle.endpoints import advertised_endpoints
+from broker.lifecycle.endpoints import advertised_endpoints, look_up
 from broker.network.server import LIMIT_KEYS, LISTENER_KEYS, WORKER_KEYS, NetworkServer
 from broker.runtime.startup_errors import StartupError
 from broker.services import Services
@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from broker.lifecycle.cluster_control import ClusterControl
     from broker.lifecycle.coordinators import Coordinators
     from broker.membership.membership import Membership
+    from broker.network.connector import Resolver
     from broker.node.dynamic_settings import DynamicSettings
     from broker.remote.remote_storage import RemoteStorage
     from broker.replicas.log_mover import LogMover
@@ -74,6 +75,7 @@ def listen(
     settings: "BrokerConfig",
     membership: "Membership",
     dynamic: "DynamicSettings",
+    resolve: "Resolver",
 ) -> None:
     """Accept connections from now on, advertise what is bound, follow what is changed.
 
@@ -87,9 +89,14 @@ def listen(
 
     def listen_as(after: "BrokerConfig") -> None:
         network.update_listeners(after)
-        membership.advertise(advertised_endpoints(after, network.addresses))
+        advertise(after)
 
-    membership.advertise(advertised_endpoints(settings, network.addresses))
+    def advertise(as_set: "BrokerConfig") -> None:
+        endpoints = advertised_endpoints(as_set, network.addresses)
+        membership.advertise(endpoints)
+        look_up(endpoints, resolve)
+
+    advertise(settings)
     dynamic.subscribe(LIMIT_KEYS, lambda _, after: network.update_limits(after))
     dynamic.subscribe(LISTENER_KEYS, lambda _, after: listen_as(after))
     dynamic.subscribe(WORKER_KEYS, lambda _, after: network.update_workers(after))

@@ -7,7 +7,9 @@ import asyncio
 import errno
 import os
 import socket
+import threading
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from typing import Any, Final, Protocol
 
 from broker.network.stream import Poller, SocketStream, Stream, spare_pacing, tune
@@ -71,6 +73,36 @@ class ThreadResolver:
                 done(OSError(errno.EINVAL, f"{host}: {error}"))
 
         self._loop.run_in_executor(None, addresses_of, host, port).add_done_callback(finish)
+
+
+class UnattendedResolver:
+    """getaddrinfo(3) in a thread that nothing waits for, not even the end of the process.
+
+    For what is only worth knowing: a name server that does not answer holds up no stop.
+    """
+
+    __slots__ = ("_loop",)
+
+    def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
+        self._loop = loop
+
+    def __call__(self, host: str, port: int, done: Resolved, /) -> None:
+        """Look up; `done` is not called where the system gives no thread."""
+
+        def look_up() -> None:
+            found: Sequence[Address] | OSError
+            try:
+                found = addresses_of(host, port)
+            except OSError as error:
+                found = error
+            except ValueError as error:  # no name by IDNA's rules
+                found = OSError(errno.EINVAL, f"{host}: {error}")
+            # The loop may have been closed meanwhile.
+            with suppress(RuntimeError):
+                self._loop.call_soon_threadsafe(done, found)
+
+        with suppress(RuntimeError):
+            threading.Thread(target=look_up, name="name lookup", daemon=True).start()
 
 
 def addresses_of(host: str, port: int) -> list[Address]:

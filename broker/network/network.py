@@ -10,7 +10,13 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, Final, Protocol
 
 from broker.network.connection_poller import ConnectionPoller
-from broker.network.connector import Connector, SocketConnector, ThreadResolver
+from broker.network.connector import (
+    Connector,
+    Resolver,
+    SocketConnector,
+    ThreadResolver,
+    UnattendedResolver,
+)
 from broker.network.stream import Poller, SocketStream, Stream, listen, spare_pacing, tune
 
 if TYPE_CHECKING:
@@ -79,6 +85,10 @@ class Network(Protocol):
         """Makes connections to others, on `loop`."""
         ...
 
+    def resolver(self, loop: asyncio.AbstractEventLoop) -> Resolver:
+        """Finds addresses of hosts to which nothing is to be connected."""
+        ...
+
 
 class SocketNetwork:
     """TCP, by the operating system."""
@@ -108,3 +118,7 @@ class SocketNetwork:
         return SocketConnector(
             loop, ThreadResolver(loop), receive_buffer_bytes=receive_buffer_bytes
         )
+
+    def resolver(self, loop: asyncio.AbstractEventLoop) -> Resolver:
+        """In threads that hold up no stop."""
+        return UnattendedResolver(loop)

@@ -12,10 +12,12 @@ comes for its old streams is answered by a reset
 import asyncio
 import errno
 import os
+import socket
 from collections import deque
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from broker.network.connector import Resolved, Resolver
 from broker.network.stream import Poller, Stream
 from storage.environment.clock import Clock
 from storage.environment.filesystem import File
@@ -361,6 +363,12 @@ class HostNetwork:
         self, loop: asyncio.AbstractEventLoop, *, receive_buffer_bytes: int
     ) -> "HostNetwork":
         return self
+
+    def resolver(self, loop: asyncio.AbstractEventLoop) -> Resolver:
+        def known(host: str, port: int, done: Resolved, /) -> None:
+            loop.call_soon(done, [(socket.AF_INET, (host, port))])
+
+        return known
 
     def connect(
         self, host: str, port: int, done: Callable[[Stream | OSError], None]

@@ -2,11 +2,18 @@
 
 import asyncio
 import socket
+import threading
 from collections.abc import Iterator, Sequence
 
 import pytest
 
-from broker.network.connector import Address, Resolved, SocketConnector, ThreadResolver
+from broker.network.connector import (
+    Address,
+    Resolved,
+    SocketConnector,
+    ThreadResolver,
+    UnattendedResolver,
+)
 from broker.network.stream import Stream, listen
 
 
@@ -99,4 +106,43 @@ async def test_cancelled_connect_calls_nobody(listener: socket.socket) -> None:
         await asyncio.sleep(0)
     await loop.run_in_executor(None, int)
     await asyncio.sleep(0)
+    assert called == []
+
+
+@pytest.mark.parametrize("host", ["127.0.0.1", "nowhere.invalid", "a" * 70 + ".invalid"])
+async def test_a_lookup_that_nothing_waits_for(host: str) -> None:
+    """Its answer comes in a later turn: addresses, or why there are none."""
+    loop = asyncio.get_running_loop()
+    done: asyncio.Future[object] = loop.create_future()
+    UnattendedResolver(loop)(host, 9092, done.set_result)
+    assert not done.done()
+    found = await asyncio.wait_for(done, 60)
+    if host == "127.0.0.1":
+        assert found == [(socket.AF_INET, (host, 9092))]
+    else:
+        assert isinstance(found, OSError)
+
+
+async def test_a_lookup_whose_loop_has_gone_harms_nobody(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """The process ends without it."""
+    asked, answer = threading.Event(), threading.Event()
+
+    def slow(_host: str, _port: int) -> list[Address]:
+        asked.set()
+        answer.wait(20)
+        return []
+
+    monkeypatch.setattr("broker.network.connector.addresses_of", slow)
+    monkeypatch.setattr(threading, "excepthook", lambda seen: pytest.fail(str(seen)))
+    gone = asyncio.new_event_loop()
+    called: list[object] = []
+    UnattendedResolver(gone)("slow.example", 9092, called.append)
+    await asyncio.to_thread(asked.wait, 20)
+    (thread,) = [one for one in threading.enumerate() if one.name == "name lookup"]
+    assert thread.daemon
+    gone.close()
+    answer.set()
+    await asyncio.to_thread(thread.join, 20)
     assert called == []
