@@ -1,6 +1,7 @@
 """Work of a command on a node that does not run: its directories are locked meanwhile."""
 
 import asyncio
+import os
 from collections.abc import Awaitable, Callable
 from typing import TYPE_CHECKING, TypeVar
 
@@ -17,8 +18,11 @@ def with_stopped_node(settings: "BrokerConfig", work: "Callable[[NodeStore], Awa
     """The result of `work` for the node of these settings.
 
     Raises:
-        CommandError: It runs, or its store or disks refuse.
+        CommandError: It runs, its store or disks refuse, or none of its log directories exists: to
+            lock one would make it, and an empty one says something to the next start.
     """
+    if not any(map(os.path.isdir, settings.log_dirs)):
+        raise CommandError(f"there is no log directory {', '.join(settings.log_dirs)}")
     from broker.controller.images.metadata_records import MetadataFormatError
     from broker.controller.store.metadata_store import StoreError
     from broker.node.stopped_node import stopped_node

@@ -121,8 +121,10 @@ def _describe(args: argparse.Namespace, connect: ClientFactory) -> int:
         descriptions, missing = describe_topics(admin, args.names, internal=args.internal)
     if args.json:
         print(format_json([description.as_document() for description in descriptions]))
-    else:
-        print("\n\n".join(map(_description_text, descriptions)) or "no topics")
+    elif descriptions:
+        print("\n\n".join(map(_description_text, descriptions)))
+    elif not missing:
+        print("no topics")
     for name in missing:
         complain(f"topic {name!r} does not exist")
     return FAILED if missing else 0

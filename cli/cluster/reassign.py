@@ -120,6 +120,12 @@ def under_way(admin: Any) -> dict[Name, Mapping[str, list[int]]]:
     return {(one.topic, one.partition): moving for one, moving in sorted(found.items())}
 
 
+def brokers_known(admin: Any, placed: Mapping[Name, tuple[int, ...]]) -> set[int]:
+    """Brokers that are registered, and those that are not any more and still have replicas."""
+    registered = {int(one["broker_id"]) for one in admin.describe_cluster()["brokers"]}
+    return registered.union(*placed.values())
+
+
 def racks(admin: Any) -> dict[int, str | None]:
     """Racks of the brokers that are up."""
     brokers = admin.describe_cluster()["brokers"]
@@ -158,6 +164,10 @@ def _plan(args: argparse.Namespace, admin: Any) -> int:
     names = chosen(args.topics, before)
     if args.to is not None and not args.topics:
         raise CommandError("--to needs the partitions it is for", MISTAKEN)
+    known = brokers_known(admin, before)
+    for node in args.to or args.drain or ():
+        if node not in known:
+            raise CommandError(f"the cluster has no broker {node}")
     try:
         if args.to is not None:
             placement.replicas.update(dict.fromkeys(names, args.to))

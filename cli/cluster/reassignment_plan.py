@@ -12,6 +12,8 @@ are fenced get nothing.
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
+from cli.table import counted
+
 Name = tuple[str, int]
 """Topic and index."""
 
@@ -111,8 +113,8 @@ class Placement:
                 else ""
             )
             raise PlanError(
-                f"{name[0]}-{name[1]} has {len(replicas)} replicas, and there is no other broker "
-                f"for one{fewer}"
+                f"{name[0]}-{name[1]} has {counted(len(replicas), 'replica')}, and there is no "
+                f"other broker for one{fewer}"
             )
         taken = [self.racks.get(node) for node in replicas if node != leaving]
         return min(others, key=lambda node: (taken.count(self.racks[node]), load[node], node))

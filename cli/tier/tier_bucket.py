@@ -9,6 +9,7 @@ The latter two are short for settings. Keys of encrypted segments need the setti
 
 import argparse
 import asyncio
+import os
 from collections.abc import Awaitable, Callable
 from typing import TYPE_CHECKING, TypeVar
 
@@ -71,13 +72,17 @@ def with_bucket(settings: "BrokerConfig", work: "Callable[[Tier], Awaitable[T]]"
     """Open the bucket, have `work` done with it, close it.
 
     Raises:
-        CommandError: The store refuses, or does not answer.
+        CommandError: The store refuses, does not answer, or is a directory that does not exist: a
+            broker makes one, a command reads what a broker has made.
     """
     from broker.remote.tier_settings import tier_home, tier_settings
     from storage.environment.local_filesystem import LocalFilesystem
 
     home = tier_home(settings, LocalFilesystem())
-    return asyncio.run(_with_bucket(tier_settings(settings, home), work))
+    opened = tier_settings(settings, home)
+    if opened.store.root and not os.path.isdir(opened.store.root):
+        raise CommandError(f"object store: there is no directory {opened.store.root}")
+    return asyncio.run(_with_bucket(opened, work))
 
 
 async def _with_bucket(settings: "TierConfig", work: "Callable[[Tier], Awaitable[T]]") -> T:

@@ -28,7 +28,7 @@ def test_a_file_of_the_store_that_is_missing_is_named_without_a_traceback(
 ) -> None:
     missing = tmp_path / "none"
     words = [
-        f"--set=log.dirs={tmp_path / 'data'}",
+        f"--set=log.dirs={tmp_path}",
         "--set=metadata.store=etcd://127.0.0.1:1",
         "--set=metadata.store.username=u",
         f"--set=metadata.store.password.file={missing}",

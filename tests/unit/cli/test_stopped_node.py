@@ -30,3 +30,11 @@ def test_errors_of_the_work_itself_are_not_changed(tmp_path: Path) -> None:
 
     with pytest.raises(LookupError, match="of the caller"):
         with_stopped_node(BrokerConfig(log_dirs=(str(tmp_path),)), fail)
+
+
+def test_a_directory_that_is_not_there_is_not_made(tmp_path: Path) -> None:
+    """A mistyped `log.dirs` is said, and leaves nothing behind."""
+    settings = BrokerConfig(log_dirs=(str(tmp_path / "typo"),))
+    with pytest.raises(CommandError, match="there is no log directory"):
+        with_stopped_node(settings, node_id)
+    assert not (tmp_path / "typo").exists()

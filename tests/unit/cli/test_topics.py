@@ -83,6 +83,7 @@ def test_describe_says_which_names_are_no_topics(cluster: FakeCluster, shell: Sh
     (described,) = done.document
     assert described["topic"] == "t"
     assert described["partitions"][0]["end_offset"] == 2
+    assert shell("describe", "nope") == (1, "", "varve: topic 'nope' does not exist\n")
 
 
 def test_describe_without_names_takes_all(cluster: FakeCluster, shell: Shell) -> None:

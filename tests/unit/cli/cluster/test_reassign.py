@@ -89,10 +89,26 @@ def test_cancel(capsys: pytest.CaptureFixture[str]) -> None:
 def test_what_is_refused_is_said(capsys: pytest.CaptureFixture[str]) -> None:
     cluster = cluster_of((1, 2), (2, 3))
     cluster.refuses[T1] = (39, "no such broker")
-    assert varve(cluster, "t", "--to", "9,1", "--execute", "--json") == 1
+    assert varve(cluster, "t", "--to", "4,1", "--execute", "--json") == 1
     document = json.loads(capsys.readouterr().out)
     assert [one["partition"] for one in document["refused"]] == ["t-1"]
     assert "no such broker" in document["refused"][0]["reason"]
+
+
+@pytest.mark.parametrize("words", [("t", "--to", "1,9"), ("--drain", "9")])
+def test_a_plan_names_no_broker_that_is_not_there(
+    words: tuple[str, ...], capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A mistyped id is neither a plan nor nothing to do, also before anything is executed."""
+    assert varve(cluster_of((1, 2)), *words) == 1
+    assert capsys.readouterr() == ("", "varve: the cluster has no broker 9\n")
+
+
+def test_a_broker_that_is_forgotten_is_drained() -> None:
+    """Where it still has replicas."""
+    cluster = cluster_of((1, 9))
+    assert varve(cluster, "--drain", "9", "--execute") == 0
+    assert cluster.moving == {T0: [1, 2]}
 
 
 @pytest.mark.parametrize(
@@ -103,6 +119,9 @@ def test_what_is_refused_is_said(capsys: pytest.CaptureFixture[str]) -> None:
         ("t:7", "--to", "1,2"),
         ("--drain", "1,2,3"),
         ("--replication-factor", "5"),
+        ("t", "--to", "1,9"),
+        ("--drain", "9"),
+        ("--add-broker", "9"),
     ],
 )
 def test_what_cannot_be_is_refused(words: tuple[str, ...]) -> None:

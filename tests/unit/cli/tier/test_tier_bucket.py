@@ -50,15 +50,27 @@ def test_mistakes_are_told(capsys: pytest.CaptureFixture[str]) -> None:
 
 
 def test_the_bucket_is_opened_and_closed(tmp_path: Path) -> None:
-    """A directory that is there or not yet."""
+    """And nothing else of the directory is touched."""
 
     async def put(tier: Tier) -> bytes:
         await tier.put_object("a", b"1")
         return await tier.get_object("a")
 
-    settings = bucket_settings(parsed("--root", str(tmp_path / "new"), "--prefix", "p/"))
+    settings = bucket_settings(parsed("--root", str(tmp_path), "--prefix", "p/"))
     assert with_bucket(settings, put) == b"1"
-    assert (tmp_path / "new" / "p" / "a").read_bytes() == b"1"
+    assert (tmp_path / "p" / "a").read_bytes() == b"1"
+
+
+def test_a_directory_that_is_not_there_is_not_made(tmp_path: Path) -> None:
+    """A mistyped one, or one whose disk is not mounted, is no bucket without segments."""
+
+    async def read(tier: Tier) -> bytes:
+        return await tier.get_object("a")
+
+    root = tmp_path / "typo"
+    with pytest.raises(CommandError, match=f"object store: there is no directory {root}"):
+        with_bucket(bucket_settings(parsed("--root", str(root))), read)
+    assert not root.exists()
 
 
 def test_a_store_that_refuses_is_one_line(tmp_path: Path) -> None:

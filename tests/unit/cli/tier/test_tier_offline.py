@@ -57,6 +57,7 @@ def fill(directory: Path, *words: str, segments: int = 2) -> None:
 def test_ls_shows_what_the_manifests_say(shell: Type, tmp_path: Path) -> None:
     """With no broker at all."""
     root = str(tmp_path / "store")
+    (tmp_path / "store").mkdir()
     assert shell("ls", "--root", root).out == "no segments\n"
     fill(tmp_path, "--root", root)
     cells = shell("ls", "--root", root).cells
