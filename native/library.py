@@ -44,7 +44,7 @@ def load_library(name: str) -> Library:
     except OSError:
         return Library(None, f"the source of {name} is not beside the package, as within a zip")
     if not path.exists():
-        return Library(None, f"{name} is not compiled as its source is now; `make native` does it")
+        return Library(None, f"{name} is not compiled from this source; `make native` does it")
     try:
         return Library(ctypes.CDLL(str(path)), "")
     except OSError as error:
