@@ -6,6 +6,8 @@ Behaviour:
 - What is asked for a second time changes nothing.
 - Errors of a partition: `broker.controller.active.reassignments`. NOT_CONTROLLER for all of the
   request: a part of it may have begun, and it is to be sent again.
+- With a `timeout_ms` of 0 or less nothing is done, and all is REQUEST_TIMED_OUT, as Kafka's
+  controller answers it.
 - On a single node there is one assignment, which every partition has: kafka-reassign-partitions
   sends it along with a move to another log directory.
 
@@ -24,6 +26,7 @@ from protocol.messages.alter_partition_reassignments import (
     AlterPartitionReassignmentsRequest,
     AlterPartitionReassignmentsResponse,
     ReassignablePartitionResponse,
+    ReassignableTopic,
     ReassignableTopicResponse,
 )
 
@@ -48,6 +51,13 @@ async def handle(
         for one in topic.partitions
     ]
     may_resize = request.allow_replication_factor_change
+    if request.timeout_ms <= 0 and request.topics:
+        code = ErrorCode.REQUEST_TIMED_OUT
+        return AlterPartitionReassignmentsResponse(
+            error_code=int(code),
+            error_message=code.message,
+            responses=[_late(topic) for topic in request.topics],
+        )
     results = await services.active_controller.alter_reassignments(wanted, may_resize=may_resize)
     response = AlterPartitionReassignmentsResponse(
         allow_replication_factor_change=may_resize,
@@ -65,6 +75,21 @@ async def handle(
             "request again, which changes nothing for these."
         )
     return response
+
+
+def _late(topic: ReassignableTopic) -> ReassignableTopicResponse:
+    code = ErrorCode.REQUEST_TIMED_OUT
+    return ReassignableTopicResponse(
+        name=topic.name,
+        partitions=[
+            ReassignablePartitionResponse(
+                partition_index=one.partition_index,
+                error_code=int(code),
+                error_message=code.message,
+            )
+            for one in topic.partitions
+        ],
+    )
 
 
 def _answer(result: ReassignmentResult) -> ReassignablePartitionResponse:

@@ -7,7 +7,8 @@ Behaviour:
   on.
 - `__remote_log_metadata` keeps its partitions while a topic has anything in remote storage
   (POLICY_VIOLATION): a topic's metadata partition follows from their number.
-- The answer comes when the new partitions can be used; `timeout_ms` is not used.
+- The answer comes when the new partitions can be used; `timeout_ms` is not used, unless it is 0 or
+  less: then nothing is done, and every topic is REQUEST_TIMED_OUT, as Kafka's controller answers.
 
 Versions:
 - 2  flexible
@@ -61,6 +62,8 @@ async def handle(
         for topic in request.topics
         if times[topic.name] == 1
     ]
+    if request.timeout_ms <= 0 and wanted:
+        return _timed_out(request)
     results = await services.controller.create_partitions(
         wanted, validate_only=request.validate_only
     )
@@ -71,3 +74,15 @@ async def handle(
         for new, result in zip(wanted, results, strict=True)
     ]
     return CreatePartitionsResponse(results=answers)
+
+
+def _timed_out(request: CreatePartitionsRequest) -> CreatePartitionsResponse:
+    code = ErrorCode.REQUEST_TIMED_OUT
+    return CreatePartitionsResponse(
+        results=[
+            CreatePartitionsTopicResult(
+                name=topic.name, error_code=int(code), error_message=code.message
+            )
+            for topic in request.topics
+        ]
+    )

@@ -4,7 +4,8 @@ Behaviour:
 - One result per topic, in the order of the request; those named twice come last, once each, with
   INVALID_REQUEST. A topic is created whole or not at all, independently of the others.
 - The answer comes when the topics can be used: their logs exist and Metadata lists them. That takes
-  milliseconds, so `timeout_ms` is not used.
+  milliseconds, so `timeout_ms` is not used, unless it is 0 or less: then nothing is done, and every
+  topic is REQUEST_TIMED_OUT, as Kafka's controller answers it.
 - More than 10,000 partitions in one request: POLICY_VIOLATION for every topic, as in Kafka.
 - `validate_only` answers as if the topics had been created, with an id that will not be theirs.
 
@@ -38,6 +39,9 @@ API_KEY = ApiKey.CREATE_TOPICS
 VERSIONS = (2, 7)
 FORWARDED = True
 
+CLUSTER_METADATA = "__cluster_metadata"
+"""Refused by a broker of Kafka's before its controller is asked."""
+
 
 async def handle(
     services: "Services", context: "RequestContext", request: CreateTopicsRequest
@@ -48,6 +52,8 @@ async def handle(
     for topic in request.topics:
         times[topic.name] = times.get(topic.name, 0) + 1
     wanted = [_new_topic(topic) for topic in request.topics if times[topic.name] == 1]
+    if request.timeout_ms <= 0 and any(new.name != CLUSTER_METADATA for new in wanted):
+        return _timed_out(request)
     results = await controller.create_topics(wanted, validate_only=request.validate_only)
     descriptions = ConfigDescriptions(services.settings, controller.image)
     with_configs = context.api_version >= 5
@@ -63,6 +69,16 @@ async def handle(
         if n > 1
     ]
     return CreateTopicsResponse(topics=answers)
+
+
+def _timed_out(request: CreateTopicsRequest) -> CreateTopicsResponse:
+    code = ErrorCode.REQUEST_TIMED_OUT
+    return CreateTopicsResponse(
+        topics=[
+            CreatableTopicResult(name=topic.name, error_code=int(code), error_message=code.message)
+            for topic in request.topics
+        ]
+    )
 
 
 def _new_topic(topic: CreatableTopic) -> NewTopic:

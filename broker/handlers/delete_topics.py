@@ -10,6 +10,8 @@ Behaviour:
 - Internal topics may be deleted, as in Kafka; `__remote_log_metadata` only while no topic has
   anything in remote storage (POLICY_VIOLATION).
 - The answer comes when the topics can no longer be used; their files are deleted later.
+- With a `timeout_ms` of 0 or less nothing is done, and every topic is REQUEST_TIMED_OUT, as Kafka's
+  controller answers it.
 
 Versions:
 - 4  flexible
@@ -51,6 +53,11 @@ async def handle(
     controller = services.controller
     answers: list[DeletableTopicResult] = []
     names, ids, refused_ids = _split(asked, answers)
+    if request.timeout_ms <= 0 and (names or ids):
+        code = ErrorCode.REQUEST_TIMED_OUT
+        return DeleteTopicsResponse(
+            responses=[_result(one.name, one.topic_id, code, code.message) for one in asked]
+        )
     chosen = _resolve(controller.image, names, ids, refused_ids, answers)
     results = await controller.delete_topics(chosen)
     for topic_id, result in results.items():

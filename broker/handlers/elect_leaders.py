@@ -6,7 +6,8 @@ Behaviour:
 - Results come in the order of the request, one of each topic that it has, also of one that it has
   twice.
 - The answer comes when the broker's image has the new leaders; `timeout_ms` is what the way to the
-  controller may take.
+  controller may take. With 0 or less nothing is done, and all is REQUEST_TIMED_OUT, as Kafka's
+  controller answers it.
 
 Versions:
 - 0   preferred leaders         KIP-183
@@ -60,8 +61,12 @@ async def handle(
             for topic in request.topic_partitions
         ]
         names = [topic.topic for topic in request.topic_partitions]
+    if request.timeout_ms <= 0:
+        late = ErrorCode.REQUEST_TIMED_OUT
+        return _refused(request, names, topics, late, late.message)
     if request.election_type not in (PREFERRED, UNCLEAN):
-        return _refused(request, names, topics)
+        text = f"Unknown election type {request.election_type}"
+        return _refused(request, names, topics, ErrorCode.INVALID_REQUEST, text)
     election = Election.PREFERRED if request.election_type == PREFERRED else Election.UNCLEAN
     wanted = [one for of_topic in topics for one in of_topic]
     results = iter(await services.active_controller.elect_leaders(election, wanted))
@@ -75,11 +80,13 @@ async def handle(
 
 
 def _refused(
-    request: ElectLeadersRequest, names: list[str], topics: list[list[LeaderRequest]]
+    request: ElectLeadersRequest,
+    names: list[str],
+    topics: list[list[LeaderRequest]],
+    code: ErrorCode,
+    text: str,
 ) -> ElectLeadersResponse:
-    """The answer to a type of election that there is none of."""
-    code = ErrorCode.INVALID_REQUEST
-    text = f"Unknown election type {request.election_type}"
+    """The same answer for all that was asked for."""
     refused = [[LeaderResult(one, code, text) for one in of_topic] for of_topic in topics]
     return ElectLeadersResponse(
         error_code=int(code),

@@ -3,6 +3,12 @@
 from collections.abc import Sequence
 
 from protocol.error_codes import ErrorCode
+from protocol.messages.alter_partition_reassignments import (
+    AlterPartitionReassignmentsRequest,
+    ReassignablePartition,
+    ReassignableTopic,
+)
+from protocol.messages.create_partitions import CreatePartitionsRequest, CreatePartitionsTopic
 from protocol.messages.create_topics import (
     CreatableReplicaAssignment,
     CreatableTopic,
@@ -16,7 +22,9 @@ from protocol.messages.describe_topic_partitions import (
     TopicRequest,
 )
 from protocol.messages.elect_leaders import ElectLeadersRequest, TopicPartitions
+from protocol.messages.list_partition_reassignments import ListPartitionReassignmentsRequest
 from protocol.messages.metadata import MetadataRequest, MetadataRequestTopic
+from protocol.messages.update_features import UpdateFeaturesRequest
 from tests.interop.raw.dialogue import Dialogue
 from tests.interop.raw.script import script
 
@@ -255,3 +263,103 @@ def pages_of_partitions(d: Dialogue) -> None:
                     topic_name=cursor[0], partition_index=cursor[1]
                 )
             d.ask(f"{what}, {limit}", request)
+
+
+@script
+def changes_without_time(d: Dialogue) -> None:
+    """A time-out of nothing, or less, is over before the controller begins: nothing is changed."""
+    topic = d.create_topic(partitions=2)
+    for timeout_ms in (0, -1, -(2**31)):
+        name = f"{d.name}-{timeout_ms}"
+        _create_without_time(d, name, timeout_ms)
+        _extend_without_time(d, topic, name, timeout_ms)
+        _delete_without_time(d, topic, name, timeout_ms)
+        moved, kept = ReassignablePartition(replicas=[1]), ReassignablePartition(replicas=None)
+        for what, moves in (
+            ("nothing", []),
+            ("no partition", [ReassignableTopic(name=topic)]),
+            ("one", [ReassignableTopic(name=topic, partitions=[moved])]),
+            ("back", [ReassignableTopic(name=topic, partitions=[kept])]),
+        ):
+            request = AlterPartitionReassignmentsRequest(topics=moves, timeout_ms=timeout_ms)
+            for version in (0, 1):
+                d.ask(f"move {what} v{version} {timeout_ms}", request, version)
+        d.ask(f"moves {timeout_ms}", ListPartitionReassignmentsRequest(timeout_ms=timeout_ms))
+        for what, pairs in (
+            ("one", [TopicPartitions(topic=topic, partitions=[0, 9])]),
+            ("none", []),
+            ("all", None),
+        ):
+            for version, kind in ((0, 0), (1, 0), (2, 1), (2, 7)):
+                election = ElectLeadersRequest(
+                    election_type=kind, timeout_ms=timeout_ms, topic_partitions=pairs
+                )
+                d.ask(f"elect {what} v{version} type {kind} {timeout_ms}", election, version)
+        d.ask(f"features {timeout_ms}", UpdateFeaturesRequest(timeout_ms=timeout_ms))
+        ask(d, f"then {timeout_ms}", topic, name, create=False)
+
+
+def _create_without_time(d: Dialogue, name: str, timeout_ms: int) -> None:
+    new = CreatableTopic(name=name, num_partitions=1, replication_factor=1)
+    bad = CreatableTopic(name="a b", num_partitions=1, replication_factor=1)
+    raft = CreatableTopic(name="__cluster_metadata", num_partitions=1, replication_factor=1)
+    for what, topics in (
+        ("one", [new]),
+        ("none", []),
+        ("two of a name", [new, new]),
+        ("a bad name", [bad, new]),
+        ("a bad name twice", [bad, bad, new]),
+        ("the controller's", [raft]),
+        ("the controller's and one", [raft, new]),
+    ):
+        for version, only_validate in ((2, False), (4, False), (5, True), (7, False)):
+            request = CreateTopicsRequest(
+                topics=topics, timeout_ms=timeout_ms, validate_only=only_validate
+            )
+            d.ask(f"create {what} v{version} {timeout_ms}", request, version)
+
+
+def _extend_without_time(d: Dialogue, topic: str, other: str, timeout_ms: int) -> None:
+    for what, names in (
+        ("one", [topic]),
+        ("none", []),
+        ("what is not there", [other]),
+        ("one twice", [topic, topic]),
+        ("one twice and another", [topic, topic, other]),
+    ):
+        for version, only_validate in ((0, False), (2, True), (3, False)):
+            request = CreatePartitionsRequest(
+                topics=[CreatePartitionsTopic(name=name, count=3) for name in names],
+                timeout_ms=timeout_ms,
+                validate_only=only_validate,
+            )
+            d.ask(f"extend {what} v{version} {timeout_ms}", request, version)
+
+
+def _delete_without_time(d: Dialogue, topic: str, other: str, timeout_ms: int) -> None:
+    for what, names in (
+        ("one", [topic]),
+        ("none", []),
+        ("what is not there", [other]),
+        ("one twice", [topic, topic]),
+        ("one twice and another", [topic, topic, other]),
+    ):
+        request = DeleteTopicsRequest(topic_names=names, timeout_ms=timeout_ms)
+        for version in (1, 4, 5):
+            d.ask(f"delete {what} v{version} {timeout_ms}", request, version)
+    by_name, by_id = DeleteTopicState(name=topic), DeleteTopicState(topic_id=d.topic_id(topic))
+    in_two_ways = DeleteTopicState(name=topic, topic_id=d.topic_id(topic))
+    neither = DeleteTopicState()
+    for what, states in (
+        ("name", [by_name]),
+        ("id", [by_id]),
+        ("id twice", [by_id, by_id]),
+        ("id and name", [by_id, by_name]),
+        ("id twice and name", [by_id, by_id, by_name]),
+        ("both in one", [in_two_ways]),
+        ("both in one and name", [in_two_ways, by_name]),
+        ("neither", [neither]),
+        ("neither and name", [neither, by_name]),
+    ):
+        request = DeleteTopicsRequest(topics=states, timeout_ms=timeout_ms)
+        d.ask(f"delete by {what} {timeout_ms}", request)

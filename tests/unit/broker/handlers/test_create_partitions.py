@@ -24,6 +24,7 @@ async def test_one_result_per_topic(version: int) -> None:
     controller = await open_controller()
     await controller.create_topics([NewTopic(n, 2, 1) for n in ("a", "b", "c", "d")])
     request = CreatePartitionsRequest(
+        timeout_ms=1_000,
         topics=[
             more("a", 5),
             more("b", 1),
@@ -31,7 +32,7 @@ async def test_one_result_per_topic(version: int) -> None:
             more("none", 3),
             more("d", 3),
             more("d", 4),
-        ]
+        ],
     )
     response = await call(create_partitions, services_of(controller), request, version)
     assert [(t.name, ErrorCode(t.error_code)) for t in response.results] == [
@@ -48,7 +49,7 @@ async def test_one_result_per_topic(version: int) -> None:
 async def test_validate_only() -> None:
     controller = await open_controller()
     await controller.create_topics([NewTopic("a", 2, 1)])
-    request = CreatePartitionsRequest(topics=[more("a", 5)], validate_only=True)
+    request = CreatePartitionsRequest(timeout_ms=1_000, topics=[more("a", 5)], validate_only=True)
     response = await call(create_partitions, services_of(controller), request, 3)
     assert response.results[0].error_code == ErrorCode.NONE
     assert len(controller.image.topics["a"].partitions) == 2
@@ -59,6 +60,6 @@ async def test_empty_assignment_list_is_not_no_assignment() -> None:
     controller = await open_controller()
     await controller.create_topics([NewTopic("a", 2, 1)])
     topic = CreatePartitionsTopic(name="a", count=3, assignments=[])
-    request = CreatePartitionsRequest(topics=[topic])
+    request = CreatePartitionsRequest(timeout_ms=1_000, topics=[topic])
     response = await call(create_partitions, services_of(controller), request, 3)
     assert response.results[0].error_code == ErrorCode.INVALID_REPLICA_ASSIGNMENT

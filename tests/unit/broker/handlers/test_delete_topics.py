@@ -18,7 +18,7 @@ NIL = UUID(int=0)
 async def test_topics_by_name(version: int) -> None:
     controller = await open_controller()
     await controller.create_topics([NewTopic(n, 1, 1) for n in ("a", "b", "c")])
-    request = DeleteTopicsRequest(topic_names=["a", "none", "b", "b"])
+    request = DeleteTopicsRequest(timeout_ms=1_000, topic_names=["a", "none", "b", "b"])
     response = await call(delete_topics, services_of(controller), request, version)
     assert {(t.name, ErrorCode(t.error_code)) for t in response.responses} == {
         ("a", ErrorCode.NONE),
@@ -35,6 +35,7 @@ async def test_topics_by_id_and_name() -> None:
     await controller.create_topics([NewTopic(n, 1, 1) for n in "abcdef"])
     ids = {name: topic.topic_id for name, topic in controller.image.topics.items()}
     request = DeleteTopicsRequest(
+        timeout_ms=1_000,
         topics=[
             DeleteTopicState(topic_id=ids["a"]),
             DeleteTopicState(name="b"),
@@ -45,7 +46,7 @@ async def test_topics_by_id_and_name() -> None:
             DeleteTopicState(name="e"),
             DeleteTopicState(),
             DeleteTopicState(topic_id=UUID(int=77)),
-        ]
+        ],
     )
     response = await call(delete_topics, services_of(controller), request, 6)
     assert {(t.name, t.topic_id, ErrorCode(t.error_code)) for t in response.responses} == {
@@ -71,7 +72,7 @@ async def test_an_id_that_is_refused_goes_by_no_name(first: int) -> None:
     assert created.topic is not None
     asked = [DeleteTopicState(topic_id=created.topic.topic_id) for _ in range(2)]
     asked.insert(first, DeleteTopicState(name="a"))
-    request = DeleteTopicsRequest(topics=asked)
+    request = DeleteTopicsRequest(timeout_ms=1_000, topics=asked)
     response = await call(delete_topics, services_of(controller), request, 6)
     assert {(t.name, t.topic_id, ErrorCode(t.error_code)) for t in response.responses} == {
         (None, created.topic.topic_id, ErrorCode.INVALID_REQUEST),
@@ -86,9 +87,9 @@ async def test_deletion_can_be_disabled(version: int) -> None:
     controller = await open_controller(delete_topic_enable=False)
     await controller.create_topics([NewTopic("a", 1, 1)])
     request = (
-        DeleteTopicsRequest(topics=[DeleteTopicState(name="a")])
+        DeleteTopicsRequest(timeout_ms=1_000, topics=[DeleteTopicState(name="a")])
         if version == 6
-        else DeleteTopicsRequest(topic_names=["a"])
+        else DeleteTopicsRequest(timeout_ms=1_000, topic_names=["a"])
     )
     response = await call(delete_topics, services_of(controller), request, version)
     expected = ErrorCode.INVALID_REQUEST if version < 3 else ErrorCode.TOPIC_DELETION_DISABLED
@@ -99,7 +100,7 @@ async def test_deletion_can_be_disabled(version: int) -> None:
 async def test_internal_topics_may_be_deleted() -> None:
     controller = await open_controller()
     await controller.ensure_internal_topic("__consumer_offsets")
-    request = DeleteTopicsRequest(topic_names=["__consumer_offsets"])
+    request = DeleteTopicsRequest(timeout_ms=1_000, topic_names=["__consumer_offsets"])
     response = await call(delete_topics, services_of(controller), request, 5)
     assert response.responses[0].error_code == ErrorCode.NONE
     assert controller.image.topics == {}
