@@ -36,6 +36,12 @@ ELR_VERSION: Final = "eligible.leader.replicas.version"
 VARVE_VERSION: Final = "varve.version"
 
 
+OF_KRAFT: Final = ("metadata.version", "kraft.version")
+"""Features of every cluster of Kafka's, which the release it is at is set by; there are none here.
+
+`kafka-features.sh` names them for `--release-version` and `--metadata`."""
+
+
 class RecordLevel(IntEnum):
     """What a level of `varve.version` brings into the records of the metadata store."""
 
@@ -140,6 +146,17 @@ def plan_update(
             brokers count, for they will be back.
     """
     planned = dict(current)
+    asked = {update.name: update for update in updates}
+    for name in OF_KRAFT:
+        if name in asked:
+            return Refusal(
+                ErrorCode.INVALID_UPDATE_VERSION,
+                f"Invalid update version {asked[name].level} for feature {name}. Varve has no "
+                "metadata.version and no kraft.version, since its metadata is in no KRaft log, and "
+                "so it is at the level of no Kafka release: what its own releases write is "
+                f"{VARVE_VERSION}. Nothing was changed; name the features to change one by one "
+                "(kafka-features.sh --feature), of those that it describes.",
+            )
     for update in updates:
         reason = _reason_against(current.get(update.name, 0), update, node_id)
         if reason is None:

@@ -201,3 +201,18 @@ def test_kafka_features(coordinators: OwnedNode, kafka_tools: ToolServer) -> Non
     for name, level in (("group.version", "1"), ("transaction.version", "2")):
         words = levels[name]
         assert words[words.index("FinalizedVersionLevel:") + 1] == level
+
+
+@pytest.mark.parametrize("change", ["upgrade", "downgrade"])
+def test_there_is_no_release_of_kafka_to_be_at(
+    coordinators: OwnedNode, kafka_tools: ToolServer, change: str
+) -> None:
+    """Refused as a whole, and said why; single features may be set."""
+    server = ("--bootstrap-server", coordinators.address)
+    before = kafka_tools.tool(FEATURES, *server, "describe").stdout
+    refused = kafka_tools.tool(FEATURES, *server, change, "--release-version", "4.2", check=False)
+    assert refused.returncode == 1
+    assert "Varve has no metadata.version and no kraft.version" in refused.stdout
+    assert kafka_tools.tool(FEATURES, *server, "describe").stdout == before
+    one = kafka_tools.tool(FEATURES, *server, change, "--feature", "group.version=1")
+    assert f"group.version was {change}d to 1." in one.stdout

@@ -63,6 +63,18 @@ def test_an_unknown_feature_has_no_levels(level: int) -> None:
     assert "does not support this feature" in planned.message
 
 
+@pytest.mark.parametrize("name", ["metadata.version", "kraft.version"])
+@pytest.mark.parametrize("kind", [1, 2, 3])
+def test_there_is_no_level_of_a_kafka_release(name: str, kind: int) -> None:
+    """As `kafka-features.sh upgrade --release-version` asks for, whatever it names first."""
+    others = [FeatureUpdate(NAME, 1, kind), FeatureUpdate("streams.version", 1, kind)]
+    planned = plan_update({NAME: 1}, [*others, FeatureUpdate(name, 29, kind)], node_id=1)
+    assert isinstance(planned, Refusal)
+    assert planned.error is ErrorCode.INVALID_UPDATE_VERSION
+    assert planned.message.startswith(f"Invalid update version 29 for feature {name}. Varve has no")
+    assert "varve.version. Nothing was changed;" in planned.message
+
+
 def test_records_round_trip() -> None:
     """And a feature that is not named is at level 0."""
     assert decode_features(encode_features(dict(INITIAL))) == INITIAL
