@@ -206,9 +206,10 @@ class StoreRecovery:
         missing = sorted(known - set(here) - self._absent)
         if missing:
             raise FactsError(
-                f"the cluster has also broker {', '.join(map(str, missing))}, and no log directory "
-                "of it is named. Name them all; what is lost for good is named with --without ID: "
-                "records that only that broker had are lost then"
+                f"the cluster has also broker{'s' * (len(missing) > 1)} "
+                f"{', '.join(map(str, missing))}, of which no log directory is named. Name them "
+                "all; what is lost for good is named with --without ID: records that only that "
+                "broker had are lost then"
             )
         for node_id, facts in self._image.facts.items():
             if node_id not in here or facts.registration is None or node_id in self._absent:

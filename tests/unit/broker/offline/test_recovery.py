@@ -181,9 +181,9 @@ async def test_not_while_a_broker_lives() -> None:
 
 async def test_directories_that_are_not_here_must_be_named() -> None:
     """By what the store says, and by what brokers saw where the store says nothing."""
-    with pytest.raises(FactsError, match="has also broker 2"):
+    with pytest.raises(FactsError, match="has also broker 2, of which"):
         await recovery(await old_copy(), BOTH[:1]).plan()
-    with pytest.raises(FactsError, match="has also broker 2"):
+    with pytest.raises(FactsError, match="has also broker 2, of which"):
         await recovery(MemoryStore(), BOTH[:1]).plan()
     await recovery(MemoryStore(), BOTH[:1], 2).plan()
 
