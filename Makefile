@@ -96,7 +96,7 @@ test-clients: $(DEVELOPMENT) test-etcd ## build clients in Go, JavaScript, other
 	@.ci/clients
 	@VARVE_INTEROP_BROKERS=$(or $(BROKERS),1) $(BIN)/python -m pytest -q -m clients tests/interop $(ARGS)
 
-test-suite: $(DEVELOPMENT) test-tools test-etcd ## run Kafka's own tests of brokers, as released, against Varve (an hour; ARGS="-k OffsetFetch")
+test-suite: $(DEVELOPMENT) test-tools test-etcd ## run Kafka's own tests of brokers, as released, against Varve (an hour and a half; ARGS="-k OffsetFetch")
 	@$(BIN)/python -m pytest -q -m suite tests/interop/suite $(ARGS)
 
 test-tools: # programs that are no Python packages and that tests need

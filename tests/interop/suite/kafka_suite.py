@@ -35,6 +35,9 @@ _JARS: Final[tuple[Artifact, ...]] = (
             "kafka-clients",
             "kafka-server-common",
             "kafka-metadata",
+            "kafka-server",
+            "kafka-storage",
+            "kafka-storage-api",
             "kafka-tools",
             f"kafka_{SCALA_VERSION}",
         )

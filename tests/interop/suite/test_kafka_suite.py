@@ -1,7 +1,7 @@
 """Kafka's own tests hold against Varve, but for differences that are named here.
 
-Of the released `kafka` and `kafka-tools` those that start a cluster: by `@ClusterTest`, or as heirs
-of `QuorumTestHarness`. Where a test only fails for the order in which Kafka's hash tables give
+Of what is released of Kafka those that start a cluster: by `@ClusterTest`, or as heirs of
+`QuorumTestHarness`. Where a test only fails for the order in which Kafka's hash tables give
 their entries, the reason says so.
 """
 
@@ -23,8 +23,9 @@ _SETTINGS: Final = "of a setting that Kafka has and Varve has not"
 _SOON: Final = "a broker that has stopped is fenced a moment after its process ended"
 _QUOTAS: Final = "quotas are not served"
 _LOGGERS: Final = "loggers have names of Python's modules"
-_PLACE: Final = "a replica's directory that is named before there is one is not remembered"
-NOW_AND_THEN: Final = (_ORDER, _SOON, _PLACE)
+_MOMENT: Final = "a replica that changes its directory is not served for a moment"
+_LONGEST: Final = "the last known ELR has all that left it: the longest log is led (KIP-966)"
+NOW_AND_THEN: Final = (_ORDER, _SOON, _MOMENT)
 
 REQUESTS: Final[dict[str, int]] = {
     "kafka.api.GroupCoordinatorIntegrationTest": 1,
@@ -73,21 +74,39 @@ TOOLS: Final[dict[str, int]] = {
 BROKERS: Final[dict[str, int]] = {
     "kafka.admin.AddPartitionsTest": 7,
     "kafka.api.PlaintextAdminIntegrationTest": 78,
+    "kafka.api.PlaintextConsumerAssignorsTest": 8,
     "kafka.api.PlaintextProducerSendTest": 24,
+    "kafka.api.TransactionsBounceTest": 1,
     "kafka.api.TransactionsTest": 20,
+    "kafka.integration.UncleanLeaderElectionTest": 6,
     "kafka.server.AddPartitionsToTxnRequestServerTest": 3,
+    "kafka.server.AlterReplicaLogDirsRequestTest": 2,
     "kafka.server.CreateTopicsRequestTest": 5,
+    "kafka.server.DelegationTokenRequestsOnPlainTextTest": 1,
     "kafka.server.DeleteRecordsRequestTest": 3,
     "kafka.server.DeleteTopicsRequestTest": 3,
+    "kafka.server.DeleteTopicsRequestWithDeletionDisabledTest": 1,
     "kafka.server.DescribeClusterRequestTest": 2,
+    "kafka.server.DescribeLogDirsRequestTest": 1,
+    "kafka.server.DynamicConfigChangeTest": 7,
     "kafka.server.EdgeCaseRequestTest": 5,
     "kafka.server.FetchFromFollowerIntegrationTest": 2,
     "kafka.server.FetchRequestMaxBytesTest": 1,
     "kafka.server.FetchRequestTest": 12,
     "kafka.server.ListOffsetsRequestTest": 4,
+    "kafka.server.ListOffsetsRequestWithRemoteStoreTest": 4,
+    "kafka.server.LogDirFailureTest": 2,
+    "kafka.server.LogRecoveryTest": 4,
     "kafka.server.MetadataRequestTest": 12,
     "kafka.server.OffsetsForLeaderEpochRequestTest": 2,
     "kafka.server.ProduceRequestTest": 3,
+    "kafka.server.ReplicaFetchTest": 1,
+    "kafka.server.ServerShutdownTest": 3,
+    "kafka.server.epoch.LeaderEpochIntegrationTest": 3,
+    "org.apache.kafka.admin.RemoteTopicCrudTest": 18,
+    "org.apache.kafka.server.EligibleLeaderReplicasIntegrationTest": 2,
+    "org.apache.kafka.server.LogManagerIntegrationTest": 1,
+    "org.apache.kafka.server.log.LogAppendTimeTest": 2,
 }
 """Classes to how many of their methods pass, at least: what can no longer be run is found, too."""
 
@@ -114,6 +133,20 @@ DIFFERENT: Final[dict[str, dict[str, str]]] = {
         "testGroupMetadataMessageFormatter": "a group's first record is that of its first members",
         "testTransactionLogMessageFormatter": "producer ids do not begin at 0",
     },
+    "DynamicConfigChangeTest": {
+        "testClientIdQuotaConfigChange": _QUOTAS,
+        "testDefaultClientIdQuotaConfigChange": _QUOTAS,
+        "testDefaultUserClientIdQuotaConfigChange": _QUOTAS,
+        "testDefaultUserQuotaConfigChange": _QUOTAS,
+        "testIpQuotaConfigChange": _QUOTAS,
+        "testIpQuotaInitialization": _QUOTAS,
+        "testUserClientIdQuotaChange": _QUOTAS,
+        "testUserQuotaConfigChange": _QUOTAS,
+    },
+    "EligibleLeaderReplicasIntegrationTest": {
+        "testElrMemberShouldBeKickOutWhenUncleanShutdown": _LONGEST,
+        "testLastKnownLeaderShouldBeElectedIfEmptyElr": _LONGEST,
+    },
     "FeatureCommandTest": {
         "testDescribeWithKRaft": _METADATA,
         "testDescribeWithUnstableFeatureVersions": _METADATA,
@@ -138,7 +171,7 @@ DIFFERENT: Final[dict[str, dict[str, str]]] = {
     },
     "PlaintextAdminIntegrationTest": {
         "testAdminClientHandlingBadIPWithoutTimeout": "an address outside of the machine is asked",
-        "testAlterReplicaLogDirs": _PLACE,
+        "testAlterReplicaLogDirs": _MOMENT,
         "testAlterStreamsGroupOffsets": _STREAMS,
         "testCreatePartitionWithOptionRetryOnQuotaViolation": _QUOTAS,
         "testCreatePartitions": "the code is right; its message has other words",
@@ -163,6 +196,10 @@ DIFFERENT: Final[dict[str, dict[str, str]]] = {
     "ProduceRequestTest": {
         "testCorruptLz4ProduceRequest": "the answer is right; a metric is looked for in Java",
         "testProduceWithInvalidTimestamp": "the code is right; its message names the limits",
+    },
+    "ServerShutdownTest": {
+        "testCleanShutdownAfterFailedStartup": "the controller that ended is Java's alone",
+        "testNoCleanShutdownAfterFailedStartupDueToCorruptLogs": "files beside a log are made anew",
     },
 }
 """Class, without its package, to the methods that fail, and why that is as it is to be.

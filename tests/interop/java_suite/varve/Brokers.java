@@ -5,6 +5,8 @@ import java.net.BindException;
 import java.net.InetSocketAddress;
 import java.net.ServerSocket;
 import java.net.Socket;
+import java.net.URI;
+import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.ArrayList;
@@ -26,16 +28,26 @@ import org.apache.kafka.clients.admin.UpdateFeaturesOptions;
 import org.apache.kafka.common.Node;
 import org.apache.kafka.common.TopicPartition;
 import org.apache.kafka.common.Uuid;
+import org.apache.kafka.common.config.ConfigResource;
+import org.apache.kafka.common.message.DescribeConfigsRequestData;
+import org.apache.kafka.common.message.DescribeLogDirsRequestData;
 import org.apache.kafka.common.message.DescribeProducersRequestData;
 import org.apache.kafka.common.message.DescribeProducersResponseData;
 import org.apache.kafka.common.message.ListOffsetsRequestData;
 import org.apache.kafka.common.message.ListOffsetsResponseData.ListOffsetsPartitionResponse;
+import org.apache.kafka.common.message.MetadataResponseData.MetadataResponseTopic;
 import org.apache.kafka.common.network.ListenerName;
 import org.apache.kafka.common.protocol.Errors;
 import org.apache.kafka.common.requests.AbstractRequest;
 import org.apache.kafka.common.requests.AbstractResponse;
+import org.apache.kafka.common.requests.DescribeConfigsRequest;
+import org.apache.kafka.common.requests.DescribeConfigsResponse;
+import org.apache.kafka.common.requests.DescribeLogDirsRequest;
+import org.apache.kafka.common.requests.DescribeLogDirsResponse;
 import org.apache.kafka.common.requests.DescribeProducersRequest;
 import org.apache.kafka.common.requests.DescribeProducersResponse;
+import org.apache.kafka.common.requests.FetchRequest;
+import org.apache.kafka.common.requests.FetchResponse;
 import org.apache.kafka.common.requests.ListOffsetsRequest;
 import org.apache.kafka.common.requests.ListOffsetsResponse;
 import org.apache.kafka.common.requests.MetadataRequest;
@@ -56,6 +68,18 @@ public final class Brokers {
     private static final long WAIT_MS = 60_000;
     private static final short METADATA_VERSION = 12;
     private static final short LIST_OFFSETS_VERSION = 8;
+    private static final short FETCH_VERSION = 12;
+    private static final short DESCRIBE_CONFIGS_VERSION = 4;
+
+    /** Names that only topics have, and that tests give brokers: Kafka's pass over them, Varve does not start. */
+    private static final Set<String> OF_TOPICS =
+        Set.of("remote.log.copy.disable", "remote.log.delete.on.disable", "retention.bytes");
+
+    private static final String REMOTE_STORAGE = "remote.log.storage.manager.class.name";
+    private static final String REMOTE_METADATA = "remote.log.metadata.manager.class.name";
+
+    /** See `storage/checkpoints/member_note.py`. */
+    private static final String MEMBER_NOTE = "varve-member";
 
     private static final int FIRST_PORT = 23_000;
     private static final int PORTS = 1_000;
@@ -66,6 +90,7 @@ public final class Brokers {
     private final Path directory;
     private final Map<Integer, Map<String, String>> settings = new TreeMap<>();
     private final Map<Integer, Map<String, Integer>> ports = new TreeMap<>();
+    private final Map<Integer, Integer> adminPorts = new TreeMap<>();
     private final Map<Integer, ProcessHandle> processes = new TreeMap<>();
     private Process etcd;
     private int etcdPort;
@@ -98,6 +123,9 @@ public final class Brokers {
     public void add(int id, Map<String, String> wanted) throws IOException {
         Map<String, String> all = new TreeMap<>(Map.of("log.cleaner.dedupe.buffer.size", "2097152"));
         all.putAll(wanted);
+        all.keySet().removeAll(OF_TOPICS);
+        if (all.getOrDefault(REMOTE_STORAGE, "").endsWith(".NoOpRemoteStorageManager"))
+            useOwnRemoteStorage(all);
         if (!all.containsKey("log.dirs") && !all.containsKey("log.dir"))
             throw new IllegalArgumentException("no log directory");
         Map<String, Integer> chosen = new TreeMap<>();
@@ -106,9 +134,17 @@ public final class Brokers {
         all.put("node.id", "" + id);
         all.put("listeners", addresses(chosen, "127.0.0.1"));
         all.put("advertised.listeners", addresses(chosen, "localhost"));
-        all.put("admin.listener", "127.0.0.1:0");
+        adminPorts.put(id, freePort());
+        all.put("admin.listener", "127.0.0.1:" + adminPorts.get(id));
         ports.put(id, chosen);
         settings.put(id, all);
+    }
+
+    /** In place of a plugin that holds nothing, which is for tests of settings. */
+    private void useOwnRemoteStorage(Map<String, String> settings) {
+        settings.remove(REMOTE_STORAGE);
+        settings.remove(REMOTE_METADATA);
+        settings.put("rsm.config.storage.root", directory + "/objects");
     }
 
     private static String addresses(Map<String, Integer> chosen, String host) {
@@ -118,6 +154,8 @@ public final class Brokers {
 
     /** Start a broker, or start it again, without waiting for it. */
     public void launch(int id) throws IOException {
+        for (String directory : logDirectories(id))
+            cutPowerIfUnclean(Path.of(directory));
         Map<String, String> all = new TreeMap<>(settings.get(id));
         if (etcd != null)
             all.put("metadata.store", "etcd://127.0.0.1:" + etcdPort);
@@ -125,6 +163,15 @@ public final class Brokers {
         Files.write(file, all.entrySet().stream().map(it -> it.getKey() + "=" + it.getValue()).toList());
         processes.remove(id);
         fork(file, log("broker-" + id)).ifPresent(process -> processes.put(id, process));
+    }
+
+    /**
+     * A test that removes the mark of a clean stop means a loss of power: without the other file a broker knows
+     * that the machine ran on, and that nothing was lost.
+     */
+    private static void cutPowerIfUnclean(Path directory) throws IOException {
+        if (!Files.exists(directory.resolve(".kafka_cleanshutdown")))
+            Files.deleteIfExists(directory.resolve(MEMBER_NOTE));
     }
 
     /** Wait until it answers, and shows itself. */
@@ -279,6 +326,10 @@ public final class Brokers {
         return ids;
     }
 
+    public MetadataResponseTopic topic(int id, String topic) {
+        return metadata(id, new MetadataRequest.Builder(List.of(topic), false)).data().topics().find(topic);
+    }
+
     /** None of a topic that it does not know. */
     public List<PartitionMetadata> partitions(int id, String topic) {
         return metadata(id, new MetadataRequest.Builder(List.of(topic), false)).topicMetadata().stream()
@@ -349,6 +400,55 @@ public final class Brokers {
         DescribeProducersResponse answer = ask(id, new DescribeProducersRequest.Builder(
             new DescribeProducersRequestData().setTopics(List.of(topic))).build());
         return answer.data().topics().get(0).partitions().get(0).activeProducers();
+    }
+
+    /** What a consumer that reads there is told, be it a follower. */
+    public long highWatermark(int id, TopicPartition of) {
+        FetchRequest.PartitionData from = new FetchRequest.PartitionData(Uuid.ZERO_UUID,
+            offset(id, of, ListOffsetsRequest.EARLIEST_TIMESTAMP), FetchRequest.INVALID_LOG_START_OFFSET, 1,
+            Optional.empty());
+        FetchResponse answer = ask(id, FetchRequest.Builder.forConsumer(FETCH_VERSION, 0, 0, Map.of(of, from))
+            .build(FETCH_VERSION));
+        return answer.responseData(Map.of(), FETCH_VERSION).get(of).highWatermark();
+    }
+
+    /** Values of a topic or a group, by name; those without a value are left out. */
+    public Map<String, String> configs(int id, ConfigResource.Type type, String name) {
+        DescribeConfigsRequestData.DescribeConfigsResource wanted =
+            new DescribeConfigsRequestData.DescribeConfigsResource().setResourceType(type.id()).setResourceName(name);
+        DescribeConfigsResponse answer = ask(id, new DescribeConfigsRequest.Builder(
+            new DescribeConfigsRequestData().setResources(List.of(wanted))).build(DESCRIBE_CONFIGS_VERSION));
+        return answer.data().results().get(0).configs().stream().filter(it -> it.value() != null)
+            .collect(Collectors.toMap(it -> it.name(), it -> it.value()));
+    }
+
+    /** Whether it says that this directory can be used. */
+    public boolean isOnline(int id, String directory) {
+        DescribeLogDirsResponse answer = ask(id, new DescribeLogDirsRequest.Builder(
+            new DescribeLogDirsRequestData().setTopics(null)).build());
+        return answer.data().results().stream()
+            .anyMatch(it -> it.logDir().equals(directory) && it.errorCode() == Errors.NONE.code());
+    }
+
+    /** Make writes to a log directory fail; the broker finds out by itself. */
+    public void breakDirectory(String directory) throws IOException {
+        delete(Path.of(directory));
+        Files.createFile(Path.of(directory));
+    }
+
+    /** A number that those that are alive count together, by its name in Prometheus' format. */
+    public long counted(String metric) {
+        return ids().stream().filter(this::isAlive).flatMap(id -> metrics(id).lines())
+            .filter(line -> line.startsWith(metric + "_total ") || line.startsWith(metric + " "))
+            .mapToLong(line -> (long) Double.parseDouble(line.substring(line.lastIndexOf(' ') + 1))).sum();
+    }
+
+    private String metrics(int id) {
+        try (var stream = URI.create("http://127.0.0.1:" + adminPorts.get(id) + "/metrics").toURL().openStream()) {
+            return new String(stream.readAllBytes(), StandardCharsets.UTF_8);
+        } catch (IOException error) {
+            throw new RuntimeException(error);
+        }
     }
 
     private <T extends AbstractResponse> T ask(int id, AbstractRequest request) {

@@ -1,13 +1,23 @@
 package varve;
 
 import java.io.File;
+import java.io.IOException;
+import java.nio.file.Files;
+import java.util.ArrayList;
+import java.util.Arrays;
 import java.util.HashMap;
+import java.util.HashSet;
+import java.util.List;
 import java.util.Map;
 import java.util.Optional;
+import java.util.OptionalInt;
 import java.util.OptionalLong;
 import java.util.Properties;
+import java.util.Set;
 import java.util.concurrent.CompletableFuture;
 import java.util.stream.Collectors;
+
+import com.yammer.metrics.core.Meter;
 
 import kafka.cluster.Partition;
 import kafka.log.LogManager;
@@ -25,18 +35,28 @@ import kafka.server.metadata.KRaftMetadataCache;
 
 import org.apache.kafka.common.TopicPartition;
 import org.apache.kafka.common.Uuid;
+import org.apache.kafka.common.config.ConfigResource;
 import org.apache.kafka.common.message.DescribeProducersResponseData;
 import org.apache.kafka.common.requests.ListOffsetsRequest;
 import org.apache.kafka.common.requests.MetadataResponse.PartitionMetadata;
+import org.apache.kafka.common.utils.Time;
 import org.apache.kafka.controller.Controller;
 import org.apache.kafka.controller.ResultOrError;
+import org.apache.kafka.coordinator.group.GroupConfig;
 import org.apache.kafka.coordinator.group.GroupCoordinator;
 import org.apache.kafka.image.loader.MetadataLoader;
 import org.apache.kafka.metadata.BrokerState;
 import org.apache.kafka.metadata.LeaderAndIsr;
 import org.apache.kafka.metadata.LeaderRecoveryState;
+import org.apache.kafka.raft.KafkaRaftClient;
+import org.apache.kafka.raft.LeaderAndEpoch;
 import org.apache.kafka.raft.LogOffsetMetadata;
 import org.apache.kafka.raft.ReplicatedLog;
+import org.apache.kafka.server.metrics.KafkaYammerMetrics;
+import org.apache.kafka.storage.internals.checkpoint.PartitionMetadataFile;
+import org.apache.kafka.storage.internals.log.LogConfig;
+import org.apache.kafka.storage.internals.log.LogDirFailureChannel;
+import org.apache.kafka.storage.internals.log.LogSegment;
 import org.apache.kafka.storage.internals.log.ProducerStateEntry;
 import org.apache.kafka.storage.internals.log.ProducerStateManager;
 import org.apache.kafka.storage.internals.log.UnifiedLog;
@@ -56,6 +76,13 @@ import scala.jdk.javaapi.CollectionConverters;
  */
 public final class StandIn {
     private static final String NOT_HERE = "NOT_HERE ";
+    private static final String UNCLEAN_ELECTIONS = "kafka_controller_controllerstats_uncleanleaderelections";
+
+    /** Of the controller that only this Java knows of. */
+    private static final int CONTROLLER = 3000;
+
+    /** A broker writes its high watermarks every five seconds. */
+    private static final long CHECKPOINT_MS = 6_000;
 
     private final Brokers brokers;
 
@@ -99,10 +126,12 @@ public final class StandIn {
         answers.put("boundPort", port);
         answers.put("socketServer", call -> of(SocketServer.class, Map.of("boundPort", port)));
         answers.put("groupCoordinator", call -> of(GroupCoordinator.class,
-            Map.of("groupMetadataTopicConfigs", it -> new Properties())));
+            Map.of("groupMetadataTopicConfigs", it -> new Properties(), "groupConfig", it -> Optional.of(
+                new GroupConfig(brokers.configs(id, ConfigResource.Type.GROUP, it.getArgument(0)))))));
         LogManager logs = of(LogManager.class, Map.of(
             "getLog", it -> log(id, it.getArgument(0)),
             "getLog$default$2", it -> false,
+            "isLogDirOnline", it -> brokers.isOnline(id, it.getArgument(0)),
             "liveLogDirs", it -> CollectionConverters.asScala(
                 brokers.logDirectories(id).stream().map(File::new).toList()).toSeq()));
         answers.put("logManager", call -> logs);
@@ -110,7 +139,22 @@ public final class StandIn {
             "logManager", it -> logs,
             "metadataCache", it -> cache,
             "localLog", it -> log(id, it.getArgument(0)),
+            "localLogOrException", it -> log(id, it.getArgument(0)).get(),
+            "getLogEndOffsetLag", it -> Math.max(0,
+                brokers.highWatermark(id, it.getArgument(0)) - it.<Long>getArgument(1)),
+            "checkpointHighWatermarks", it -> {
+                Thread.sleep(CHECKPOINT_MS);
+                return null;
+            },
+            "handleLogDirFailure$default$2", it -> true,
+            "handleLogDirFailure", it -> {
+                brokers.breakDirectory(it.getArgument(0));
+                Thread.sleep(CHECKPOINT_MS);
+                return null;
+            },
             "onlinePartition", it -> replica(id, it.getArgument(0)))));
+        answers.put("logDirFailureChannel", call -> of(LogDirFailureChannel.class, Map.of(
+            "hasOfflineLogDir", it -> !brokers.isOnline(id, it.getArgument(0)))));
         answers.put("lifecycleManager", call -> of(BrokerLifecycleManager.class, Map.of(
             "initialUnfenceFuture", it -> CompletableFuture.completedFuture(null))));
         // No metadata log is to be waited for, but that it does what it has read there.
@@ -119,7 +163,7 @@ public final class StandIn {
         return of(BrokerServer.class, answers);
     }
 
-    /** One that knows the topics' ids, and of which nothing is to be waited for. */
+    /** One that knows the topics' ids, and of which nothing is to be waited for; a broker takes its requests. */
     public ControllerServer controller() {
         Controller inner = of(Controller.class, Map.of(
             "isActive", it -> true,
@@ -131,9 +175,15 @@ public final class StandIn {
                     .collect(Collectors.toMap(name -> name, name -> ResultOrError.of(known.get(name)))));
             }));
         ReplicatedLog log = of(ReplicatedLog.class, Map.of("endOffset", it -> new LogOffsetMetadata(0)));
+        KafkaRaftClient<?> client = of(KafkaRaftClient.class, Map.of(
+            "leaderAndEpoch", it -> new LeaderAndEpoch(OptionalInt.of(CONTROLLER), 0)));
         return of(ControllerServer.class, Map.of(
+            "config", it -> of(KafkaConfig.class, Map.of("nodeId", of -> CONTROLLER)),
             "controller", it -> inner,
-            "raftManager", it -> of(KafkaRaftManager.class, Map.of("replicatedLog", of -> log))));
+            "socketServer", it -> of(SocketServer.class, Map.of("boundPort", of -> brokers.anyPort(
+                brokers.ids().stream().filter(brokers::isAlive).findFirst().orElseThrow()))),
+            "raftManager", it -> of(KafkaRaftManager.class, Map.of(
+                "client", of -> client, "replicatedLog", of -> log))));
     }
 
     private Map<String, Uuid> topicIds() {
@@ -143,6 +193,8 @@ public final class StandIn {
     private Map<String, Answer<Object>> metadata(int id) {
         return Map.of(
             "getAliveBrokerNodes", call -> brokers.nodes(id),
+            "getAliveBrokerNode", call -> brokers.nodes(id).stream()
+                .filter(node -> node.id() == call.<Integer>getArgument(0)).findFirst(),
             "getBrokerNodes", call -> brokers.nodes(id),
             "hasAliveBroker", call -> brokers.nodes(id).stream()
                 .anyMatch(node -> node.id() == call.<Integer>getArgument(0)),
@@ -152,6 +204,8 @@ public final class StandIn {
                 ? brokers.settledPartitions(id, one.topic()) > one.partition()
                 : brokers.settledPartitions(id, call.getArgument(0)) > 0,
             "getTopicId", call -> brokers.topicIds(id).getOrDefault(call.<String>getArgument(0), Uuid.ZERO_UUID),
+            "getTopicMetadata", call -> call.<Set<String>>getArgument(0).stream()
+                .map(topic -> brokers.topic(id, topic)).toList(),
             "getLeaderAndIsr", call -> partition(id, call.getArgument(0), call.<Integer>getArgument(1))
                 .map(it -> new LeaderAndIsr(it.leaderId.orElse(LeaderAndIsr.NO_LEADER), it.leaderEpoch.orElse(0),
                     it.inSyncReplicaIds, LeaderRecoveryState.RECOVERED, 0)));
@@ -168,10 +222,22 @@ public final class StandIn {
             return Option.empty();
         int leader = known.get().leaderId.get();
         boolean isLeading = leader == id && brokers.isLeading(id, of);
+        if (isLeading)
+            countUncleanElections();
         return Option.apply(of(Partition.class, Map.of(
             "leaderReplicaIdOpt", it -> Option.apply(leader),
             "leaderLogIfLocal", it -> isLeading ? log(id, of) : Option.empty(),
+            "inSyncReplicaIds", it -> CollectionConverters.asScala(
+                new HashSet<Object>(known.get().inSyncReplicaIds)).toSet(),
             "getLeaderEpoch", it -> known.get().leaderEpoch.orElse(-1))));
+    }
+
+    /** Bring the meter of the controller in this Java, where tests look, to what the cluster has counted. */
+    private void countUncleanElections() {
+        KafkaYammerMetrics.defaultRegistry().allMetrics().forEach((name, metric) -> {
+            if (name.getName().equals("UncleanLeaderElectionsPerSec") && metric instanceof Meter meter)
+                meter.mark(Math.max(0, brokers.counted(UNCLEAN_ELECTIONS) - meter.count()));
+        });
     }
 
     private Option<UnifiedLog> log(int id, TopicPartition of) {
@@ -185,8 +251,31 @@ public final class StandIn {
             "dir", it -> directory,
             "logEndOffset", it -> brokers.offset(id, of, ListOffsetsRequest.LATEST_TIMESTAMP),
             "logStartOffset", it -> brokers.offset(id, of, ListOffsetsRequest.EARLIEST_TIMESTAMP),
+            "highWatermark", it -> brokers.highWatermark(id, of),
+            "config", it -> new LogConfig(brokers.configs(id, ConfigResource.Type.TOPIC, of.topic())),
+            "logSegments", it -> segments(directory),
+            "partitionMetadataFile", it -> Optional.of(
+                new PartitionMetadataFile(new File(directory, "partition.metadata"), null)),
+            "numberOfSegments", it -> segmentFiles(directory).size(),
+            "size", it -> segmentFiles(directory).stream().mapToLong(File::length).sum(),
             "producerStateManager", it -> of(ProducerStateManager.class,
                 Map.of("activeProducers", producers -> producers(id, of)))));
+    }
+
+    private static List<File> segmentFiles(File directory) {
+        return Arrays.stream(directory.listFiles((folder, name) -> name.endsWith(".log"))).sorted().toList();
+    }
+
+    /** Copies, as they are opened for writing. */
+    private List<LogSegment> segments(File directory) throws IOException {
+        File copies = Files.createTempDirectory("segments").toFile();
+        List<LogSegment> opened = new ArrayList<>();
+        for (File file : segmentFiles(directory)) {
+            Files.copy(file.toPath(), copies.toPath().resolve(file.getName()));
+            opened.add(LogSegment.open(copies, Long.parseLong(file.getName().replace(".log", "")),
+                new LogConfig(Map.of()), Time.SYSTEM, true, 0, false, ""));
+        }
+        return opened;
     }
 
     private Map<Long, ProducerStateEntry> producers(int id, TopicPartition of) {

@@ -24,6 +24,9 @@ import scala.Option;
 public class KRaftQuorumImplementation implements QuorumImplementation {
     private static final String SECURITY_MAP = "listener.security.protocol.map";
 
+    /** Of controllers in a quorum; here a broker is one. */
+    private static final String UNCLEAN = "unclean.leader.election.enable";
+
     private final ControllerServer started;
     private final FaultHandlerFactory faultHandlerFactory;
     private final File metadataDir;
@@ -55,6 +58,9 @@ public class KRaftQuorumImplementation implements QuorumImplementation {
     public KafkaBroker createBroker(KafkaConfig config, Time time, boolean startup, Option<String> threadNamePrefix) {
         Map<String, String> settings = new TreeMap<>();
         config.originals().forEach((key, value) -> settings.put(key, String.valueOf(value)));
+        Object unclean = started.config().originals().get(UNCLEAN);
+        if (unclean != null)
+            settings.put(UNCLEAN, unclean.toString());
         // What the quorum is to know, and keys of certificates that no listener here has.
         settings.keySet().removeIf(key -> key.equals("metadata.log.dir") || key.startsWith("ssl."));
         for (String listener : settings.get("listeners").split(","))
