@@ -4,7 +4,8 @@ Behaviour:
 - Commits or aborts; answered when the outcome is committed to `__transaction_state`. Markers follow
   without the client, see `broker.transactions.coordinator.completion`.
 - The same end again is a retry and answered like the first one, another end is INVALID_TXN_STATE;
-  the tables are in `broker.transactions.coordinator.end_rules`.
+  the tables are in `broker.transactions.coordinator.end_rules`. A coordinator that may have been
+  replaced says NOT_COORDINATOR instead (`broker.transactions.coordinator.unconfirmed_refusals`).
 
 Versions:
 - 2  PRODUCER_FENCED; older ones get INVALID_PRODUCER_EPOCH        KIP-588

@@ -552,10 +552,25 @@ class Partition:
             return False
         config = self.log.config
         return not leading.is_confirmed(
-            config.min_insync_replicas,
-            now_ms,
-            elects_any=config.unclean_leader_election_enable
-            or config.unclean_recovery_strategy == "Aggressive",
+            config.min_insync_replicas, now_ms, elects_any=self._elects_any
+        )
+
+    def has_led_since(self, since_ms: float) -> bool:
+        """Whether no other broker can have led it by `since_ms`, whatever the image lacks.
+
+        Its followers say so by their fetches: within two of their waits, without records to fetch.
+        """
+        leading = self.leading
+        return leading is None or leading.is_confirmed_since(
+            self.log.config.min_insync_replicas, since_ms, elects_any=self._elects_any
+        )
+
+    @property
+    def _elects_any(self) -> bool:
+        config = self.log.config
+        return (
+            config.unclean_leader_election_enable
+            or config.unclean_recovery_strategy == "Aggressive"
         )
 
     def is_in_doubt_for(self, *, acks_all: bool) -> bool:

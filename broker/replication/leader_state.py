@@ -337,10 +337,16 @@ class LeaderState:
             elects_any: Whether the topic's settings let the controller elect a replica that was
                 not in sync while this one is away: then being alone says nothing.
         """
+        since_ms = now_ms - 2 * self._terms.fetch_wait_max_ms
+        return self.is_confirmed_since(min_insync_replicas, since_ms, elects_any=elects_any)
+
+    def is_confirmed_since(
+        self, min_insync_replicas: int, since_ms: float, *, elects_any: bool = False
+    ) -> bool:
+        """As `is_confirmed`, by each follower's fetch behind `since_ms` (monotonic)."""
         if self.commits_alone:
             others_are_electable = elects_any and bool(self.followers)
             return not others_are_electable and not self.is_under_min_isr(min_insync_replicas)
-        since_ms = now_ms - 2 * self._terms.fetch_wait_max_ms
         for follower in self.followers:
             if follower.is_counted and follower.confirmed_ms < since_ms:
                 return False

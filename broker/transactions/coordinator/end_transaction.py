@@ -24,6 +24,10 @@ from broker.transactions.coordinator.transaction_metadata import (
     NO_PRODUCER_ID,
     TransactionMetadata,
 )
+from broker.transactions.coordinator.unconfirmed_refusals import (
+    HasLedSince,
+    UnconfirmedRefusals,
+)
 from broker.transactions.interfaces import ProducerIdAndEpoch
 from protocol.error_codes import ErrorCode
 from storage.environment.clock import Clock
@@ -42,7 +46,7 @@ FindShard = Callable[[str], TransactionShard | ErrorCode]
 class EndTransaction:
     """See the module."""
 
-    __slots__ = ("_clock", "_completion", "_find", "_producer_ids")
+    __slots__ = ("_clock", "_completion", "_find", "_producer_ids", "_refusals")
 
     def __init__(
         self,
@@ -50,7 +54,9 @@ class EndTransaction:
         completion: Completion,
         producer_ids: ProducerIdSource,
         clock: Clock,
+        has_led_since: HasLedSince,
     ) -> None:
+        self._refusals = UnconfirmedRefusals(has_led_since)
         self._find = find
         self._completion = completion
         self._producer_ids = producer_ids
@@ -90,6 +96,10 @@ class EndTransaction:
         bumps = client_transaction_version >= EPOCH_BUMP_VERSION
         check = check_end if bumps else check_end_before_version_2
         code = check(metadata, producer, commit=commit)
+        if code is ErrorCode.INVALID_TXN_STATE and not self._refusals.may_be_said(
+            shard, transactional_id, producer, commit=commit, now_ms=self._clock.monotonic_ms()
+        ):
+            code = ErrorCode.NOT_COORDINATOR
         if code is not None:
             done(code, metadata.producer if bumps and code is ErrorCode.NONE else NO_PRODUCER)
             return

@@ -106,7 +106,9 @@ class TransactionCoordinator(TopicCoordinator[TransactionShard]):
         self._completion = Completion(
             markers, clock=clock, timer=timer, randomness=environment.randomness, stats=self.stats
         )
-        self._end = EndTransaction(find, self._completion, self._producer_ids, clock)
+        self._end = EndTransaction(
+            find, self._completion, self._producer_ids, clock, self._has_led_since
+        )
         self._init = InitProducerId(
             find,
             self._end,
@@ -150,6 +152,12 @@ class TransactionCoordinator(TopicCoordinator[TransactionShard]):
         await self._producer_ids.stop()
         self._held.stop()
         await self._runtime.stop()
+
+    def _has_led_since(self, shard: TransactionShard, since_ms: float) -> bool:
+        partition = self._replica_manager.leader_of(TRANSACTION_TOPIC, shard.partition_index)
+        return partition is not None and (
+            partition.leading is None or partition.has_led_since(since_ms)
+        )
 
     def _build_shard(
         self, topic_partition: TopicPartition, leader_epoch: int, on_failed: OnFailed

@@ -47,6 +47,7 @@ class CoordinatorLog:
             one are refused. Without an entry every epoch is right.
         has_followers: Others may lead, where the time below has passed.
         valid_until_ms: Monotonic; until then nobody else leads.
+        confirmed_ms: Monotonic; by then nobody else had led.
         waits: Callers of `when_committed`, until the end that they wait for is committed.
         hold: Appends are written, and committed when `commit_held` is called.
         fail_with: Appends are refused with this, and nothing is written; KAFKA_STORAGE_ERROR fails
@@ -70,6 +71,7 @@ class CoordinatorLog:
         self.epochs: dict[int, int] = {}
         self.has_followers = False
         self.valid_until_ms = float("-inf")
+        self.confirmed_ms = float("-inf")
         self.waits: list[Wait] = []
         self.hold = False
         self.time_out = False
@@ -224,6 +226,7 @@ class CoordinatorLog:
             index=index,
             leader_epoch=self.epochs.get(index, self.leader_epoch),
             leading=self if self.has_followers else None,
+            has_led_since=lambda since_ms: since_ms <= self.confirmed_ms,
             is_in_doubt=lambda now_ms: self.has_followers and now_ms > self.valid_until_ms,
         )
 

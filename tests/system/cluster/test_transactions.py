@@ -1,5 +1,6 @@
 """Transactions whose coordinator, partitions and group are on different brokers."""
 
+import asyncio
 from collections.abc import AsyncIterator
 from functools import partial
 from pathlib import Path
@@ -7,6 +8,8 @@ from pathlib import Path
 import pytest
 
 from broker.controller.images.topic_names import CONSUMER_OFFSETS, TRANSACTION_STATE
+from protocol.error_codes import ErrorCode
+from protocol.messages.end_txn import EndTxnRequest
 from tests.harness.brokers import ClusterHarness
 from tests.harness.cluster_client import GROUP, TRANSACTION, ClusterClient
 
@@ -55,6 +58,34 @@ async def test_every_half_on_every_broker(cluster: ClusterHarness, commit: bool)
         await producer.end(commit=True)
         # Its marker is written behind the answer.
         await cluster.until(partial(is_stable, cluster, 0, before[0] + 4))
+
+
+async def test_the_end_of_no_transaction_is_refused_by_who_is_certain(tmp_path: Path) -> None:
+    """Followers confirm the coordinator by their fetches, also where there is nothing to fetch."""
+    async with ClusterHarness(
+        tmp_path,
+        transaction_state_log_num_partitions=1,
+        transaction_state_log_replication_factor=3,
+    ) as cluster:
+        client = ClusterClient(cluster)
+        producer = await client.producer("nothing-begun")
+        images = [one.controller.image for one in cluster.running if one.controller is not None]
+        partition = images[0].partition(TRANSACTION_STATE, 0)
+        assert partition is not None
+        assert len(partition.isr) == 3
+        request = EndTxnRequest(
+            transactional_id="nothing-begun",
+            producer_id=producer.producer_id,
+            producer_epoch=producer.epoch,
+            committed=True,
+        )
+        codes: list[ErrorCode] = []
+        while ErrorCode.INVALID_TXN_STATE not in codes and len(codes) < 60:
+            answer = await client.coordinated(TRANSACTION, "nothing-begun", request, version=5)
+            codes.append(ErrorCode(answer.error_code))
+            await asyncio.sleep(0.05)
+        assert codes[-1] is ErrorCode.INVALID_TXN_STATE, codes
+        assert set(codes[:-1]) == {ErrorCode.NOT_COORDINATOR}
 
 
 def is_stable(cluster: ClusterHarness, index: int, end: int) -> bool:

@@ -253,6 +253,10 @@ class LeaderRules(RuleBasedStateMachine):
         recent = [self.now_ms - ms <= 2 * WAIT_MS for ms in confirmed]
         expected = all(recent) and (bool(others) or len(self.isr) >= MIN_ISR)
         assert self.state.is_confirmed(MIN_ISR, self.now_ms) == expected
+        is_alone_for_certain = not others and len(self.isr) >= MIN_ISR
+        for since_ms in {self.now_ms, *confirmed}:
+            led = all(ms >= since_ms for ms in confirmed) if others else is_alone_for_certain
+            assert self.state.is_confirmed_since(MIN_ISR, since_ms) == led
 
 
 LeaderRules.TestCase.settings = examples(150, steps=40)

@@ -6,6 +6,11 @@ from broker.controller.store.metadata_store import StoreError
 from broker.coordinator.deferred_records import DEFER_MS
 from broker.transactions.coordinator.transaction_metadata import PRODUCER_EPOCH_MAX
 from broker.transactions.coordinator.transaction_state import TransactionState as S
+from broker.transactions.coordinator.unconfirmed_refusals import (
+    GIVEN_UP_MS,
+    REFUSALS_MAX,
+    UnconfirmedRefusals,
+)
 from broker.transactions.interfaces import ProducerIdAndEpoch
 from protocol.error_codes import ErrorCode
 from tests.harness.transactions import NO_PRODUCER, OFFSETS, A, B, C, Coordinator
@@ -250,3 +255,45 @@ def test_statistics(c: Coordinator) -> None:
     c.write(producer, B, C)
     c.end(producer, commit=False)
     assert (c.transactions.stats.commits, c.transactions.stats.aborts) == (1, 1)
+
+
+@pytest.mark.parametrize("version", [0, 2])
+def test_a_coordinator_that_may_be_replaced_refuses_no_state(c: Coordinator, version: int) -> None:
+    """Its successor may have begun the transaction: the client looks for it, and comes back."""
+    producer = c.new_producer()
+    c.log.has_followers = True
+    c.log.valid_until_ms = float("inf")
+    assert c.end(producer, version=version) == (E.NOT_COORDINATOR, NO_PRODUCER)
+    asked_ms = c.clock.monotonic_ms()
+    c.advance(400)
+    c.log.confirmed_ms = asked_ms - 1
+    assert c.end(producer, version=version) == (E.NOT_COORDINATOR, NO_PRODUCER)
+    c.advance(400)
+    c.log.confirmed_ms = asked_ms
+    assert c.end(producer, version=version) == (E.INVALID_TXN_STATE, NO_PRODUCER)
+    assert c.end(producer, version=version) == (E.NOT_COORDINATOR, NO_PRODUCER), "it begins again"
+
+
+def test_a_refusal_that_nobody_can_confirm_is_said_in_the_end(c: Coordinator) -> None:
+    """The ISR is too small for it, say; a coordinator in doubt answers nothing."""
+    producer = c.new_producer()
+    c.log.has_followers = True
+    c.log.valid_until_ms = float("inf")
+    assert c.end(producer)[0] is E.NOT_COORDINATOR
+    c.advance(GIVEN_UP_MS - 1)
+    assert c.end(producer)[0] is E.NOT_COORDINATOR
+    c.advance(1)
+    assert c.end(producer)[0] is E.INVALID_TXN_STATE
+
+
+def test_of_many_unconfirmed_refusals_the_oldest_is_forgotten(c: Coordinator) -> None:
+    shard = next(iter(c.transactions._runtime.shards()))
+    refusals = UnconfirmedRefusals(lambda _shard, _since_ms: False)
+
+    def ask(number: int, now_ms: float) -> bool:
+        producer = ProducerIdAndEpoch(number, 0)
+        return refusals.may_be_said(shard, "tx", producer, commit=True, now_ms=now_ms)
+
+    assert not any(ask(number, 0.0) for number in range(REFUSALS_MAX + 1))
+    assert not ask(0, GIVEN_UP_MS)
+    assert ask(REFUSALS_MAX, GIVEN_UP_MS)
