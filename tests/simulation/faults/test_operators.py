@@ -34,7 +34,7 @@ def test_a_move_that_is_replaced_or_taken_back_ends_where_it_is_to(salt: int) ->
 
 
 def test_a_replica_that_a_throttle_held_back_is_in_sync_once_it_is_lifted() -> None:
-    outcome = run(1, 16.0, shape=SMALL, plan=[Fault(3.0, "throttle", 1, 2, 6.0, 1)])
+    outcome = run(4, 16.0, shape=SMALL, plan=[Fault(3.0, "throttle", 1, 2, 6.0, 1)])
     assert outcome.violation is None
     assert outcome.held_back > 10
 
