@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING
 
 from broker.controller.configs.config_descriptions import ConfigDescriptions, ConfigEntry
 from broker.controller.images.results import CreateTopicResult
+from broker.controller.images.topic_names import CLUSTER_METADATA
 from broker.controller.topics.topics import NewTopic
 from protocol.api_keys import ApiKey
 from protocol.error_codes import ErrorCode
@@ -39,9 +40,6 @@ API_KEY = ApiKey.CREATE_TOPICS
 VERSIONS = (2, 7)
 FORWARDED = True
 
-CLUSTER_METADATA = "__cluster_metadata"
-"""Refused by a broker of Kafka's before its controller is asked."""
-
 
 async def handle(
     services: "Services", context: "RequestContext", request: CreateTopicsRequest
@@ -52,6 +50,7 @@ async def handle(
     for topic in request.topics:
         times[topic.name] = times.get(topic.name, 0) + 1
     wanted = [_new_topic(topic) for topic in request.topics if times[topic.name] == 1]
+    # A broker of Kafka's refuses CLUSTER_METADATA before it asks its controller.
     if request.timeout_ms <= 0 and any(new.name != CLUSTER_METADATA for new in wanted):
         return _timed_out(request)
     results = await controller.create_topics(wanted, validate_only=request.validate_only)

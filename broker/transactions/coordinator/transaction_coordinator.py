@@ -155,9 +155,7 @@ class TransactionCoordinator(TopicCoordinator[TransactionShard]):
 
     def _has_led_since(self, shard: TransactionShard, since_ms: float) -> bool:
         partition = self._replica_manager.leader_of(TRANSACTION_TOPIC, shard.partition_index)
-        return partition is not None and (
-            partition.leading is None or partition.has_led_since(since_ms)
-        )
+        return partition is not None and partition.has_led_since(since_ms)
 
     def _build_shard(
         self, topic_partition: TopicPartition, leader_epoch: int, on_failed: OnFailed

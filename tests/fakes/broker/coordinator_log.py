@@ -226,7 +226,7 @@ class CoordinatorLog:
             index=index,
             leader_epoch=self.epochs.get(index, self.leader_epoch),
             leading=self if self.has_followers else None,
-            has_led_since=lambda since_ms: since_ms <= self.confirmed_ms,
+            has_led_since=lambda since_ms: not self.has_followers or since_ms <= self.confirmed_ms,
             is_in_doubt=lambda now_ms: self.has_followers and now_ms > self.valid_until_ms,
         )
 
